@@ -123,12 +123,16 @@ async function createOwnership({ dataDir, runRoot }: AgentSettings): Promise<(pi
   const edge = instance === '' ? [] : await edgePids(join(runRoot, instance))
   return (pid) => {
     if (edge.includes(pid)) return true
-    const command = tryReadText(`/proc/${pid}/cmdline`)
-    if (!/\0\S*(agent\/main|functions\/standalone)\.ts/.test(command)) return false
+    if (!isServiceCommand(tryReadText(`/proc/${pid}/cmdline`).split('\0'))) return false
     const environment = tryReadText(`/proc/${pid}/environ`).split('\0')
     const given = environment.find((line) => line.startsWith('BOXYARD_DATA_DIR='))?.split('=')[1]
     return resolve(given ?? '/var/lib/boxyard') === dataDir
   }
+}
+
+/** Tests whether a command is that of an agent or a front, from a checkout or as installed. Pure. */
+export function isServiceCommand(command: readonly string[]): boolean {
+  return command.some((word) => /(^|\/)(agent\/(bundle\/)?main|functions\/(bundle\/)?standalone)\.(ts|mjs)$/.test(word))
 }
 
 /** Returns the error code of a try to listen; null if it went well. */

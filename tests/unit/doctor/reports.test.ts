@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { readGivenSettings, readTakeDownSettings } from '../../../agent/config/given.ts'
 import { areaOf } from '../../../agent/doctor/findings.ts'
-import { parseListening } from '../../../agent/doctor/probes/ports.ts'
+import { isServiceCommand, parseListening } from '../../../agent/doctor/probes/ports.ts'
 import { findLastFailure, parseUnits } from '../../../agent/doctor/probes/service.ts'
 import { formatJson, formatText, isSound } from '../../../agent/doctor/report.ts'
+import { agentCommand, frontCommand, ROOT } from '../../../infra/commands.ts'
 
 const area = areaOf('disk')
 const program = { version: '1.2.0', commit: null }
@@ -72,6 +75,18 @@ test('listening sockets are read from the tables of the kernel', () => {
     expect.objectContaining({ isAny: true, port: 80, uid: 1000, inode: '4713' }),
     expect.objectContaining({ host: '::1', isAny: false, port: 81, inode: '4714' }),
   ])
+})
+
+test('agent and front are known by their commands, of a checkout and of the units', () => {
+  const units = ['boxyard-agent', 'boxyard-front'].map((name) =>
+    readFileSync(join(ROOT, `infra/systemd/${name}.service`), 'utf8').replace(/^.*^ExecStart=(.*?)$.*$/ms, '$1'),
+  )
+  for (const command of [...units.map((line) => line.split(' ')), agentCommand(), frontCommand()]) {
+    expect([command, isServiceCommand(command)]).toEqual([command, true])
+  }
+  for (const line of ['node /srv/other-agent/main.ts', 'vi agent/main.ts.md', 'node agent/shim/main.ts']) {
+    expect([line, isServiceCommand(line.split(' '))]).toEqual([line, false])
+  }
 })
 
 test('units are read from what systemctl shows', () => {
