@@ -40,17 +40,18 @@ export async function startInstalled(): Promise<Machine> {
 }
 
 async function startSaved(saved: SavedMachine, make: (saved: SavedMachine) => Promise<void>): Promise<Machine> {
-  if (!existsSync(dirname(saved.disk))) await make(saved)
-  keepFromRemoval(saved)
   for (let tries = 1; ; tries += 1) {
+    if (!existsSync(dirname(saved.disk))) await make(saved)
+    keepFromRemoval(saved)
     const machine = await createMachine({ from: saved })
     try {
       await machine.start()
       return machine
     } catch (error) {
       await machine.close()
-      // QEMU now and then restores a processor in a state that the kernel fails on at once ("BUG: scheduling while atomic").
       if (tries === TRIES) throw error
+      // QEMU now and then saves a processor in a state that the kernel fails on as it goes on ("BUG: scheduling while atomic").
+      rmSync(dirname(saved.disk), { recursive: true, force: true })
     }
   }
 }

@@ -190,15 +190,16 @@ class EmulatedMachine implements Machine {
   }
 
   async #connect(): Promise<void> {
+    const hasFailed = (): boolean => KERNEL_FAULT.test(this.console())
     for (const deadline = performance.now() + PATIENCE_MS; ; ) {
       try {
         await this.#ssh.connect()
         for (const [guestPort, port] of this.#forwards) await this.#ssh.forward(port, guestPort)
+        if (hasFailed()) throw new Error('Its kernel has failed.')
         return
       } catch (error) {
         if (this.#emulator?.hasEnded) await this.#emulator.ended()
-        const isOver = this.#emulator?.hasEnded || KERNEL_FAULT.test(this.console())
-        if (isOver || performance.now() > deadline)
+        if (this.#emulator?.hasEnded || hasFailed() || performance.now() > deadline)
           throw new Error(`The machine is not reached. Console:\n${this.console()}`, { cause: error })
         await pause(500)
       }
