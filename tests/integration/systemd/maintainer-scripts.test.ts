@@ -40,6 +40,18 @@ test('an installation is repeated, keeps settings, and a removal that was cut of
     expect([path, existsSync(root.pathOf(path))]).toEqual([path, false])
 })
 
+test('a removal takes away what an installation left that was cut off, after the boxes were stopped', () => {
+  expect(root.run('/archive/install.sh').code).toBe(0)
+  // As the program, which needs its files.
+  root.write('/usr/bin/boxyard', '#!/bin/sh\ncd /usr/lib/boxyard && echo "boxyard $*"\n', 0o755)
+  expect(root.run('cp -r /usr/lib/boxyard /usr/lib/boxyard.new && mv /usr/lib/boxyard /usr/lib/boxyard.old').code).toBe(
+    0,
+  )
+  const removed = root.run('/archive/install.sh --remove')
+  expect(removed).toEqual({ code: 0, output: expect.stringMatching(/^boxyard admin down\nRemoved\./) })
+  expect(readdirSync(root.pathOf('/usr/lib')).filter((name) => name.startsWith('boxyard'))).toEqual([])
+})
+
 test('a removal fails, and removes nothing, while the boxes cannot be stopped', () => {
   expect(root.run('/archive/install.sh').code).toBe(0)
   root.write('/usr/bin/boxyard', '#!/bin/sh\necho "Another agent runs." >&2; exit 1\n', 0o755)
