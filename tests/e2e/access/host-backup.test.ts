@@ -165,6 +165,19 @@ test('a restore that was cut off is done again by the same command', async () =>
   ])
 })
 
+test('a pool that is there is not taken for a new one', async () => {
+  const directory = join(scratch, 'with-pool')
+  mkdirSync(directory)
+  writeFileSync(join(directory, 'pool.img'), '')
+  const env = { ...process.env, BOXYARD_DATA_DIR: directory, BOXYARD_RUN_DIR: join(scratch, 'run') }
+  const [code, output] = await run(['admin', 'restore', archive, '--without-pool'], env)
+  expect([code, output, readdirSync(directory)]).toEqual([
+    1,
+    expect.stringContaining('pool.img is there'),
+    ['pool.img'],
+  ])
+})
+
 test('uninstall that is not confirmed, or beside an agent, changes nothing', async () => {
   const { environment, dataDir } = running()
   for (const answer of ['', 'yes\n', `${dataDir}x\n`]) {
