@@ -1,4 +1,14 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -73,13 +83,17 @@ function scratchPrefix(): string {
   return `.boxyard-backup-${hostname()}-`
 }
 
-/** Removes what killed backups of this host left in a directory: it holds keys. */
+/**
+ * Removes what killed backups of this host left in a directory: it holds keys. Leaves what another user made under such a name, who
+ * could have a link followed in it.
+ */
 function removeAbandoned(directory: string): void {
   const prefix = scratchPrefix()
   for (const name of readdirSync(directory)) {
     const pid = name.startsWith(prefix) ? /^\d+/.exec(name.slice(prefix.length))?.[0] : undefined
-    if (pid !== undefined && !existsSync(`/proc/${pid}`))
-      rmSync(join(directory, name), { recursive: true, force: true })
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue
+    const isOurs = lstatSync(join(directory, name), { throwIfNoEntry: false })?.uid === process.getuid?.()
+    if (isOurs) rmSync(join(directory, name), { recursive: true, force: true })
   }
 }
 

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import type { Logger, LogLevel } from '../../shared/log.ts'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { type AgentSettings, isAgentSetting, readAgentSettings } from '../config/agent.ts'
+import { inspectFrontSettings } from '../config/front.ts'
 import { givenSettings } from '../config/variables.ts'
 import { askControl, serveControl } from '../lib/control-socket.ts'
 import type { DeploymentDeps } from './deployment.ts'
@@ -29,8 +30,8 @@ export interface ReloadDeps {
 
 /**
  * Returns a function that takes over what may change in a running agent: log level, limits, and the certificates of its addresses.
- * It throws, and changes nothing, for an environment that a start would refuse. `environment` is that of the start; by default
- * that of this process.
+ * It throws, and changes nothing, for an environment that a start of the agent or the front would refuse. `environment` is that of the
+ * start; by default that of this process.
  */
 export function createReload(deps: ReloadDeps, environment?: Environment): (given: Environment) => ReloadOutcome {
   const { settings, logger, setLogLevel, reloadTls } = deps
@@ -39,6 +40,8 @@ export function createReload(deps: ReloadDeps, environment?: Environment): (give
   const apply = (environment: Environment): ReloadOutcome => {
     const given = givenSettings(environment)
     const next = readAgentSettings(given)
+    const [fault] = inspectFrontSettings(given).faults
+    if (fault !== undefined) throw new Error(fault)
     reloadTls()
     const changed = differing(current, given)
     const pending = differing(started, given)

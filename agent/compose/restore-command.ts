@@ -41,6 +41,10 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
   const { dataDir } = deps.settings
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   assertEmpty(dataDir)
+  const image = join(dataDir, 'pool.img')
+  // The next start would take it for the new pool.
+  if (values['without-pool'] && lstatSync(image, { throwIfNoEntry: false }) !== undefined)
+    throw new Error(`${image} is there: restore with it, or move it away before --without-pool.`)
   const unlock = lockDataDirectory(dataDir)
   try {
     // Another restore may have ended meanwhile.

@@ -1,8 +1,10 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
+import { tryReadText } from '../lib/disk/file-text.ts'
 import { type AgentSettings, readAgentSettings } from './agent.ts'
+import { type FrontAddress, inspectFrontSettings } from './front.ts'
+import { readServiceFile, tellAmbiguous } from './service-file.ts'
 import { givenSettings } from './variables.ts'
 
 /** The settings that were given, and those in force. */
@@ -11,7 +13,7 @@ export interface GivenSettings {
   given: Readonly<Record<string, string>>
   agent: AgentSettings
   /** Address of the front. */
-  front: { host: string; port: number }
+  front: FrontAddress
   /** One sentence for each wrong setting, which has its default in `agent`. */
   faults: string[]
   /** The package's file of settings, if it is there and this process may not read it: then defaults are in its place. */
@@ -23,12 +25,14 @@ export function readGivenSettings(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): GivenSettings {
   const given = givenSettings(environment)
-  const faults: string[] = []
+  const faults = tellAmbiguous(tryReadText(CONF), CONF)
   const sound = { ...given }
   for (;;) {
     try {
       const agent = readAgentSettings(sound)
-      return { given, agent, front: readFront(sound, faults), faults, hiddenFile: isHidden(CONF) ? CONF : null }
+      const front = inspectFrontSettings(sound)
+      faults.push(...front.faults)
+      return { given, agent, front: front.address, faults, hiddenFile: isHidden(CONF) ? CONF : null }
     } catch (error) {
       const fault = error instanceof Error ? error.message : String(error)
       const wrong = (fault.match(/BOXYARD_\w+/g) ?? []).filter((name) => Object.hasOwn(sound, name))
@@ -57,20 +61,12 @@ export function readTakeDownSettings(
 
 /** Returns the data directory of the services that systemd runs, by the package's file of settings. */
 export function packagedDataDir(): string {
-  const given = isHidden(CONF) || !existsSync(CONF) ? {} : parseEnv(readFileSync(CONF, 'utf8'))
-  return resolve(given['BOXYARD_DATA_DIR'] || '/var/lib/boxyard')
+  return resolve(readServiceFile(tryReadText(CONF))['BOXYARD_DATA_DIR'] || '/var/lib/boxyard')
 }
 
 /** Returns `PATH`, where programs are found. */
 export function programPath(): string {
   return process.env['PATH'] ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-}
-
-function readFront(given: Readonly<Record<string, string>>, faults: string[]): GivenSettings['front'] {
-  const port = given['BOXYARD_PORT'] ?? String(DEFAULT_PORT)
-  const isPort = /^\d{1,5}$/.test(port) && Number(port) <= 65_535
-  if (!isPort) faults.push(`BOXYARD_PORT=${JSON.stringify(port)}: expected a whole number from 0 to 65535.`)
-  return { host: given['BOXYARD_HOST'] ?? '127.0.0.1', port: isPort ? Number(port) : DEFAULT_PORT }
 }
 
 /** Names of settings that may hold a secret itself, not the path of one. */
@@ -89,4 +85,3 @@ function isHidden(path: string): boolean {
 
 const DECISIVE = /\bBOXYARD_(DATA_DIR|RUN_DIR|RUNTIME|KUBECONFIG|NAMESPACE|NODE)\b/
 const CONF = '/etc/boxyard/boxyard.conf'
-const DEFAULT_PORT = 8080

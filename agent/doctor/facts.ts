@@ -147,6 +147,7 @@ export interface UnitFacts {
   name: string
   load: string
   active: string
+  sub: string
   file: string
   result: string
   status: string

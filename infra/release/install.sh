@@ -17,12 +17,14 @@ remove() {
     done
     if [ -e /usr/lib/systemd/system/boxyard-boxes.service ]; then systemctl stop boxyard-boxes.service; fi
   fi
+  # An installation that was cut off has moved the older version away.
+  if [ ! -e /usr/lib/boxyard ] && [ -e /usr/lib/boxyard.old ]; then mv /usr/lib/boxyard.old /usr/lib/boxyard; fi
   # It is gone if an earlier removal was cut off.
-  if [ -e /usr/bin/boxyard ]; then boxyard admin down; fi
+  if [ -e /usr/bin/boxyard ] && [ -e /usr/lib/boxyard ]; then boxyard admin down; fi
   data=$(sed -n 's/^BOXYARD_DATA_DIR=//p' /etc/boxyard/boxyard.conf 2>/dev/null | tail -n 1)
   for unit in $files; do rm -f "/usr/lib/systemd/system/$unit"; done
   rm -f /usr/bin/boxyard
-  rm -rf /usr/lib/boxyard /usr/share/doc/boxyard /var/cache/boxyard /var/cache/boxyard-front
+  rm -rf /usr/lib/boxyard /usr/lib/boxyard.new /usr/lib/boxyard.old /usr/share/doc/boxyard /var/cache/boxyard /var/cache/boxyard-front
   if has_systemd; then systemctl daemon-reload; fi
   echo "Removed. Data stays in ${data:-/var/lib/boxyard}, settings in /etc/boxyard."
 }

@@ -112,11 +112,16 @@ export function checkUnits({ service }: Pick<Facts, 'service'>): Finding[] {
   ]
 }
 
-function checkUnit({ name, load, active, file, result, status }: UnitFacts): Finding[] {
+function checkUnit({ name, load, active, sub, file, result, status }: UnitFacts): Finding[] {
   if (active === 'failed' || load === 'error' || load === 'bad-setting') {
     const evidence = `${name} is ${active === 'failed' ? `failed (${result})` : load}${status === '' ? '' : `: ${status}`}.`
     const remedy = `Read why (journalctl -u ${name} -n 50), then: systemctl restart ${name}`
     return [UNITS.problem({ code: 'unit_failed', evidence, remedy })]
+  }
+  // Whoever ends at each start is "activating" all the time.
+  if (sub.startsWith('auto-restart')) {
+    const evidence = `${name} ends, and is started again and again (${result})${status === '' ? '' : `: ${status}`}.`
+    return [UNITS.problem({ code: 'unit_failed', evidence, remedy: `Read why: journalctl -u ${name} -n 50` })]
   }
   if (file === 'enabled' && active === 'inactive') {
     const evidence = `${name} is enabled, and does not run.`
@@ -146,7 +151,7 @@ export function checkService({ service, settings }: Pick<Facts, 'service' | 'set
       }),
     ]
   }
-  if ('value' in schema && schema.value === null)
+  if ('value' in schema && schema.value === null && lastFailure === null)
     return [SERVICE.ok(`There is no deployment in ${settings.agent.dataDir} yet.`)]
   const failure = lastFailure === null ? '' : ` It ended last with: ${lastFailure}`
   return [

@@ -1,6 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
+import type { FrontAddress } from '../../config/front.ts'
+import { packagedDataDir } from '../../config/given.ts'
 import { inspectDatabase } from '../../drivers/store/inspect.ts'
 import { unitOf } from '../../lib/disk/data-lock.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
@@ -25,18 +27,12 @@ export async function probeService(dataDir: string, front: FrontAddress): Promis
       () => null,
     ),
     units: await look(readUnits),
-    lastFailure: findLastFailure(tryReadText(join(dataDir, 'log/agent.log'))),
+    lastFailure: findLastFailure((await readJournal(dataDir)) || tryReadText(join(dataDir, 'log/agent.log'))),
   }
 }
 
 function map<T, U>(seen: Seen<T>, change: (value: T) => U): Seen<U> {
   return 'value' in seen ? { value: change(seen.value) } : seen
-}
-
-/** Where the front listens. */
-interface FrontAddress {
-  host: string
-  port: number
 }
 
 function urlOf({ host, port }: FrontAddress): string {
@@ -82,12 +78,22 @@ function findHolder(path: string): { pid: number; unit: string | null } | null {
 
 async function readUnits(): Promise<UnitFacts[] | null> {
   if (!existsSync('/run/systemd/system')) return null
-  const fields = ['Id', 'LoadState', 'ActiveState', 'UnitFileState', 'Result', 'StatusText']
+  const fields = ['Id', 'LoadState', 'ActiveState', 'SubState', 'UnitFileState', 'Result', 'StatusText']
   const { stdout, exitCode, stderr } = await run('systemctl', ['show', '-p', fields.join(','), ...SERVICE_UNITS], {
     timeoutMs: TIMEOUT_MS,
   })
   if (exitCode !== 0) throw new Error(stderr.trim() || 'systemctl failed')
   return parseUnits(stdout)
+}
+
+// The agent of the package has its log there alone; empty for the deployment of a checkout, or if it cannot be read.
+async function readJournal(dataDir: string): Promise<string> {
+  if (packagedDataDir() !== dataDir) return ''
+  const options = ['-u', SERVICE_UNITS[0] ?? '', '-o', 'cat', '-n', '2000', '-q', '--no-pager']
+  const answer = await run('journalctl', options, { timeoutMs: TIMEOUT_MS, maxOutputBytes: 4 * LOG_CHARACTERS }).catch(
+    () => null,
+  )
+  return answer?.stdout ?? ''
 }
 
 /** Parses `systemctl show` of several units. Pure. */
@@ -97,8 +103,16 @@ export function parseUnits(text: string): UnitFacts[] {
     .split(/\n\n+/)
     .map((block) => {
       const field = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(block)?.[1] ?? ''
-      const [name, load, active] = [field('Id'), field('LoadState'), field('ActiveState')]
-      return { name, load, active, file: field('UnitFileState'), result: field('Result'), status: field('StatusText') }
+      const [name, load, active, sub] = ['Id', 'LoadState', 'ActiveState', 'SubState'].map(field) as Quadruple
+      return {
+        name,
+        load,
+        active,
+        sub,
+        file: field('UnitFileState'),
+        result: field('Result'),
+        status: field('StatusText'),
+      }
     })
 }
 
@@ -132,6 +146,7 @@ const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
 
 /** The units of a release. */
 export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service']
+type Quadruple = [string, string, string, string]
 const LOG_CHARACTERS = 1024 * 1024
 /** As long as the front waits for the agent. */
 const ANSWER_MS = 30_000

@@ -2,8 +2,8 @@
 export type RedactText = (text: string) => string
 
 /**
- * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON, URLs, base64
- * and hexadecimal write them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
+ * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON, JSON in a string of JSON,
+ * URLs, base64 and hexadecimal write them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
  */
 export function createRedactor(secrets: Iterable<string>): RedactText {
   const byStart = new Map<string, Bucket>()
@@ -27,7 +27,8 @@ interface Bucket {
 
 function formsOf(secret: string): string[] {
   const encoded = (['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding))
-  const written = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
+  const quoted = JSON.stringify(secret).slice(1, -1)
+  const written = [secret, quoted, JSON.stringify(quoted).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
   return secret.length < MIN_CHARACTERS ? [] : [...written, ...encoded.map((text) => text.replace(/=+$/, ''))]
 }
 
@@ -64,10 +65,10 @@ const SHAPES: readonly [RegExp, string][] = [
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@:"']{0,256}:[^\s/@"']{1,1024}@/gi, `$1${REDACTED}@`],
   [/\b((?:set-)?cookie["']?\s{0,8}[:=]\s{0,8}["']?)[^"'\n]+/gi, `$1${REDACTED}`],
   [
-    /((?:secret|password|passwd|passphrase|credential|private[_-]?key|api[_-]?key|access[_-]?key(?:[_-]id)?|[_-]token|client-key-data)["']?\s{0,8}[:=]\s{0,8})(?:"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
+    /((?:secret|password|passwd|passphrase|credential|private[_-]?key|api[_-]?key|access[_-]?key(?:[_-]id)?|[_-]token|client-key-data)\\{0,8}["']?\s{0,8}[:=]\s{0,8})(?:"(?:[^"\\\n]|\\.)*"|\\{1,8}"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
     `$1${REDACTED}`,
   ],
-  [/("d"\s{0,8}:\s{0,8})"[^"\n]*"/g, `$1${REDACTED}`],
+  [/("d\\{0,8}"\s{0,8}:\s{0,8})\\{0,8}"[^"\n]*"/g, `$1${REDACTED}`],
   [/\b(?:AKIA|ASIA)[0-9A-Z]{12,}\b/g, REDACTED],
   [/^([ \t]*Environment=)(?:.*\\\n)*.*$/gm, `$1${REDACTED}`],
 ]

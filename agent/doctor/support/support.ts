@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -27,20 +27,19 @@ export async function runSupportCommand(
   const stamp = new Date(deps.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const path = resolve(parsed.file ?? `boxyard-support-${hostname()}-${stamp}.tar.gz`)
   // Fails before the work if it cannot be written, and never overwrites.
-  closeSync(openSync(path, 'wx', 0o600))
+  const fd = openSync(path, 'wx', 0o600)
   try {
     await withInterrupts('the archive', async (signal) => {
       const scrub = createRedactor(collectSecrets(deps.settings))
       const files = [README, ...(await gatherFiles(deps))]
-      await packFiles(
-        path,
-        files.map(({ name, text }) => ({ name, text: scrub(text) })),
-        signal,
-      )
+      const scrubbed = files.map(({ name, text }) => ({ name, text: scrub(text) }))
+      writeFileSync(fd, await packFiles(scrubbed, signal))
     })
   } catch (error) {
     rmSync(path, { force: true })
     throw error
+  } finally {
+    closeSync(fd)
   }
   print(`${path}\nSecrets that are known here, and what looks like one, were taken out. Names of projects and boxes, addresses and
 paths are in it: look through it before you give it to others.`)
@@ -60,7 +59,8 @@ function parse(args: readonly string[]): { file: string | undefined; help: boole
   }
 }
 
-async function packFiles(path: string, files: readonly SupportFile[], signal: AbortSignal): Promise<void> {
+// Returns the archive: the target is written by its descriptor alone, since who owns its directory may put a link in its place.
+async function packFiles(files: readonly SupportFile[], signal: AbortSignal): Promise<Buffer> {
   // mkdtemp makes it for its owner alone.
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-support-'))
   try {
@@ -69,7 +69,9 @@ async function packFiles(path: string, files: readonly SupportFile[], signal: Ab
       mkdirSync(dirname(target), { recursive: true })
       writeFileSync(target, text, { mode: 0o600 })
     }
-    await runOk('tar', ['-czf', path, '-C', scratch, 'boxyard-support'], { timeoutMs: TAR_MS, signal })
+    const archive = join(scratch, 'archive')
+    await runOk('tar', ['-czf', archive, '-C', scratch, 'boxyard-support'], { timeoutMs: TAR_MS, signal })
+    return readFileSync(archive)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import {
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -90,6 +91,10 @@ test('a backup of a running service is one archive for its owner alone, and says
   )
   // It took no second name, and nothing of the work is left, nor of one that was killed.
   mkdirSync(join(scratch, `.boxyard-backup-${hostname()}-${2 ** 22 + 1}-abc`))
+  // What another user made under such a name may lead elsewhere.
+  const foreign = join(scratch, `.boxyard-backup-${hostname()}-${2 ** 22 + 2}-abc`)
+  mkdirSync(foreign)
+  chownSync(foreign, 1234, 1234)
   mkdirSync(join(scratch, 'second'))
   expect((await run(['admin', 'backup', join(scratch, 'second.tar.gz')], running().environment))[0]).toBe(0)
   for (const name of ['second', 'second.tar.gz']) rmSync(join(scratch, name), { recursive: true })
@@ -97,6 +102,8 @@ test('a backup of a running service is one archive for its owner alone, and says
     1,
     expect.stringContaining('is there already'),
   ])
+  expect(existsSync(foreign)).toBe(true)
+  rmSync(foreign, { recursive: true })
   expect(readdirSync(scratch)).toEqual(names)
 })
 
@@ -155,6 +162,19 @@ test('a restore that was cut off is done again by the same command', async () =>
   expect(await run(['admin', 'restore', archive], env)).toEqual([
     1,
     expect.stringContaining('holds a deployment already (instance, '),
+  ])
+})
+
+test('a pool that is there is not taken for a new one', async () => {
+  const directory = join(scratch, 'with-pool')
+  mkdirSync(directory)
+  writeFileSync(join(directory, 'pool.img'), '')
+  const env = { ...process.env, BOXYARD_DATA_DIR: directory, BOXYARD_RUN_DIR: join(scratch, 'run') }
+  const [code, output] = await run(['admin', 'restore', archive, '--without-pool'], env)
+  expect([code, output, readdirSync(directory)]).toEqual([
+    1,
+    expect.stringContaining('pool.img is there'),
+    ['pool.img'],
   ])
 })
 

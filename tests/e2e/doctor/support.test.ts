@@ -1,7 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -132,6 +141,25 @@ test('it works without a service, and writes over nothing', async () => {
   expect([code, output]).toEqual([1, expect.stringContaining('EEXIST')])
   expect(readFileSync(path).equals(before)).toBe(true)
   expect(readdirSync(scratch).filter((name) => name.endsWith('.gz'))).toEqual(['one.tar.gz', 'two.tar.gz'])
+})
+
+test('it never writes through a link that takes the place of the archive meanwhile', async () => {
+  const [bin, victim, path] = ['links', 'victim', 'replaced.tar.gz'].map((name) => join(scratch, name)) as [
+    string,
+    string,
+    string,
+  ]
+  mkdirSync(bin)
+  writeFileSync(victim, 'kept')
+  const real = execFileSync('sh', ['-c', 'command -v tar'], { encoding: 'utf8' }).trim()
+  const swap = `#!/bin/sh\nln -sf ${victim} ${path}\nexec ${real} "$@"\n`
+  writeFileSync(join(bin, 'tar'), swap, { mode: 0o755 })
+  await support(path, {
+    BOXYARD_DATA_DIR: join(scratch, 'none'),
+    BOXYARD_PORT: '1',
+    PATH: `${bin}:${process.env['PATH']}`,
+  })
+  expect([readlinkSync(path), readFileSync(victim, 'utf8')]).toEqual([victim, 'kept'])
 })
 
 test('one that is interrupted leaves neither an archive nor a directory', async () => {

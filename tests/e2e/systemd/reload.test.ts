@@ -74,6 +74,9 @@ test('limits and the log level change in the running agent, and what waits for a
   }
   const before = await limits()
   await expect(reload(changes)).rejects.toThrow('BOXYARD_BOXES_MAX="0": expected a number from 1 to 1000')
+  await expect(reload({ BOXYARD_RATE_LIMIT: '7777', BOXYARD_DRAIN_SECONDS: 'soon' })).rejects.toThrow(
+    'BOXYARD_DRAIN_SECONDS="soon": expected a whole number from 0 to 3600',
+  )
   expect(await limits()).toEqual(before)
   expect(await reload({ ...changes, BOXYARD_BOXES_MAX: '1' })).toBe(
     [

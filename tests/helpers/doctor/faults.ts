@@ -25,8 +25,10 @@ const disk = (facts: Facts, change: object): void => {
 /** Changes what is known of the front's port. */
 export const changeFirstPort = (facts: Facts, change: object): void => void Object.assign(facts.ports[0] ?? {}, change)
 const units = (facts: Facts, change: Partial<UnitFacts>): void => {
-  const unit = { name: 'boxyard-agent.service', load: 'loaded', active: 'active', file: 'enabled', result: 'success' }
-  Object.assign(facts.service, { units: { value: [{ ...unit, status: '', ...change }] } })
+  const unit = { name: 'boxyard-agent.service', load: 'loaded', active: 'active', sub: 'running' }
+  Object.assign(facts.service, {
+    units: { value: [{ ...unit, file: 'enabled', result: 'success', status: '', ...change }] },
+  })
 }
 /** Returns one holder of a port. */
 export const holdersFor = (isOurs: boolean, unit: string | null) => ({
@@ -267,14 +269,15 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'systemctl restart',
   ],
   ['unit_failed', 'problem', (f) => units(f, { active: 'failed', result: 'exit-code' }), 'exit-code', 'journalctl -u'],
-  ['unit_inactive', 'problem', (f) => units(f, { active: 'inactive' }), 'does not run', 'systemctl start'],
   [
-    'unit_disabled',
-    'note',
-    (f) => units(f, { file: 'disabled' }),
-    'does not start with the machine',
-    'systemctl enable',
+    'unit_failed',
+    'problem',
+    (f) => units(f, { sub: 'auto-restart' }),
+    'again and again',
+    'journalctl -u boxyard-agent',
   ],
+  ['unit_inactive', 'problem', (f) => units(f, { active: 'inactive' }), 'does not run', 'systemctl start'],
+  ['unit_disabled', 'note', (f) => units(f, { file: 'disabled' }), 'with the machine', 'systemctl enable'],
   [
     'service_silent',
     'problem',

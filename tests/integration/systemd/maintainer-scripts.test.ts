@@ -40,6 +40,18 @@ test('an installation is repeated, keeps settings, and a removal that was cut of
     expect([path, existsSync(root.pathOf(path))]).toEqual([path, false])
 })
 
+test('a removal takes away what an installation left that was cut off, after the boxes were stopped', () => {
+  expect(root.run('/archive/install.sh').code).toBe(0)
+  // As the program, which needs its files.
+  root.write('/usr/bin/boxyard', '#!/bin/sh\ncd /usr/lib/boxyard && echo "boxyard $*"\n', 0o755)
+  expect(root.run('cp -r /usr/lib/boxyard /usr/lib/boxyard.new && mv /usr/lib/boxyard /usr/lib/boxyard.old').code).toBe(
+    0,
+  )
+  const removed = root.run('/archive/install.sh --remove')
+  expect(removed).toEqual({ code: 0, output: expect.stringMatching(/^boxyard admin down\nRemoved\./) })
+  expect(readdirSync(root.pathOf('/usr/lib')).filter((name) => name.startsWith('boxyard'))).toEqual([])
+})
+
 test('a removal fails, and removes nothing, while the boxes cannot be stopped', () => {
   expect(root.run('/archive/install.sh').code).toBe(0)
   root.write('/usr/bin/boxyard', '#!/bin/sh\necho "Another agent runs." >&2; exit 1\n', 0o755)
@@ -67,6 +79,39 @@ test('a purge removes nothing of what is mounted in the data directory', () => {
   )
   expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: expect.stringContaining('holds mounts') })
   expect(readdirSync(join(data, 'backups'))).toEqual(['kept'])
+})
+
+test('a purge leaves data that an agent of a checkout serves meanwhile, and what other deployments have in /run', () => {
+  const data = root.pathOf('/var/lib/boxyard')
+  // Those of this machine are seen in the scratch root.
+  root.run('rm -rf /run/boxyard')
+  for (const name of ['abcd0123/pool', 'other678/pool', 'hosts'])
+    mkdirSync(root.pathOf(`/run/boxyard/${name}`), { recursive: true })
+  root.write('/run/boxyard/hosts/0', 'other678')
+  mkdirSync(data)
+  writeFileSync(join(data, 'instance'), 'abcd0123\n')
+  writeFileSync(join(data, 'lock'), '')
+  const served = root.run('flock /var/lib/boxyard/lock /scripts/postrm purge')
+  expect(served).toEqual({ code: 0, output: expect.stringContaining('An agent runs on /var/lib/boxyard') })
+  expect(readdirSync(data)).toEqual(['instance', 'lock'])
+  expect(readdirSync(root.pathOf('/run/boxyard'))).toEqual(['abcd0123', 'hosts', 'other678'])
+  expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: '' })
+  expect(existsSync(data)).toBe(false)
+  expect(readdirSync(root.pathOf('/run/boxyard'))).toEqual(['hosts', 'other678'])
+  // Of the last one nothing stays.
+  root.run('rm -r /run/boxyard/other678 /run/boxyard/hosts/0 && touch /run/boxyard/hosts/.lock')
+  expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: '' })
+  expect(existsSync(root.pathOf('/run/boxyard'))).toBe(false)
+})
+
+test('a purge tells where the pool stays that a link leads to', () => {
+  mkdirSync(root.pathOf('/srv/disk'), { recursive: true })
+  writeFileSync(root.pathOf('/srv/disk/pool.img'), '')
+  mkdirSync(root.pathOf('/var/lib/boxyard'))
+  symlinkSync('/srv/disk/pool.img', root.pathOf('/var/lib/boxyard/pool.img'))
+  const told = 'The pool stays in /srv/disk/pool.img, where /var/lib/boxyard/pool.img led to.\n'
+  expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: told })
+  expect(existsSync(root.pathOf('/srv/disk/pool.img'))).toBe(true)
 })
 
 test('a purge tells where data stays that a link leads to', () => {

@@ -93,6 +93,7 @@ test('units are read from what systemctl shows', () => {
   const shown = `Id=boxyard-agent.service
 LoadState=loaded
 ActiveState=failed
+SubState=failed
 UnitFileState=enabled
 Result=exit-code
 StatusText=Building the debian base
@@ -100,16 +101,20 @@ StatusText=Building the debian base
 Id=boxyard-front.service
 LoadState=not-found
 ActiveState=inactive
+SubState=dead
 UnitFileState=
 Result=success
 StatusText=
 `
   expect(parseUnits(shown)).toEqual([
     {
-      ...{ name: 'boxyard-agent.service', load: 'loaded', active: 'failed', file: 'enabled', result: 'exit-code' },
-      status: 'Building the debian base',
+      ...{ name: 'boxyard-agent.service', load: 'loaded', active: 'failed', sub: 'failed', file: 'enabled' },
+      ...{ result: 'exit-code', status: 'Building the debian base' },
     },
-    { name: 'boxyard-front.service', load: 'not-found', active: 'inactive', file: '', result: 'success', status: '' },
+    {
+      ...{ name: 'boxyard-front.service', load: 'not-found', active: 'inactive', sub: 'dead', file: '' },
+      ...{ result: 'success', status: '' },
+    },
   ])
 })
 

@@ -18,6 +18,13 @@ test.each([
   ['a signed URL', 'GET /x?X-Amz-Signature=00ff&a=1', 'GET /x?X-Amz-Signature=[redacted]&a=1'],
   ['a URL with a password', 'https://ann:secret@example.org/x', 'https://[redacted]@example.org/x'],
   ['JSON', '{"secret_access_key":"a b c","n":1}', '{"secret_access_key":[redacted],"n":1}'],
+  ['JSON with quotes', '{"password":"ab\\"cdefgh","n":1}', '{"password":[redacted],"n":1}'],
+  [
+    'JSON in a line of JSON',
+    '{"m":"{\\"password\\":\\"hunter22\\",\\"n\\":1}"}',
+    '{"m":"{\\"password\\":[redacted],\\"n\\":1}"}',
+  ],
+  ['a private key in a line of JSON', '{"m":"{\\"d\\":\\"abc\\"}"}', '{"m":"{\\"d\\":[redacted]}"}'],
   ['a setting', 'DB_PASSWORD=hunter22 next', 'DB_PASSWORD=[redacted] next'],
   ['a cookie', 'Cookie: boxyard=abc; other=def', 'Cookie: [redacted]'],
   ['a key id of S3', 'key AKIAIOSFODNN7EXAMPLE', 'key [redacted]'],
@@ -39,6 +46,9 @@ test('known secrets are taken out wherever they stand, also as JSON and URLs wri
   const known = createRedactor(['abcdef', 'abcdefgh', 'with "quotes" & more', 'tiny', ''])
   expect(known('xabcdefghx abcdefabcdef ab tiny')).toBe('x[redacted]x [redacted][redacted] ab tiny')
   expect(known(JSON.stringify({ a: 'with "quotes" & more' }))).toBe('{"a":"[redacted]"}')
+  expect(known(JSON.stringify({ m: JSON.stringify({ a: 'with "quotes" & more' }) }))).toBe(
+    JSON.stringify({ m: '{"a":"[redacted]"}' }),
+  )
   expect(known(`?x=${encodeURIComponent('with "quotes" & more')}`)).toBe('?x=[redacted]')
 })
 

@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals'
+import { tellAmbiguous } from '../../../agent/config/service-file.ts'
+
+test.each([
+  ['a word after a value', 'BOXYARD_LOG_LEVEL=debug # verbose', ['"debug # verbose"', '"debug"']],
+  ['a # in a value', 'BOXYARD_DATA_DIR=/srv/x#1', ['"/srv/x#1"', '"/srv/x"']],
+  ['a word of shells', 'export BOXYARD_BASE=busybox', ['not set', '"busybox"']],
+  ['a word after quotes', "BOXYARD_BASE='debian' x", ['"debianx"', '"debian"']],
+  ['a line that goes on', 'BOXYARD_BASE=busy\\\nbox', ['"busybox"', '"busy\\\\"']],
+])('%s is read otherwise by the services than by the command, and told', (_case, text, [served = '', ours = '']) => {
+  const told = tellAmbiguous(`BOXYARD_PORT=1\n${text}\nBOXYARD_HOST=::1\n`, '/conf')
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^BOXYARD_\w+ in \/conf is .* for the services, and .* for this command: write it as NAME=value/,
+    ),
+  ])
+  expect(told[0]).toContain(` is ${served} for the services, and ${ours} for this command`)
+})
+
+test.each([
+  ['plain values', 'BOXYARD_PORT=8080\nBOXYARD_EDGE_ACME=admin@example.org'],
+  ['spaces about', '  BOXYARD_PORT = 8080  \n\tBOXYARD_HOST=::1\t'],
+  ['quotes', 'BOXYARD_DATA_DIR=\'/srv/a b\'\nBOXYARD_RUN_DIR="/run/c # d"'],
+  ['comments and empty lines', '# BOXYARD_PORT=1 # x\n\n   # it is\nBOXYARD_PORT=2\n'],
+  ['an empty value', 'BOXYARD_PORT=\nBOXYARD_HOST=::1'],
+  ['settings of others', 'PATH_OF_OTHERS=a # b'],
+  ['a name given twice', 'BOXYARD_PORT=1\nBOXYARD_PORT=2'],
+  ['nothing', ''],
+])('%s are read alike', (_case, text) => expect(tellAmbiguous(text, '/conf')).toEqual([]))
