@@ -41,6 +41,10 @@ case ${1:-} in
   '') ;;
   *) fail 'usage: ./install.sh [--remove]' ;;
 esac
+# Replaced behind its back, the package would leave files of both when it is upgraded or removed.
+if command -v dpkg-query >/dev/null && dpkg-query --show --showformat='${db:Status-Status}' boxyard 2>/dev/null | grep -q '^installed$'; then
+  fail 'The Debian package is installed here: upgrade that (apt-get install ./boxyard_*.deb), or remove it first.'
+fi
 missing=
 for program in @PROGRAMS@; do
   command -v "$program" >/dev/null || missing="$missing $program"
@@ -63,5 +67,6 @@ if has_systemd; then
   systemctl --no-block restart $units
   echo 'Installed. The first start builds a base: systemctl status boxyard-agent'
 else
-  echo 'Installed. There is no systemd here: run "boxyard serve" and the front by what starts services.'
+  echo 'Installed. There is no systemd here: have what starts services run, in /usr/lib/boxyard and with the settings of'
+  echo '/etc/boxyard/boxyard.conf, what boxyard-agent.service and boxyard-front.service in /usr/lib/systemd/system name as ExecStart.'
 fi

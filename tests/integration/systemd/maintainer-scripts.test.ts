@@ -40,6 +40,18 @@ test('an installation is repeated, keeps settings, and a removal that was cut of
     expect([path, existsSync(root.pathOf(path))]).toEqual([path, false])
 })
 
+test('an installation beside the Debian package is refused', () => {
+  root.write(
+    '/package/DEBIAN/control',
+    'Package: boxyard\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n',
+  )
+  expect(root.run('dpkg-deb --build /package /boxyard.deb && dpkg --install /boxyard.deb').code).toBe(0)
+  const refused = root.run('/archive/install.sh')
+  expect(refused).toEqual({ code: 1, output: expect.stringMatching(/^The Debian package is installed here/) })
+  expect(existsSync(root.pathOf('/usr/lib/boxyard'))).toBe(false)
+  expect(root.run('dpkg --remove boxyard && /archive/install.sh').code).toBe(0)
+})
+
 test('a removal takes away what an installation left that was cut off, after the boxes were stopped', () => {
   expect(root.run('/archive/install.sh').code).toBe(0)
   // As the program, which needs its files.
