@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { withLock } from '../cluster/host-lock.ts'
 
 /**
- * Finds generators of API clients, or installs them from npm and PyPI (a minute) outside the checkout. Returns their directory, with
+ * Finds generators of API clients and schemathesis, which tests documents, or installs them from npm and PyPI (a minute) outside the checkout. Returns their directory, with
  * `node_modules` and `python`, or why they cannot be had.
  */
 export async function findClientGenerators(say: (text: string) => void): Promise<string | { obstacle: string }> {
