@@ -32,6 +32,8 @@ export interface FrontSettings {
   connectionsMax: number
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
+  /** Origins whose pages may call a standalone front, such as `https://app.example.com`. */
+  corsOrigins: string[]
 }
 
 /**
@@ -59,7 +61,8 @@ export function readFrontSettings(
     tokenKeys: secretOf(env, { name: 'BOXYARD_TOKEN_KEYS', file: 'token-public.json' }),
     channelTls,
     connectionsMax: env.whole('BOXYARD_CONNECTIONS_MAX', CONNECTIONS_MAX_DEFAULT),
-    trustedProxies: (env.text('BOXYARD_TRUSTED_PROXIES') ?? '').split(',').filter((network) => network !== ''),
+    trustedProxies: env.list('BOXYARD_TRUSTED_PROXIES'),
+    corsOrigins: env.list('BOXYARD_CORS_ORIGINS'),
   }
 }
 
@@ -73,6 +76,8 @@ type Setting = (typeof FRONT_SETTINGS)[number]
 interface Reader {
   text(name: Setting): string | undefined
   path(name: Setting): string | undefined
+  /** Empty if not given; separated by commas. */
+  list(name: Setting): string[]
   whole(name: Setting, bounds: { fallback: number; min: number; max: number }): number
   /** The first choice is the default. */
   oneOf<const T extends string>(name: Setting, choices: readonly [T, ...T[]]): T
@@ -85,6 +90,7 @@ function createReader(env: Readonly<Record<string, string>>): Reader {
   }
   return {
     text: (name) => env[name],
+    list: (name) => (env[name] ?? '').split(',').filter(Boolean),
     path: (name) => {
       const value = env[name]
       return value === undefined || value.startsWith('/') ? value : refuse(name, 'an absolute path')

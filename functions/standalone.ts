@@ -21,6 +21,7 @@ import { createDial } from './agent-dial.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
 import { type FrontSettings, isNotifyService, readFrontSettings } from './config.ts'
+import { allowOrigins } from './cors.ts'
 import { createForward, type Forward } from './forward.ts'
 import { createForwardBytes } from './forward-bytes.ts'
 import { createKeyring } from './keyring.ts'
@@ -47,7 +48,7 @@ export interface FrontLoggers {
 
 /**
  * Starts the front on its own address and resolves once it listens.
- * @throws Error if its keys cannot be read, its port is taken, or a trusted proxy is no address or network
+ * @throws Error if its keys cannot be read, its port is taken, a trusted proxy is no address or network, or what may call it no origin
  */
 export async function startStandalone(settings: FrontSettings, given: FrontLoggers): Promise<StandaloneFront> {
   const { logger } = given
@@ -68,7 +69,8 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const server = createServer(SERVER_OPTIONS)
   const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
   boundConnections(server, { listener: 'front', max, sources, logger })
-  const serving = serve(server, { handler: app, logger, now, sources })
+  const handler = allowOrigins(settings.corsOrigins, app)
+  const serving = serve(server, { handler, logger, now, sources })
   upgrades.serve(server)
   await listenAt(server, { host: settings.host, port: settings.port })
   const { port } = server.address() as AddressInfo

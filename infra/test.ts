@@ -5,6 +5,7 @@ import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
 import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findAwsEmulator } from './aws-emulator/program.ts'
+import { findClientGenerators } from './client-generators/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
 import { type Counts, type JestRun, runJest } from './jest-run.ts'
@@ -63,12 +64,12 @@ const MACHINE = { workers: 1, env: { TEST_FILE_MINUTES: '60' }, minutes: 240 }
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
-  // With backups to a real S3 server, certificates of a real ACME server, and the functions as AWS runs and deploys them.
+  // With backups to a real S3 server, certificates of a real ACME server, the functions as AWS runs and deploys them, and generated clients.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
     drawn: [{ from: KILLED_AT_STEPS, count: 3 }],
     workers: 5,
-    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator'],
+    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator', 'client-generators'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
@@ -89,6 +90,7 @@ const SUITES: Record<string, Suite> = {
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
   aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
+  clients: { paths: [], workers: 1, peers: ['client-generators'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
 }
@@ -231,6 +233,7 @@ const PEERS = {
   'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
   'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
   'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
+  'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS', path: 'tests/clients/' },
 }
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40

@@ -5,7 +5,7 @@ import { EXAMPLES } from './examples/examples.ts'
 import { isRanged, requestHeadersOf } from './openapi-headers.ts'
 import { plainSchemas } from './openapi-schemas.ts'
 import { ANY_BYTES, descriptionOf, TAGS, tagOf } from './openapi-texts.ts'
-import { type Operation, retryOf, takesTicket } from './operation.ts'
+import { type Operation, takesTicket } from './operation.ts'
 import { errorsOf } from './operation-errors.ts'
 import { OPERATIONS, type OperationId } from './routes.ts'
 
@@ -70,6 +70,18 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
     ...requestBodyOf(operation, example.body),
     responses: responsesOf(operation, example.response),
   }
+}
+
+/**
+ * Whether a client may repeat a request whose answer it did not get: `safe`: it changes nothing; `idempotent`: twice has the effect
+ * of once, though a repeat may be answered otherwise (404, 412); `key`: only with the Idempotency-Key of the first; `never`.
+ */
+type Retry = 'safe' | 'idempotent' | 'key' | 'never'
+
+function retryOf({ id, method, transport }: Operation): Retry {
+  if (transport === 'websocket' || SHOWS_SECRET_ONCE.has(id)) return 'never'
+  if (method === 'GET') return 'safe'
+  return method === 'POST' ? 'key' : 'idempotent'
 }
 
 function securityOf(operation: Operation): Record<string, string[]>[] {
@@ -183,5 +195,11 @@ const UPGRADED = {
     'X-Exec-Id': { description: 'Id of the command, if one is run.', schema: { type: 'string' } },
   },
 } as const
+/** Operations whose answer has a secret that the replay of an Idempotency-Key leaves out. */
+const SHOWS_SECRET_ONCE: ReadonlySet<string> = new Set<OperationId>([
+  'createToken',
+  'createTicket',
+  'createProjectTicket',
+])
 /** Operations that answer a page to a client that prefers one. */
 const HAS_PAGE: ReadonlySet<string> = new Set<OperationId>(['listProblems', 'getProblem'])

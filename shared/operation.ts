@@ -41,17 +41,9 @@ export interface Operation {
   bytesOut: string | null
   /** What a message of an answer of `text/event-stream` carries as JSON; null: there is no such answer. */
   message: z.ZodType | null
-  /** True: the answer holds a secret that is shown once, and that the replay of an Idempotency-Key leaves out. */
-  showsSecretOnce: boolean
   /** Errors in addition to those that every operation has. */
   errors: readonly ErrorCode[]
 }
-
-/**
- * Whether a client may repeat a request whose answer it did not get: `safe`: it changes nothing; `idempotent`: twice has the effect
- * of once, though a repeat may be answered otherwise (404, 412); `key`: only with the Idempotency-Key of the first; `never`.
- */
-export type Retry = 'safe' | 'idempotent' | 'key' | 'never'
 
 /** Defines a row of the table, with defaults for the fields left out. */
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
@@ -70,7 +62,6 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
     bytesIn: null,
     bytesOut: null,
     message: null,
-    showsSecretOnce: false,
     errors: [],
   }
   return { ...defaults, ...given }
@@ -91,7 +82,6 @@ interface Defaults {
   bytesIn: null
   bytesOut: null
   message: null
-  showsSecretOnce: false
   errors: readonly ErrorCode[]
 }
 
@@ -103,13 +93,6 @@ export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolea
 /** Returns true if the operation changes anything, as a command over a WebSocket does, though that is a GET. */
 export function isMutation({ method, transport }: Operation): boolean {
   return method !== 'GET' || transport === 'websocket'
-}
-
-/** Returns whether a client may repeat the operation (docs/api.md#idempotency). */
-export function retryOf({ method, transport, showsSecretOnce }: Operation): Retry {
-  if (transport === 'websocket' || showsSecretOnce) return 'never'
-  if (method === 'GET') return 'safe'
-  return method === 'POST' ? 'key' : 'idempotent'
 }
 
 type Given = Partial<Operation> & Pick<Operation, 'id' | 'method' | 'path' | 'summary' | 'permission' | 'response'>

@@ -36,7 +36,6 @@ export const accessOperations = {
     body: createTokenBodySchema,
     response: mintedTokenSchema,
     status: 201,
-    showsSecretOnce: true,
     errors: ['quota_exceeded'],
   }),
   listTokens: define({
@@ -69,7 +68,6 @@ export const accessOperations = {
     body: ticketBodySchema,
     response: ticketSchema,
     status: 201,
-    showsSecretOnce: true,
     errors: ['box_not_found', 'permission_denied'],
   }),
   createProjectTicket: define({
@@ -82,7 +80,6 @@ export const accessOperations = {
     body: projectTicketBodySchema,
     response: ticketSchema,
     status: 201,
-    showsSecretOnce: true,
     errors: ['permission_denied'],
   }),
   getQuota: define({

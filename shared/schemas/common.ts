@@ -101,6 +101,9 @@ export const pageFields = {
     .meta({ description: '`continuation_token` of the next page; null on the last.' }),
 }
 
+/** Texts that a query repeats, or has as one with commas. */
+export const TEXTS = { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: 64 } as const
+
 /** The `tag` of a list: `key` or `key=value`, comma separated or repeated; all must match. */
 export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
@@ -108,7 +111,7 @@ export const tagQuery = z
   .optional()
   .meta({
     description: '`key` or `key=value`, comma separated or repeated; all must match.',
-    override: { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: 64 },
+    override: TEXTS,
   })
 
 /** The start of the names to list. */

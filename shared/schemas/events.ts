@@ -6,6 +6,7 @@ import {
   pageFields,
   pageQuery,
   projectOrAllSchema,
+  TEXTS,
   timestampSchema,
   waitSeconds,
 } from './common.ts'
@@ -34,7 +35,7 @@ export const eventQuery = z.strictObject({
     .optional()
     .meta({
       description: 'Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated.',
-      override: { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: TYPES_MAX },
+      override: TEXTS,
     }),
 })
 

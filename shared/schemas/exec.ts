@@ -275,8 +275,7 @@ export const sessionParams = z.strictObject({
   name: nameSchema,
   session: z
     .string()
-    .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|[a-z]{3}_[0-9a-z]{26})$/, 'must be the name or the id of a session')
-    .meta({ description: 'The name or the id of a session.' }),
+    .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|[a-z]{3}_[0-9a-z]{26})$/, 'must be the name or the id of a session'),
 })
 
 // The value is bounded as in `POST B/exec`.

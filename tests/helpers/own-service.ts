@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { type Client, createClient } from './front/client.ts'
-import { startService, type TestService } from './service.ts'
+import { startService, type TestService, type TestServiceOptions } from './service.ts'
 
 /** The service of a test file. */
 export interface OwnService {
@@ -10,15 +10,15 @@ export interface OwnService {
   service(): TestService
 }
 
-/** Starts a service before the tests of the calling file, and closes it after them. */
-export function useOwnService(): OwnService {
+/** Starts a service before the tests of the calling file, with the options that `prepare` returns, and closes it after them. */
+export function useOwnService(prepare: () => Promise<TestServiceOptions> = async () => ({})): OwnService {
   let started: TestService | null = null
   const service = (): TestService => {
     if (started === null) throw new Error('the service has not started')
     return started
   }
   beforeAll(async () => {
-    started = await startService()
+    started = await startService(await prepare())
   })
   afterAll(async () => {
     await started?.close()

@@ -28,6 +28,7 @@ describe('the settings of the front', () => {
       channelTls: null,
       connectionsMax: 4096,
       trustedProxies: [],
+      corsOrigins: [],
     })
   })
 
@@ -49,6 +50,11 @@ describe('the settings of the front', () => {
     })
     expect(settings.channelKeys).toEqual({ file: '/data/keys/channel.json' })
     expect(settings.channelTls).toEqual({ ca: PEM, cert: PEM, key: PEM })
+  })
+
+  test('have origins in a list', () => {
+    const origins = ['https://app.example.com', 'http://localhost:3000']
+    expect(readFrontSettings({ BOXYARD_CORS_ORIGINS: origins.join(',') }).corsOrigins).toEqual(origins)
   })
 
   test('ignore those of the agent', () => {

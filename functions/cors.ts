@@ -1,0 +1,49 @@
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
+
+/**
+ * Lets pages of `origins`, compared exactly, call `handler` and read all headers of its answers (CORS). Answers their preflights, which
+ * carry no token. Browsers are never told to send cookies: authority is in `Authorization` alone. Without origins it is `handler` itself.
+ * @throws Error if one of `origins` is none
+ */
+export function allowOrigins(origins: readonly string[], handler: HttpHandler): HttpHandler {
+  if (origins.length === 0) return handler
+  const wrong = origins.find((origin) => !isOrigin(origin))
+  if (wrong !== undefined) {
+    const expected = 'exact origins such as https://app.example.com, separated by commas'
+    throw new Error(`BOXYARD_CORS_ORIGINS: expected ${expected}, not ${JSON.stringify(wrong)}.`)
+  }
+  const allowed = new Set(origins)
+  return async (request) => {
+    const origin = headerOf(request.headers, 'origin')
+    if (origin === undefined || !allowed.has(origin)) return withHeaders(await handler(request), {})
+    const allows = { 'access-control-allow-origin': origin }
+    if (isPreflight(request)) return withHeaders(NO_CONTENT, { ...allows, ...PREFLIGHT })
+    return withHeaders(await handler(request), { ...allows, 'access-control-expose-headers': '*' })
+  }
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) && !text.includes('*') ? new URL(text) : null
+  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && url.origin === text
+}
+
+function isPreflight({ method, headers }: HttpRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+}
+
+/** Adds headers and `Origin` to `Vary`, also where nothing is allowed: a cache must keep answers to origins apart. */
+function withHeaders(response: HttpResponse, added: Record<string, string>): HttpResponse {
+  const vary = headerOf(response.headers, 'vary')
+  const varies = { vary: vary === undefined ? 'Origin' : `${vary}, Origin` }
+  return { ...response, headers: { ...response.headers, ...varies, ...added } }
+}
+
+const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+  'access-control-allow-headers': [
+    ...['authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
+    ...['last-event-id', 'prefer', 'range', 'x-request-id'],
+  ].join(', '),
+  'access-control-max-age': '600',
+}

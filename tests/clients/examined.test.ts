@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { openWorkbench, type Workbench } from '../helpers/clients/generators.ts'
+import { useOwnService } from '../helpers/own-service.ts'
+
+const { service, client } = useOwnService()
+const PROJECT = 'thrown-away'
+let bench: Workbench
+
+/**
+ * Requests are of a project and a box that exist, and wait for nothing. Bodies beyond the bound of their bytes are refused before
+ * they are looked at.
+ */
+const CONFIG = `
+[parameters]
+"path.project" = "${PROJECT}"
+"path.name" = "web"
+"query.wait_seconds" = 0
+
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 429, "5xx"]
+`
+const ARGUMENTS = [
+  ...['--phases', 'examples,fuzzing', '--max-examples', '2', '--generation-deterministic', '--no-shrink'],
+  // Not: whatever a schema allows is accepted. Rules between fields, as one of two paths, are in words alone.
+  ...['--checks', 'all', '--exclude-checks', 'positive_data_acceptance'],
+  ...['--exclude-operation-id-regex', '^(streamExec|openConsole)$', '--warnings', 'off', '--continue-on-failure'],
+]
+
+beforeAll(async () => {
+  bench = openWorkbench()
+  bench.write('schemathesis.toml', CONFIG)
+  bench.write('openapi.json', JSON.stringify((await client.get('/openapi.json')).body))
+  await client.post(`/v1/projects/${PROJECT}/boxes`, { name: 'web', config: { ram_mb: 64 } })
+  await client.post(`/v1/projects/${PROJECT}/data`, { name: 'web', size_gb: 1 })
+})
+afterAll(() => bench.close())
+
+describe('schemathesis', () => {
+  test('gets the answers, and finds the refusals, that the OpenAPI document tells of', async () => {
+    const permissions = ['read', 'write', 'exec']
+    const { token } = (await client.post('/v1/tokens', { name: 'examiner', projects: [PROJECT], permissions })).body
+    const at = ['openapi.json', '--url', service().url, '--header', `Authorization: Bearer ${token}`]
+    const said = await bench.python('-m', 'schemathesis.cli', 'run', ...at, ...ARGUMENTS)
+    expect(said).toMatch(/90 selected \/ 92 total/)
+    expect(said).toMatch(/No issues found/)
+  })
+})

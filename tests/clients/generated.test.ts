@@ -1,0 +1,111 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { build } from 'esbuild'
+import { openWorkbench, type Workbench } from '../helpers/clients/generators.ts'
+import { useOwnService } from '../helpers/own-service.ts'
+
+const { service, client } = useOwnService()
+const DOCUMENT = 'openapi.json'
+let bench: Workbench
+
+beforeAll(async () => {
+  bench = openWorkbench()
+  bench.write(DOCUMENT, JSON.stringify((await client.get('/openapi.json')).body))
+})
+afterAll(() => bench.close())
+
+/** What each program prints: a box it made, a command's output, a file's bytes, and the code of an error. */
+const SEEN = ['running', null, 'hello\n', [0, 255, 10], 'box_not_found']
+
+const OPENAPI_FETCH = `
+import createClient from 'openapi-fetch'
+import type { paths } from './schema'
+const [, , baseUrl = '', token = ''] = process.argv
+const api = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\` } })
+const boxes = '/v1/projects/{project}/boxes'
+const path = { project: 'typed', name: 'fetch' }
+const made = await api.POST(boxes, { params: { path }, body: { name: path.name, config: { ram_mb: 64 } } })
+const ran = await api.POST(\`\${boxes}/{name}/exec\`, { params: { path }, body: { command: ['echo', 'hello'] } })
+const query = { path: '/root/bytes' }
+const body = new Uint8Array([0, 255, 10]) as unknown as string
+await api.PUT(\`\${boxes}/{name}/files/write\`, { params: { path, query }, headers: { 'content-type': 'application/octet-stream' }, body, bodySerializer: (bytes) => bytes })
+const read = await api.GET(\`\${boxes}/{name}/files/read\`, { params: { path, query }, parseAs: 'arrayBuffer' })
+const none = await api.GET(\`\${boxes}/{name}\`, { params: { path: { ...path, name: 'none' } } })
+const lease: string | null | undefined = made.data?.lease_until
+console.log(JSON.stringify([made.data?.status, lease, ran.data?.stdout, [...new Uint8Array(read.data ?? [])], none.error?.code]))
+`
+
+const HEY_API = `
+import { createClient } from './hey/client'
+import { createBox, createExec, getBox, readFile, writeFile } from './hey'
+const [, , baseUrl = '', token = ''] = process.argv
+const api = createClient({ baseUrl, auth: token })
+const path = { project: 'typed', name: 'hey' }
+const made = await createBox({ client: api, path, body: { name: path.name, config: { ram_mb: 64 } } })
+const ran = await createExec({ client: api, path, body: { command: ['echo', 'hello'] } })
+const query = { path: '/root/bytes' }
+await writeFile({ client: api, path, query, body: { content: 'AP8K', encoding: 'base64' }, throwOnError: true })
+const read = await readFile({ client: api, path, query, parseAs: 'arrayBuffer' })
+const none = await getBox({ client: api, path: { ...path, name: 'none' } })
+const lease: string | null | undefined = made.data?.lease_until
+console.log(JSON.stringify([made.data?.status, lease, ran.data?.stdout, [...new Uint8Array(read.data as never)], none.error?.code]))
+`
+
+const PYTHON = `
+import io, json, sys
+from boxyard import AuthenticatedClient, models, types
+from boxyard.api.boxes import create_box, get_box
+from boxyard.api.exec_ import create_exec
+from boxyard.api.files import read_file, write_archive, write_file
+
+api = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2])
+new = models.CreateBox(name="python", config=models.BoxConfigInput(ram_mb=64))
+made = create_box.sync("typed", client=api, body=new)
+ran = create_exec.sync("typed", "python", client=api, body=models.ExecRequest(command=["echo", "hello"]))
+write_file.sync("typed", "python", client=api, path="/root/bytes", body=types.File(payload=io.BytesIO(b"\\x00\\xff\\n")))
+read = read_file.sync_detailed("typed", "python", client=api, path="/root/bytes")
+none = get_box.sync("typed", "none", client=api)
+print(json.dumps([made.status.value, made.lease_until, ran.stdout, list(read.content), none.code.value]))
+`
+
+const TSCONFIG = {
+  compilerOptions: {
+    ...{ strict: true, noEmit: true, skipLibCheck: true, target: 'ES2022', module: 'ESNext' },
+    ...{ moduleResolution: 'bundler', lib: ['ES2023', 'DOM', 'DOM.Iterable'], types: ['node'] },
+  },
+}
+
+/** Compiles a program of the bench with what it imports, all strictly, and runs it against the service. */
+async function runTyped(name: string, text: string): Promise<unknown> {
+  bench.write(`${name}.ts`, text)
+  bench.write('tsconfig.json', JSON.stringify({ ...TSCONFIG, include: [`${name}.ts`] }))
+  expect(await bench.node('node_modules/typescript/bin/tsc', '-p', '.')).toBe('')
+  const outfile = join(bench.directory, `${name}.mjs`)
+  const entryPoints = [join(bench.directory, `${name}.ts`)]
+  await build({ entryPoints, outfile, bundle: true, format: 'esm', platform: 'node', target: 'es2022' })
+  return JSON.parse(await bench.node(`${name}.mjs`, service().url, service().adminToken))
+}
+
+describe('a client that is made of the OpenAPI document', () => {
+  test('by openapi-typescript compiles and works', async () => {
+    const said = await bench.node('node_modules/openapi-typescript/bin/cli.js', DOCUMENT, '-o', 'schema.ts')
+    expect(said).not.toMatch(COMPLAINTS)
+    expect(await runTyped('fetched', OPENAPI_FETCH)).toEqual(SEEN)
+  })
+
+  test('by @hey-api/openapi-ts compiles and works', async () => {
+    const args = ['-i', DOCUMENT, '-o', 'hey', '--no-log-file']
+    expect(await bench.node('node_modules/@hey-api/openapi-ts/bin/run.js', ...args)).not.toMatch(COMPLAINTS)
+    expect(await runTyped('heyed', HEY_API)).toEqual(SEEN)
+  })
+
+  test('by openapi-python-client has every operation, and works', async () => {
+    const args = ['generate', '--path', DOCUMENT, '--meta', 'none', '--output-path', 'boxyard', '--fail-on-warning']
+    expect(await bench.python('-m', 'openapi_python_client', ...args)).not.toMatch(COMPLAINTS)
+    bench.write('program.py', PYTHON)
+    const printed = await bench.python('program.py', service().url, service().adminToken)
+    expect(JSON.parse(printed)).toEqual(SEEN)
+  })
+})
+
+const COMPLAINTS = /warn|error|skip|unable|unsupported/i
