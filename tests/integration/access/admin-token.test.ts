@@ -51,7 +51,7 @@ async function daysLeft(): Promise<number> {
 test('the first one administers everything, ends in 30 days, and is for root alone', async () => {
   const closers = createClosers(silentLogger)
   await keepAdminToken({ dataDir, keys, tokens, clock, closers, logger: silentLogger })
-  expect(await use(inFile())).toMatchObject({ projects: '*', permissions: ['read', 'write', 'exec', 'admin'] })
+  expect(await use(inFile())).toMatchObject({ projects: '*', permissions: ['read', 'write', 'exec', 'ports', 'admin'] })
   expect(await daysLeft()).toBeCloseTo(30, 3)
   expect(statSync(path()).mode & 0o777).toBe(0o600)
   await closers.run(1_000)
