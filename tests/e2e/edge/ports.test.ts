@@ -199,7 +199,8 @@ describe('a connection to a port', () => {
     connection.socket.send(Buffer.from('on'))
     await eventually(() => bytesOf(connection).toString() === 'on')
     // Those of the program's side, in the state of an open connection; 7001 in hexadecimal.
-    const taken = (): Promise<string> => shell("cat /proc/net/tcp /proc/net/tcp6 | grep -c ':1B59 [0-9A-F]*:[0-9A-F]* 01 '")
+    const taken = (): Promise<string> =>
+      shell("cat /proc/net/tcp /proc/net/tcp6 | grep -c ':1B59 [0-9A-F]*:[0-9A-F]* 01 '")
     expect(await taken()).not.toBe('0')
     await service.killAgent()
     expect((await connection.closed).code).toBe(1006)
