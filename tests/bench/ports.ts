@@ -34,10 +34,16 @@ export async function benchPorts(): Promise<void> {
   }
 }
 
-function open({ url, adminToken }: TestService, port: number): Promise<WebSocket> {
+/** Opens a port; `onMessage` gets what comes with the answer, too. */
+function open(
+  { url, adminToken }: TestService,
+  port: number,
+  onMessage: (data: Buffer, isBinary: boolean) => void = () => undefined,
+): Promise<WebSocket> {
   const target = `${url.replace(/^http/, 'ws')}${boxPath(NAME)}/ports/${port}/ws`
   const headers = { authorization: `Bearer ${adminToken}` }
   const socket = new WebSocket(target, { headers, perMessageDeflate: false })
+  socket.on('message', onMessage)
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve(socket))
     socket.on('error', reject)
@@ -62,31 +68,29 @@ async function measureRates(pass: () => Promise<void>): Promise<number[]> {
 }
 
 async function download(service: TestService): Promise<void> {
-  const socket = await open(service, SOURCE)
   let received = 0
-  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  socket.on('message', (data: Buffer, isBinary) => {
+  const socket = await open(service, SOURCE, (data, isBinary) => {
     if (isBinary) received += data.length
     else socket.send(PORT_END)
   })
-  await ended
-  if (received !== BYTES) throw new Error(`${received} bytes came instead of ${BYTES}`)
+  const ended = new Promise<number>((resolve) => socket.once('close', resolve))
+  const code = await ended
+  if (received !== BYTES) throw new Error(`${received} bytes came instead of ${BYTES}, and it closed with ${code}`)
 }
 
 async function upload(service: TestService): Promise<void> {
-  const socket = await open(service, SINK)
   let answer = ''
-  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  socket.on('message', (data: Buffer, isBinary) => {
+  const socket = await open(service, SINK, (data, isBinary) => {
     if (isBinary) answer += data.toString()
   })
+  const ended = new Promise<number>((resolve) => socket.once('close', resolve))
   const piece = Buffer.alloc(PIECE_BYTES)
   for (let sent = 0; sent < BYTES; sent += PIECE_BYTES) {
     await new Promise<void>((resolve) => socket.send(piece, () => resolve()))
   }
   socket.send(PORT_END)
-  await ended
-  if (Number(answer) !== BYTES) throw new Error(`${answer.trim()} bytes came instead of ${BYTES}`)
+  const code = await ended
+  if (Number(answer) !== BYTES) throw new Error(`${answer.trim()} bytes came instead of ${BYTES}, and it closed with ${code}`)
 }
 
 function ratesText(rates: readonly number[]): string {
