@@ -42,6 +42,9 @@ const lastEventSchema = z
   .optional()
   .meta({ description: 'Of a stream: the `id` of the message to go on after.' })
 const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
-const portProtocolSchema = z.string().optional().meta({ description: `\`${PORT_PROTOCOL}\`, or none.` })
+const portProtocolSchema = z
+  .string()
+  .optional()
+  .meta({ description: `\`${PORT_PROTOCOL}\`, or none.` })
 /** Operations that take `If-None-Match: *`. */
 const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])

@@ -90,7 +90,8 @@ async function upload(service: TestService): Promise<void> {
   }
   socket.send(PORT_END)
   const code = await ended
-  if (Number(answer) !== BYTES) throw new Error(`${answer.trim()} bytes came instead of ${BYTES}, and it closed with ${code}`)
+  if (Number(answer) !== BYTES)
+    throw new Error(`${answer.trim()} bytes came instead of ${BYTES}, and it closed with ${code}`)
 }
 
 function ratesText(rates: readonly number[]): string {
