@@ -160,3 +160,12 @@ test('a revocation that was cut off is done by the next try', async () => {
   await expect(use(leaked)).rejects.toMatchObject({ code: 'token_revoked' })
   expect((await use(inFile())).sub).toBe('admin')
 })
+
+test('one that lacks a permission of this version is replaced, and a copy works until its own end', async () => {
+  const request = { name: 'admin', projects: '*' as const, createdBy: null, expiresAt: now + 30 * DAY_MS }
+  const { token } = await tokens.issue({ ...request, permissions: ['read', 'write', 'exec', 'admin'] })
+  writeFileSync(path(), `${token}\n`)
+  await renew()
+  expect((await use(inFile())).permissions).toContain('ports')
+  expect((await use(token)).permissions).not.toContain('ports')
+})
