@@ -26,6 +26,7 @@ const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
 /** The same of the contract of a runtime, beside its main file. */
 const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
   'runtime-attach',
+  'runtime-connect',
   'runtime-exec',
   'runtime-freeze',
   'runtime-hold',

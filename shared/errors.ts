@@ -38,6 +38,7 @@ const PROBLEMS = {
   preview_not_ready: [409, 'Preview not ready', true],
   nothing_to_roll_back: [409, 'Nothing to roll back', false],
   backup_damaged: [409, 'Backup damaged', false],
+  port_not_listening: [409, 'Port not listening', true],
   below_use: [409, 'Below use', false],
   idempotency_in_progress: [409, 'Idempotent request in progress', true],
   directory_not_empty: [409, 'Directory not empty', false],

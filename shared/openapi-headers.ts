@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { PORT_PROTOCOL } from './http/port-frames.ts'
 import type { Operation } from './operation.ts'
 import type { OperationId } from './routes.ts'
 
@@ -12,7 +13,9 @@ export function requestHeadersOf(operation: Operation): z.ZodObject {
     ...(MAKES_ONLY_NEW.has(id) ? { 'If-None-Match': onlyNewSchema } : {}),
     ...(isRanged(operation) ? { Range: rangeSchema } : {}),
     ...(operation.message === null ? {} : { 'Last-Event-ID': lastEventSchema }),
-    ...(operation.transport === 'websocket' ? { 'Sec-WebSocket-Protocol': protocolsSchema } : {}),
+    ...(operation.transport === 'websocket'
+      ? { 'Sec-WebSocket-Protocol': operation.id === 'openPort' ? portProtocolSchema : protocolsSchema }
+      : {}),
   })
 }
 
@@ -39,5 +42,9 @@ const lastEventSchema = z
   .optional()
   .meta({ description: 'Of a stream: the `id` of the message to go on after.' })
 const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
+const portProtocolSchema = z
+  .string()
+  .optional()
+  .meta({ description: `\`${PORT_PROTOCOL}\`, or none.` })
 /** Operations that take `If-None-Match: *`. */
 const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])

@@ -1,3 +1,4 @@
+import { PORT_END, PORT_PROTOCOL } from './http/port-frames.ts'
 import { type Operation, takesTicket } from './operation.ts'
 
 /** Describes an operation: what it does and needs, and how its bodies and streams travel. */
@@ -16,7 +17,7 @@ function typesOf(bytesIn: string): string {
 
 function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation): string[] {
   return [
-    ...(transport === 'websocket' ? [WEBSOCKET_TEXT] : []),
+    ...(transport === 'websocket' ? [id === 'openPort' ? PORT_TEXT : WEBSOCKET_TEXT] : []),
     ...(bytesIn === null ? [] : [`${BYTES_IN_TEXT} as ${typesOf(bytesIn)}, of any length. ${BYTES_IN_END}`]),
     ...(id === 'writeArchive' ? [ARCHIVE_IN_TEXT] : []),
     ...(id === 'createBase' ? [BASE_TEXT] : []),
@@ -51,6 +52,12 @@ const WEBSOCKET_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455) with one o
 Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries \`{"Width":80,"Height":24}\`. Status carries, once, a
 Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode\` and the cause \`ExitCode\`; a signal ends as code
 128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.`
+const PORT_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol \`${PORT_PROTOCOL}\` or none, that carries one TCP connection to
+a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages of at most 1 MiB are its bytes,
+as they come. The text message \`${PORT_END}\` ends the direction of its sender, and the other goes on; once both have ended the server
+closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that closes with 1000 or 1001 closes the
+connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that is silent for 45 s; a connection
+without bytes stays open. A stopped box whose \`url_settings.wake\` is set is started first.`
 const BYTES_IN_TEXT = 'The body is sent as it is,'
 const BYTES_IN_END =
   'One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.'

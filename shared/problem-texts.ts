@@ -121,6 +121,10 @@ export const PROBLEM_TEXTS = {
     'A part of the backup is missing from its store, or was altered; nothing was restored.',
     'Restore another backup, and mend the store.',
   ],
+  port_not_listening: [
+    'No program in the box listens at this port, on its loopback or at its own address.',
+    'Start the program, or name the port where it listens; one that was just started may need a moment.',
+  ],
   below_use: [
     'The size asked for is less than what is used; nothing was changed.',
     'Ask for more than `detail` tells, or free some first.',
@@ -166,7 +170,7 @@ export const PROBLEM_TEXTS = {
     'Try again with the same `Idempotency-Key`; else tell the operator the request id.',
   ],
   port_unreachable: [
-    'Nothing in the box answers on the port behind this URL.',
+    'Nothing in the box answers on the port behind this URL, or it takes no connections.',
     'Start the program, or set `port` of the box to where it listens.',
   ],
   agent_protocol: [

@@ -15,7 +15,7 @@ export async function runTokenCommand(deps: DeploymentDeps, args: readonly strin
     options: {
       name: { type: 'string', default: 'operator' },
       projects: { type: 'string', default: '*' },
-      permissions: { type: 'string', default: 'read,write,exec' },
+      permissions: { type: 'string', default: 'read,write,exec,ports' },
       expires: { type: 'string', default: '30d' },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -169,7 +169,7 @@ Issues an access token and prints it; it is shown only once.
 
   --name NAME            what it is listed as (default: operator)
   --projects A,B | '*'   projects it gives access to (default: '*', all)
-  --permissions LIST     of read, write, exec, admin; none implies another (default: read,write,exec)
+  --permissions LIST     of read, write, exec, ports, admin; none implies another (default: all but admin)
   --expires LIFE         seconds, or a number with s, m, h or d, or never (default: 30d)
 
 Tokens are listed and revoked over the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`

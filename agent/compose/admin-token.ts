@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../shared/auth/tokens.ts'
 import type { Logger } from '../../shared/log.ts'
 import { repeat } from '../../shared/repeat.ts'
+import { PERMISSIONS } from '../../shared/schemas/access.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
 import type { KeyFiles } from '../lib/disk/key-files.ts'
@@ -21,7 +22,7 @@ export interface AdminTokenDeps {
 /**
  * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none, and renews it, now and
  * every hour, once a day of that has passed: under the same id, so that a copy of it works until its own end. One that was revoked,
- * or that no key verifies, stays. One without an end, of an earlier version, is replaced, and ends in 30 days.
+ * or that no key verifies, stays. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
  */
 export async function keepAdminToken(deps: AdminTokenDeps & { closers: Closers; logger: Logger }): Promise<void> {
   await renewAdminToken(deps)
@@ -41,11 +42,13 @@ async function renewOnce(deps: AdminTokenDeps): Promise<void> {
   const { dataDir, tokens, clock } = deps
   if (!existsSync(pathIn(dataDir))) return void (await writeNew(deps))
   const claims = await readClaims(deps)
-  if (claims === null || (claims.exp !== null && claims.exp * 1000 - clock.now() > LIFE_MS - DAY_MS)) return
+  if (claims === null) return
+  const isWhole = PERMISSIONS.every((each) => claims.permissions.includes(each))
+  if (isWhole && claims.exp !== null && claims.exp * 1000 - clock.now() > LIFE_MS - DAY_MS) return
   const token = await tokens.renew(claims.jti, endOf(clock))
   if (token === null) return
   // All copies of a token without an end have its id: that ends, and the file gets a token of another.
-  if (claims.exp === null) await writeNew(deps)
+  if (claims.exp === null || !isWhole) await writeNew(deps)
   else writeDurably(pathIn(dataDir), `${token}\n`)
 }
 
@@ -112,7 +115,7 @@ async function issueNew({ tokens, clock }: AdminTokenDeps): Promise<{ token: str
   const { token } = await tokens.issue({
     name: 'admin',
     projects: '*',
-    permissions: ['read', 'write', 'exec', 'admin'],
+    permissions: PERMISSIONS,
     expiresAt,
     createdBy: null,
   })

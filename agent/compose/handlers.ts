@@ -11,6 +11,7 @@ import { createBoxRestore } from '../core/boxes/restore.ts'
 import { createSnapshotDiff } from '../core/boxes/snapshot-diff.ts'
 import { createBoxSnapshots } from '../core/boxes/snapshots.ts'
 import { type Admission, createAdmission } from '../core/common/admission.ts'
+import { createBoxPortOpener } from '../core/edge/box-ports.ts'
 import { createPublishing } from '../core/edge/publishing.ts'
 import { awaitBoxRoutes } from '../core/edge/routes.ts'
 import type { AuditTrail } from '../core/events/audit-trail.ts'
@@ -41,9 +42,10 @@ import { type BoxReplies, createBoxReplies } from '../handlers/boxes/replies.ts'
 import { createBoxSnapshotHandlers } from '../handlers/boxes/snapshots.ts'
 import type { Handlers, StreamHandlers } from '../handlers/common/call.ts'
 import { guardPool } from '../handlers/common/pool-guard.ts'
+import { createPortHandlers } from '../handlers/edge/ports.ts'
 import { createPublishingHandlers } from '../handlers/edge/publishing.ts'
 import { createHistoryHandlers } from '../handlers/events/events.ts'
-import { createExecHandlers, createSessionHandlers, createStreamHandlers } from '../handlers/exec/exec.ts'
+import { createCommandHandlers, createExecHandlers, createSessionHandlers } from '../handlers/exec/exec.ts'
 import { createFileHandlers } from '../handlers/files/files.ts'
 import { createFileReadHandlers } from '../handlers/files/reads.ts'
 import { createSpaceHandlers } from '../handlers/health/space.ts'
@@ -52,6 +54,7 @@ import { createOperationHandlers } from '../handlers/operations/operations.ts'
 import { createServiceHandlers, createServiceReplies } from '../handlers/services/services.ts'
 import { createVolumeSnapshotHandlers } from '../handlers/volumes/snapshots.ts'
 import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
+import type { Meter } from '../ports/host/meter.ts'
 import type { Store } from '../ports/store/store.ts'
 import type { BackupParts } from './core.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
@@ -67,6 +70,7 @@ export interface HandlerParts extends DeploymentDeps {
   reconciler: Reconciler
   execs: Execs
   activity: BoxActivity
+  meter: Meter
   supervisor: ServiceSupervisor
   edge: Pick<EdgeParts, 'routes' | 'address'>
   forks: Forks
@@ -132,7 +136,9 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       ...createHistoryHandlers(parts),
     },
   }
-  return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }), boxes }
+  const ports = createBoxPortOpener({ ...parts, boxes, runtime })
+  const streams = { ...createCommandHandlers({ boxes, execs, consoles }), ...createPortHandlers({ boxes, ports }) }
+  return { handlers: guardPool(handlers, filesystem), streams, boxes }
 }
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {

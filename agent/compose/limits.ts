@@ -57,6 +57,8 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
+    port_connections_at_once: limits.portConnectionsAtOnce,
+    port_connections_at_once_per_box: largestShare(limits.portConnectionsAtOnce),
     sessions_per_box: SHIM_LIMITS.sessionsPerBox,
     sessions_at_once: SHIM_LIMITS.sessions,
     services_per_box: SERVICES_MAX,

@@ -62,10 +62,11 @@ export async function serveAll(
   const logStreams = createLogStreams({ outputs: parts.drivers.outputs, clock, checkAlive })
   const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
-  parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
+  parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
+  parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
-  const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
+  const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const listeners = [
     // Those who ask at the internal port are fronts, which bound their clients.
     { name: 'agent', server: channel, trust: trustChannel(parts), match: matchOperation, wrap: asIs, ...UNBOUND },
@@ -166,4 +167,9 @@ async function serveMetrics({ settings, closers, logger, clock, meter, connectio
 const UNBOUND = { unreadBytes: Number.MAX_SAFE_INTEGER }
 const asIs = (app: HttpHandler): HttpHandler => app
 const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
+const PORTS_OPEN = {
+  name: 'boxyard_port_connections_open',
+  help: 'WebSockets that are connected to ports of boxes.',
+  labels: [],
+} as const
 const METRICS_CLOSE_MS = 1_000

@@ -74,8 +74,9 @@ export interface AgentLimits extends BoxShares {
   execsAtOnce: number
   /** Connections at once at the internal port and at the data address, each; the edge's sockets may have a quarter. */
   connectionsAtOnce: number
-  /** WebSockets at once, over all addresses. */
+  /** WebSockets of commands and consoles at once, over all addresses; and those to ports of boxes. */
   streamsAtOnce: number
+  portConnectionsAtOnce: number
   /** Request bodies in memory at once; bodies up to 64 KiB are not counted. */
   largeBodyBytesAtOnce: number
   /** Ended commands whose output is held open by a process that they left behind. */
@@ -205,6 +206,7 @@ const FIXED_LIMITS = {
   execRecordBytesPerBox: 64 * 1024 ** 2,
   execsAtOnce: 512,
   streamsAtOnce: 1024,
+  portConnectionsAtOnce: 1024,
   largeBodyBytesAtOnce: 64 * 1024 ** 2,
   lingeringExecs: 256,
   startDeadlineMs: 60_000,

@@ -1,11 +1,11 @@
 /**
- * Encodes the head of a whole binary message of a server, and the first byte of its payload (RFC 6455 §5.2). The other `restLength`
- * bytes follow as they are, so that the output of a command need not be copied for a byte before it.
+ * Encodes the head of a whole binary message of a server (RFC 6455 §5.2), with the first byte of its payload if that is given: the other
+ * `restLength` bytes follow as they are, so that the output of a command need not be copied for a byte before it.
  */
-export function messageHead(firstByte: number, restLength: number): Buffer {
-  const length = restLength + 1
+export function messageHead(restLength: number, firstByte: number | null): Buffer {
+  const length = restLength + (firstByte === null ? 0 : 1)
   const size = length < 126 ? 2 : length < 65_536 ? 4 : 10
-  const head = Buffer.allocUnsafe(size + 1)
+  const head = Buffer.allocUnsafe(firstByte === null ? size : size + 1)
   head[0] = WHOLE_BINARY
   if (size === 2) head[1] = length
   else if (size === 4) {
@@ -16,7 +16,7 @@ export function messageHead(firstByte: number, restLength: number): Buffer {
     head.writeUInt32BE(0, 2)
     head.writeUInt32BE(length, 6)
   }
-  head[size] = firstByte
+  if (firstByte !== null) head[size] = firstByte
   return head
 }
 

@@ -3,24 +3,25 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
-import { chooseProtocol, type FrameProtocol } from '../../shared/http/exec-frames.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { validateRequest } from '../../shared/validate.ts'
-import type { CommandStream } from '../core/exec/command-stream.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import { accountIn, auditMutation, logBounded, refusalOf } from './audit.ts'
+import type { StreamBridge } from './bridge.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
-import { bridgeStream, type StreamBridge } from './stream-bridge.ts'
+import { type OpenedStream, streamKindOf } from './stream-kinds.ts'
 
 export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'> {
   handlers: StreamHandlers
-  /** Most WebSockets at once, of all addresses together. */
+  /** Most WebSockets of commands and consoles at once, of all addresses together. */
   streamsAtOnce: number
+  /** Most WebSockets to ports of boxes at once, likewise. */
+  portConnectionsAtOnce: number
   heartbeatTimes?: HeartbeatTimes
 }
 
@@ -28,8 +29,8 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
 export interface StreamServer {
   /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
   serve(server: Server, options: Pick<ReceptionDeps, 'trust' | 'match'> & { sources: SourceAddresses }): void
-  /** Counts open WebSockets and pending upgrades. */
-  open(): number
+  /** Counts open WebSockets and pending upgrades, of commands and consoles or to ports. */
+  open(pool: Pool): number
   /**
    * Closes with 1012 those whose commands outlive their clients, and waits for the others until `signal` aborts; then closes
    * the rest and resolves within 1.5 s.
@@ -37,9 +38,12 @@ export interface StreamServer {
   drain(signal: AbortSignal): Promise<void>
 }
 
-/** Joins clients to commands and consoles: trust → match → token → validate → handler → audit → 101. */
+/** Joins clients to commands, consoles and ports: trust → match → token → validate → handler → audit → 101. */
 export function createStreamServer(deps: StreamServerDeps): StreamServer {
-  const shares = createFairShares(deps.streamsAtOnce)
+  const shares = {
+    streams: createFairShares(deps.streamsAtOnce),
+    ports: createFairShares(deps.portConnectionsAtOnce),
+  }
   const state: State = { bridges: new Set(), shares, phase: 'open', onIdle: () => undefined }
   const accept = createAcceptor()
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
@@ -51,15 +55,18 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
         void upgrade({ incoming, socket, head }, context)
       })
     },
-    open: () => shares.held(),
+    open: (pool) => shares[pool].held(),
     drain: (signal) => drain(state, signal),
   }
 }
 
+/** What WebSockets are counted as. */
+type Pool = 'streams' | 'ports'
+
 interface State {
   bridges: Set<StreamBridge>
   /** The shares of open WebSockets and pending upgrades, by box, project and token. */
-  shares: FairShares
+  shares: Record<Pool, FairShares>
   phase: 'open' | 'draining' | 'closing'
   onIdle(): void
 }
@@ -96,16 +103,16 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   }
   auditMutation(facts, 101, deps)
   end(101)
-  const { stream, protocol, release } = opened
-  const socket = deps.accept(given, { protocol, headers: answerHeaders(stream, facts) })
-  if (socket === null) stream.disconnect()
-  else await serveBridge(bridgeStream(socket, { wire: given.incoming.socket, stream, protocol }), stream, context)
+  const { stream, release } = opened
+  const { protocol, headers } = stream
+  const socket = deps.accept(given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
+  if (socket === null) stream.abandon()
+  else await serveBridge(stream.join(socket, given.incoming.socket), stream, context)
   release()
 }
 
 interface Opened {
-  stream: CommandStream
-  protocol: FrameProtocol
+  stream: OpenedStream
   /** Releases its share. */
   release(): void
 }
@@ -116,32 +123,36 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const { operation, params, query, trusted } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(incoming.headers)
-  const protocol = chooseProtocol(trusted.headers['sec-websocket-protocol'])
+  const { pool, choose } = streamKindOf(operation, handlers)
+  const open = choose(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, enter } = await admit(received, context)
   const input = validateRequest(operation, { params, query, body: undefined })
-  const release = reserveStream(state, ownersOf(received, caller))
-  const handler = handlers[operation.id as keyof StreamHandlers] as (call: unknown) => Promise<CommandStream>
+  const release = reserveStream(state, pool, ownersOf(received, caller))
   try {
     const { params, query } = input
-    return { stream: await enter(() => handler({ params, query, caller, boundBoxId })), protocol, release }
+    return { stream: await enter(() => open({ params, query, caller, boundBoxId })), release }
   } catch (error) {
     release()
     throw error
   }
 }
 
-function reserveStream(state: State, owners: readonly string[]): () => void {
+function reserveStream(state: State, pool: Pool, owners: readonly string[]): () => void {
   // Draining may have begun after the request was admitted.
   if (state.phase !== 'open') throw drainingError()
-  const release = state.shares.take(owners)
-  if (release === null) throw tooMany()
+  const release = state.shares[pool].take(owners)
+  if (release === null) throw tooMany(pool)
   return () => {
     release()
-    if (state.shares.held() === 0) state.onIdle()
+    if (isIdle(state)) state.onIdle()
   }
 }
 
-async function serveBridge(bridge: StreamBridge, stream: CommandStream, context: Context): Promise<void> {
+function isIdle({ shares }: State): boolean {
+  return shares.streams.held() + shares.ports.held() === 0
+}
+
+async function serveBridge(bridge: StreamBridge, stream: OpenedStream, context: Context): Promise<void> {
   const { state, facts, logger, lines, clock, heartbeat } = context
   state.bridges.add(bridge)
   heartbeat.watch(bridge.socket, bridge.wire)
@@ -182,7 +193,7 @@ function closeIfDraining(bridge: StreamBridge, { phase }: State): void {
 }
 
 async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
-  if (state.shares.held() === 0 || signal.aborted) return
+  if (isIdle(state) || signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
   state.onIdle = resolve
   signal.addEventListener('abort', () => resolve(), { once: true })
@@ -192,7 +203,7 @@ async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
 /** Completes the handshake; null if the client has disconnected. */
 type Acceptor = (
   given: Upgrade,
-  answer: { protocol: FrameProtocol; headers: Record<string, string> },
+  answer: { protocol: string | null; headers: Record<string, string> },
 ) => WebSocket | null
 
 function createAcceptor(): Acceptor {
@@ -210,7 +221,8 @@ function createAcceptor(): Acceptor {
   return ({ incoming, socket, head }, answer) => {
     answers.set(incoming, answer)
     // The offer is validated already, and the command runs: ws would still refuse a list that repeats a protocol.
-    incoming.headers['sec-websocket-protocol'] = answer.protocol
+    if (answer.protocol === null) delete incoming.headers['sec-websocket-protocol']
+    else incoming.headers['sec-websocket-protocol'] = answer.protocol
     let accepted: WebSocket | null = null
     server.handleUpgrade(incoming, socket, head, (made) => {
       accepted = made
@@ -219,12 +231,9 @@ function createAcceptor(): Acceptor {
   }
 }
 
-function answerHeaders({ id }: CommandStream, { requestId }: RequestFacts): Record<string, string> {
-  return { [id.startsWith('ses_') ? 'X-Session-Id' : 'X-Exec-Id']: id, 'X-Request-Id': requestId }
-}
-
-function tooMany(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many WebSockets are open.', { headers: { 'Retry-After': '5' } })
+function tooMany(pool: Pool): ServiceError {
+  const what = pool === 'ports' ? 'connections to ports of boxes' : 'WebSockets'
+  return new ServiceError('rate_limited', `Too many ${what} are open.`, { headers: { 'Retry-After': '5' } })
 }
 
 const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }

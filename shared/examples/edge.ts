@@ -3,10 +3,11 @@ import { service } from './services.ts'
 
 const published = { ...box, port: 3000, published_domains: ['shop.example.org'] }
 
-/** Examples of the operations on domains. */
+/** Examples of the operations on domains and ports. */
 export const EDGE_EXAMPLES = {
   publishBox: { body: { domains: ['shop.example.org'], port: 3000 }, response: published },
   unpublishBox: { body: { domains: ['shop.example.org'] }, response: { ...published, published_domains: [] } },
+  openPort: {},
   publishService: {
     body: { domains: ['api.example.org'] },
     response: { ...service, published_domains: ['api.example.org'] },

@@ -1,12 +1,12 @@
 import { define } from '../operation.ts'
 import { boxParams, boxSchema } from '../schemas/boxes.ts'
-import { publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/edge.ts'
+import { portParams, publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/edge.ts'
 import { serviceParams, serviceSchema } from '../schemas/services.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
 const SERVICE = `${BOX}/services/{service}`
 
-/** Domains of boxes and services. */
+/** Domains of boxes and services, and connections to their ports. */
 export const edgeOperations = {
   publishBox: define({
     id: 'publishBox',
@@ -51,5 +51,20 @@ export const edgeOperations = {
     body: unpublishBodySchema,
     response: serviceSchema,
     errors: ['box_not_found', 'service_not_found'],
+  }),
+  openPort: define({
+    id: 'openPort',
+    method: 'GET',
+    path: `${BOX}/ports/{port}/ws`,
+    summary: 'Connect to a TCP port of a box over a WebSocket',
+    permission: 'ports',
+    params: portParams,
+    response: null,
+    status: 101,
+    transport: 'websocket',
+    errors: [
+      ...['box_not_found', 'box_not_running', 'box_busy', 'port_not_listening', 'port_unreachable'],
+      ...['quota_exceeded', 'runtime_unavailable', 'storage_full', 'upgrade_required'],
+    ] as const,
   }),
 } as const

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
 
 /** Permissions of a token; they do not imply each other. */
-export const PERMISSIONS = ['read', 'write', 'exec', 'admin'] as const
+export const PERMISSIONS = ['read', 'write', 'exec', 'ports', 'admin'] as const
 
 const permissionSchema = z
   .enum(PERMISSIONS)
@@ -12,7 +12,7 @@ const projectsSchema = z
   .union([z.literal('*'), z.array(nameSchema).min(1).max(256)])
   .meta({ id: 'TokenProjects', description: 'Project names, or `*` for all.' })
 
-const permissionsSchema = z.array(permissionSchema).min(1).max(4)
+const permissionsSchema = z.array(permissionSchema).min(1).max(PERMISSIONS.length)
 
 /** `POST /v1/tokens`: subsets of the minting token's own projects, permissions and remaining life. */
 export const createTokenBodySchema = z
@@ -74,6 +74,7 @@ export const tokenParams = z.strictObject({ token: idSchema })
 const TICKETED = [
   'streamExec',
   'openConsole',
+  'openPort',
   'readFile',
   'writeFile',
   'listFiles',
@@ -84,7 +85,10 @@ const TICKETED = [
 
 /** `POST B/tickets`. */
 export const ticketBodySchema = ticketBodyOf(TICKETED)
-  .extend({ service: nameSchema.optional().meta({ description: 'Service, for `getServiceLogs`.' }) })
+  .extend({
+    service: nameSchema.optional().meta({ description: 'Service, for `getServiceLogs`.' }),
+    port: z.int().min(1).max(65_535).optional().meta({ description: 'Port, for `openPort`.' }),
+  })
   .meta({ id: 'TicketRequest' })
 
 /** `POST P/tickets`, for operations outside of a box. */

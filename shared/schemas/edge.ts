@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { nameSchema } from './common.ts'
 
 /** A host name of at least two labels, in lower case; other letters are given as `xn--…`. */
 const domainSchema = z
@@ -18,6 +19,16 @@ const domainSchema = z
     description: 'A host name without port; the case of letters does not matter.',
     examples: ['shop.example.org'],
   })
+
+/** The path of a TCP port of a box. */
+export const portParams = z.strictObject({
+  project: nameSchema,
+  name: nameSchema,
+  port: z
+    .string()
+    .refine((text) => /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535, 'must be a port, 1–65535')
+    .meta({ description: 'A TCP port, 1–65535.', examples: ['5432'] }),
+})
 
 const domains = z.array(domainSchema).max(1000)
 

@@ -37,8 +37,10 @@ export const LIMIT_TEXTS = {
   edge_connections_per_second_per_address: 'New connections a second of one address at the edge, over ten seconds.',
   edge_decisions_per_second_per_address:
     'Requests a second of one address that the edge cannot decide by itself, over ten seconds; beyond, 429.',
-  streams_at_once: 'WebSockets that are open at once.',
+  streams_at_once: 'WebSockets of commands and consoles that are open at once.',
   streams_at_once_per_box: 'The same of one box, where others need none.',
+  port_connections_at_once: 'Connections to ports of boxes over WebSockets that are open at once.',
+  port_connections_at_once_per_box: 'The same of one box, where others need none.',
   sessions_per_box: 'Console sessions of a box.',
   sessions_at_once: 'Console sessions in all.',
   services_per_box: 'Services of a box.',

@@ -16,6 +16,7 @@ import { benchLifeCycle } from './life-cycle.ts'
 import { benchMounts } from './mounts.ts'
 import { benchSoak } from './neighbours/soak.ts'
 import { benchAttacks, benchNeighbours } from './neighbours/table.ts'
+import { benchPorts } from './ports.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
@@ -51,6 +52,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()
   if (wants('edge')) await benchEdge()
+  if (wants('ports')) await benchPorts()
   if (wants('terminals')) await benchTerminals()
   if (wants('shortcuts')) await benchShortcuts()
   if (wants('neighbours')) await benchNeighbours()

@@ -2,6 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxLimits } from '../../ports/boxes/limits.ts'
+import type { HostNetwork } from '../../ports/boxes/network.ts'
 import type { BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
@@ -10,6 +11,7 @@ import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { type BoxExits, createBoxExits, type InitEnd } from './box-exits.ts'
 import { type BoxLimitsView, openBoxLimits } from './box-limits.ts'
+import { type BoxPorts, createBoxPorts } from './box-ports.ts'
 import { type BoxCommands, createBoxCommands, endLost, execConfigOf, requireRunning } from './commands.ts'
 import { createDiskLimits, type DiskLimits } from './disk-limits.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
@@ -27,6 +29,7 @@ export interface RunningBoxesOptions {
   initPath: string
   /** Output files of detached commands. */
   execFiles: ExecFiles
+  network: Pick<HostNetwork, 'addressOf'>
   /** True: lxcfs shows boxes their limits in /proc; default false. */
   usesLxcfs?: boolean
   /** False: boxes may use all CPUs of the host, within their limit; default true. */
@@ -53,6 +56,7 @@ export interface BoxLife {
 export class RunningBoxes {
   /** What boxes may do with the disk. */
   readonly disk: DiskLimits
+  readonly ports: BoxPorts
   readonly #options: RunningBoxesOptions
   readonly #lock = createKeyedLock()
   readonly #mounts: BoxMounts
@@ -71,6 +75,7 @@ export class RunningBoxes {
     this.#mounts = createBoxMounts(`${options.runDir}/locking`)
     const { instanceId, runDir, crunPath, execFiles, logger } = options
     this.disk = createDiskLimits(() => this.host.cgroups, logger)
+    this.ports = createBoxPorts({ ...options, handles: () => this.host.handles })
     this.#shims = createShims({
       shim: { instanceId, runDir, crunPath, execFiles },
       logger,
@@ -190,6 +195,7 @@ export class RunningBoxes {
     // Init cannot end before the shim has reaped its children in the box.
     const [, end] = await Promise.allSettled([this.#shims.check(id), killBox(cgroups, id)])
     if (end.status === 'rejected') throw end.reason
+    this.ports.cut(id)
     await crun.settled(id)
     if (idBase !== undefined) await collectBox(watcher, { first: idBase, count: IDS_PER_BOX })
     watcher.collectStrays(CRUN_COMMAND)

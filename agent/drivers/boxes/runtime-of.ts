@@ -19,6 +19,7 @@ export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, Run
     listDetached: async () => boxes.commands.listDetached(),
     openSession: async (id, request) => boxes.commands.openSession(id, request),
     session: (id, name) => boxes.commands.session(id, name),
+    connect: async (id, port) => boxes.ports.connect(id, port),
     sessions: async (id) => boxes.commands.sessions(id),
   }
 }

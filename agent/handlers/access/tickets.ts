@@ -36,7 +36,7 @@ export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'c
       const operation: Operation = operations[body.operation]
       authorize(operation, params, caller)
       const box = await boxes.get(params)
-      return reply({ operation, params: withService(params, body), body, caller }, box.id)
+      return reply({ operation, params: pathOf(params, body), body, caller }, box.id)
     },
     createProjectTicket: async ({ params, body, caller }) => {
       const operation: Operation = operations[body.operation]
@@ -53,13 +53,18 @@ interface TicketRequest {
   caller: Caller
 }
 
-/** Returns the path of the request, of a service if one is named. */
-function withService(params: Record<string, string>, { operation, service }: BoxTicketBody): Record<string, string> {
-  const isOfService = operation === 'getServiceLogs'
-  if (isOfService !== (service !== undefined)) {
-    throw invalidRequest([{ pointer: '/service', detail: isOfService ? 'is needed' : 'is for logs of services alone' }])
+/** Returns the path of the request, with the service or port that it is of. */
+function pathOf(params: Record<string, string>, { operation, service, port }: BoxTicketBody): Record<string, string> {
+  const parts = [
+    { field: 'service', value: service, isNeeded: operation === 'getServiceLogs', whose: 'logs of services' },
+    { field: 'port', value: port, isNeeded: operation === 'openPort', whose: 'ports' },
+  ]
+  for (const { field, value, isNeeded, whose } of parts) {
+    if (isNeeded === (value !== undefined)) continue
+    throw invalidRequest([{ pointer: `/${field}`, detail: isNeeded ? 'is needed' : `is for ${whose} alone` }])
   }
-  return service === undefined ? params : { ...params, service }
+  const given = parts.flatMap(({ field, value }) => (value === undefined ? [] : [[field, String(value)] as const]))
+  return { ...params, ...Object.fromEntries(given) }
 }
 
 function queryOf({ query = {} }: TicketBody): URLSearchParams {

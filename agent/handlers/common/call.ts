@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import type { OperationId, operations, StreamId } from '../../../shared/routes.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import type { CommandStream } from '../../core/exec/command-stream.ts'
+import type { PortConnection } from '../../ports/boxes/port-connection.ts'
 import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 
 type Operations = typeof operations
@@ -76,7 +77,9 @@ export interface ReplayRead {
 export type Handlers = { [K in Exclude<OperationId, StreamId>]: (call: Call<K>) => Promise<Reply> }
 
 /** One handler for every WebSocket operation; its errors are answered before the upgrade. */
-export type StreamHandlers = { [K in StreamId]: (call: StreamCall<K>) => Promise<CommandStream> }
+export type StreamHandlers = {
+  [K in StreamId]: (call: StreamCall<K>) => Promise<K extends 'openPort' ? PortConnection : CommandStream>
+}
 
 /** A validated request for a WebSocket. */
 export type StreamCall<K extends StreamId> = Pick<Call<K>, 'params' | 'query' | 'caller' | 'boundBoxId'>

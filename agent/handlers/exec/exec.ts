@@ -51,8 +51,10 @@ export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHa
   }
 }
 
+type CommandHandlers = Pick<StreamHandlers, 'streamExec' | 'openConsole'>
+
 /** Handles commands and consoles over WebSockets. */
-export function createStreamHandlers(deps: { boxes: Boxes; execs: Execs; consoles: Consoles }): StreamHandlers {
+export function createCommandHandlers(deps: { boxes: Boxes; execs: Execs; consoles: Consoles }): CommandHandlers {
   const { boxes, execs, consoles } = deps
   return {
     streamExec: async ({ params, query, boundBoxId }) =>

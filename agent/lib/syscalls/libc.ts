@@ -82,6 +82,12 @@ export function watchReadable(fd: number, listener: () => void): { close(): void
   return { close: () => handle.close() }
 }
 
+/** Calls `listener` from the event loop while `fd` is writable, or has failed; needs no thread. Close it before the fd. */
+export function watchWritable(fd: number, listener: () => void): { close(): void } {
+  const handle = koffi.node.poll(fd, { writable: true, disconnect: true }, listener)
+  return { close: () => handle.close() }
+}
+
 /** Returns the address of `buffer`'s bytes (> 64, or V8 may move them) for use in a structure; valid while it is referenced. */
 export function addressOf(buffer: Buffer): bigint {
   return koffi.address(buffer)

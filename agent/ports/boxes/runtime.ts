@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { BoxLimits } from './limits.ts'
+import type { PortConnection } from './port-connection.ts'
 
 /** Everything that a start needs; complete, defaults applied. */
 export interface BoxSpec extends BoxLimits {
@@ -285,6 +286,8 @@ export interface Runtime {
   session(id: string, name: string): TerminalSession | null
   /** Lists the sessions of a box. */
   sessions(id: string): Promise<SessionFacts[]>
+  /** Connects to a TCP port of a running box. Throws `box_not_running`, `port_not_listening`, or `port_unreachable` after 5 s. */
+  connect(id: string, port: number): Promise<PortConnection>
   /** Calls `listener` when a box's init ends without a `stop`; at most one listener. */
   onExit(listener: (exit: BoxExit) => void): void
   /** Calls `listener` when failed starts and stops are worth a retry; at most one listener. */

@@ -21,7 +21,7 @@ const askedWith = async (token: string): Promise<[number, string | undefined]> =
 
 test("the administrator's token ends in 30 days", async () => {
   const { body } = await client.get('/v1/me')
-  expect(body).toMatchObject({ name: 'admin', permissions: ['read', 'write', 'exec', 'admin'] })
+  expect(body).toMatchObject({ name: 'admin', permissions: ['read', 'write', 'exec', 'ports', 'admin'] })
   expect((Date.parse(body.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1)
 })
 

@@ -123,7 +123,7 @@ test('an old channel key is not dropped while a front signs with it', async () =
 test('a token of the operator is no administrator, and ends, unless asked for', async () => {
   const before = Date.now()
   const { body } = await client.get('/v1/me', { token: await issue() })
-  expect(body).toMatchObject({ name: 'operator', projects: '*', permissions: ['read', 'write', 'exec'] })
+  expect(body).toMatchObject({ name: 'operator', projects: '*', permissions: ['read', 'write', 'exec', 'ports'] })
   const days = (Date.parse(body.expires_at) - before) / 86_400_000
   expect(days).toBeGreaterThan(29.9)
   expect(days).toBeLessThan(30.1)

@@ -1,9 +1,11 @@
 import { connect, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
+import { PORT_PROTOCOL } from '../../../shared/http/port-frames.ts'
+import type { Permission } from '../../../shared/schemas/access.ts'
 import { makeDeployment } from '../front/test-front.ts'
 import type { ScriptedStream } from './scripted-stream.ts'
-import { openStream, type StreamClient } from './stream-client.ts'
+import { openStream, RefusedUpgrade, type StreamClient } from './stream-client.ts'
 import { type StreamServerOptions, startStreamServer, type TestStreamServer } from './stream-server.ts'
 
 export const BOX = '/v1/projects/demo/boxes/web'
@@ -53,6 +55,28 @@ export async function startStreamLab(options: Partial<StreamServerOptions> = {})
     },
   })
   return lab
+}
+
+/**
+ * Returns what opens a WebSocket for a box of a project, by another token of the chain `root` for each attempt; it resolves with false
+ * if it is refused for its number.
+ */
+export function webSocketTaker(
+  { url }: StreamLab,
+  { path, permission }: { path: string; permission: Permission },
+): (user: { box: string; project: string; root: string }, attempt: number) => Promise<boolean> {
+  return async ({ box, project, root }, attempt) => {
+    const claims = { jti: `tok_${root}_${attempt}`, root, projects: [project], permissions: [permission] }
+    const target = path.replace(BOX, `/v1/projects/${project}/boxes/${box}`)
+    const options = { token: await deployment.mint(claims), protocols: ['v5.channel.k8s.io', PORT_PROTOCOL] }
+    try {
+      await openStream(`${url}${target}`, options)
+      return true
+    } catch (error) {
+      if (error instanceof RefusedUpgrade && error.status === 429) return false
+      throw error
+    }
+  }
 }
 
 /** Returns an upgrade request as raw bytes. */

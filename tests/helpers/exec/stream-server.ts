@@ -26,6 +26,7 @@ export interface StreamServerOptions {
   trust?: Trust
   logger?: Logger
   streamsAtOnce?: number
+  portConnectionsAtOnce?: number
   heartbeatTimes?: HeartbeatTimes
   isRevoked?(tokenId: string): boolean
 }
@@ -46,6 +47,8 @@ export interface TestStreamServer {
   /** Resolves with the next command that no earlier call has claimed. */
   next(): Promise<ScriptedStream>
   isDraining: boolean
+  /** Answers a call for a port; by default there is none. */
+  openPort: StreamHandlers['openPort']
   /** Returns the server's sockets of all open connections. */
   wires(): Socket[]
   close(): Promise<void>
@@ -82,8 +85,9 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     clock,
     audit: { add: () => undefined },
     logger,
-    handlers: { streamExec: handle, openConsole: handle },
+    handlers: { streamExec: handle, openConsole: handle, openPort: (call) => test.openPort(call) },
     streamsAtOnce: options.streamsAtOnce ?? 1024,
+    portConnectionsAtOnce: options.portConnectionsAtOnce ?? 1024,
     ...(options.heartbeatTimes ? { heartbeatTimes: options.heartbeatTimes } : {}),
   })
   const http = createServer(SERVER_OPTIONS)
@@ -100,6 +104,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     ...{ server, tickets, calls: [], actors: [], started: [], isDraining: false },
     wires: () => [...wires],
+    openPort: () => Promise.reject(new ServiceError('port_not_listening', 'Nothing listens at this port.')),
     respond: () => Promise.resolve(makeScriptedStream()),
     next: () => {
       const made = unclaimed.shift()

@@ -30,7 +30,7 @@ export function makeDeployment() {
       jti: 'tok_00000000000000000000000000',
       sub: 'test',
       projects: '*',
-      permissions: ['read', 'write', 'exec', 'admin'],
+      permissions: ['read', 'write', 'exec', 'ports', 'admin'],
       iat: Math.floor(Date.now() / 1000),
       exp: null,
       ...claims,

@@ -51,7 +51,7 @@ async function daysLeft(): Promise<number> {
 test('the first one administers everything, ends in 30 days, and is for root alone', async () => {
   const closers = createClosers(silentLogger)
   await keepAdminToken({ dataDir, keys, tokens, clock, closers, logger: silentLogger })
-  expect(await use(inFile())).toMatchObject({ projects: '*', permissions: ['read', 'write', 'exec', 'admin'] })
+  expect(await use(inFile())).toMatchObject({ projects: '*', permissions: ['read', 'write', 'exec', 'ports', 'admin'] })
   expect(await daysLeft()).toBeCloseTo(30, 3)
   expect(statSync(path()).mode & 0o777).toBe(0o600)
   await closers.run(1_000)
@@ -159,4 +159,13 @@ test('a revocation that was cut off is done by the next try', async () => {
   await replaceAdminToken({ dataDir, keys, tokens, clock }, { revokes: true })
   await expect(use(leaked)).rejects.toMatchObject({ code: 'token_revoked' })
   expect((await use(inFile())).sub).toBe('admin')
+})
+
+test('one that lacks a permission of this version is replaced, and a copy works until its own end', async () => {
+  const request = { name: 'admin', projects: '*' as const, createdBy: null, expiresAt: now + 30 * DAY_MS }
+  const { token } = await tokens.issue({ ...request, permissions: ['read', 'write', 'exec', 'admin'] })
+  writeFileSync(path(), `${token}\n`)
+  await renew()
+  expect((await use(inFile())).permissions).toContain('ports')
+  expect((await use(token)).permissions).not.toContain('ports')
 })

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { publishedLimits } from '../../../agent/compose/limits.ts'
 import { readAgentSettings } from '../../../agent/config/agent.ts'
@@ -29,8 +30,7 @@ import { createLimiter, type Limiter } from '../../../shared/locks.ts'
 import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
-import { openStream } from '../../helpers/exec/stream-client.ts'
-import { BOX, CAT, deployment, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
+import { BOX, CAT, type StreamLab, startStreamLab, webSocketTaker } from '../../helpers/exec/stream-lab.ts'
 import { type NamesWith, namesWith } from '../../helpers/shares.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
@@ -135,23 +135,13 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     }
   },
   websockets: async () => {
-    const at = await startStreamLab({ streamsAtOnce: 16 })
-    lab = at
-    return {
-      total: 16,
-      take: async (user, attempt) => {
-        const claims = { jti: `tok_${user.root}_${attempt}`, root: user.root, projects: [user.project] }
-        const token = await deployment.mint({ ...claims, permissions: ['exec'] })
-        const path = CAT.replace(BOX, `/v1/projects/${user.project}/boxes/${user.box}`)
-        return openStream(`${at.url}${path}`, { token }).then(
-          () => true,
-          (error: unknown) => {
-            expect(error).toMatchObject({ status: 429 })
-            return false
-          },
-        )
-      },
-    }
+    lab = await startStreamLab({ streamsAtOnce: 16 })
+    return { total: 16, take: webSocketTaker(lab, { permission: 'exec', path: CAT }) }
+  },
+  port_connections: async () => {
+    lab = await startStreamLab({ portConnectionsAtOnce: 16 })
+    lab.openPort = async () => ({ stream: new PassThrough(), close: () => undefined, reset: () => undefined })
+    return { total: 16, take: webSocketTaker(lab, { permission: 'ports', path: `${BOX}/ports/80/ws` }) }
   },
   commands: () => {
     const actorContext = createActorContext<Actor>()

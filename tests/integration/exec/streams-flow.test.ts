@@ -73,7 +73,7 @@ describe('a client that reads slowly', () => {
     const [stuck, ...others] = all as [(typeof all)[0], ...typeof all]
     stuck.client.socket.pause()
     const isWritten = writePieces(stuck.command.stdout, 512)
-    expect(at.server.open()).toBe(200)
+    expect(at.server.open('streams')).toBe(200)
     await Promise.all(
       others.map(async ({ client, command }, i) => {
         command.stdin.pipe(command.stdout, { end: false })
@@ -89,7 +89,7 @@ describe('a client that reads slowly', () => {
     stuck.command.end()
     await stuck.client.closed
     expect(stuck.client.text(1)).toHaveLength(512 * PIECE.length)
-    while (at.server.open() > 0) await sleep(5)
+    while (at.server.open('streams') > 0) await sleep(5)
   })
 
   test('is made to wait by a command that reads slowly', async () => {
@@ -206,7 +206,7 @@ describe('an agent that stops', () => {
     const made = makeScriptedStream()
     begun.resolve({ ...made, stream: { ...made.stream, outlivesClient: true } })
     await isDrained
-    expect([at.server.open(), made.hasLeft()]).toEqual([0, true])
+    expect([at.server.open('streams'), made.hasLeft()]).toEqual([0, true])
     expect((await (await opening).closed).code).toBe(1012)
   })
 
@@ -223,7 +223,7 @@ describe('an agent that stops', () => {
     client.socket.pause()
     const isWritten = writePieces(command.stdout, 512)
     await at.server.drain(AbortSignal.timeout(30))
-    expect(at.server.open()).toBe(0)
+    expect(at.server.open('streams')).toBe(0)
     await isWritten.done
   })
 })

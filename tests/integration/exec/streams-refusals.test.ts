@@ -56,7 +56,7 @@ describe('an invalid upgrade request', () => {
     at.respond = () => Promise.reject(new ServiceError('box_not_running', 'The box is stopped.'))
     const refusal = await refusedStream(`${at.url}${CAT}`, { token: at.token })
     expect([refusal.status, refusal.problem['detail']]).toEqual([409, 'The box is stopped.'])
-    expect(at.server.open()).toBe(0)
+    expect(at.server.open('streams')).toBe(0)
   })
 
   test('without a signature is refused', async () => {
@@ -87,7 +87,7 @@ describe('an invalid upgrade request', () => {
     expect((await refusedStream(`${at.url}${CAT}`, { token: at.token })).problem['code']).toBe('rate_limited')
     first.client.socket.close()
     await first.command.left
-    while (at.server.open() > 2) await sleep(5)
+    while (at.server.open('streams') > 2) await sleep(5)
     await Promise.all([openStream(byTicket), at.next()])
     expect((await refusedStream(byTicket)).problem['code']).toBe('token_invalid')
   })

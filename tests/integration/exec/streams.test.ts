@@ -63,7 +63,7 @@ describe('a WebSocket', () => {
     const [[said], command] = await Promise.all([once(raw, 'data'), at.next()])
     expect(String(said)).toMatch(/^HTTP\/1\.1 101 /)
     expect(String(said).match(/^sec-websocket-protocol: .*$/gim)).toEqual([`Sec-WebSocket-Protocol: ${chosen}`])
-    expect([command.hasLeft(), at.server.open()]).toEqual([false, 1])
+    expect([command.hasLeft(), at.server.open('streams')]).toEqual([false, 1])
     raw.destroy()
     await command.left
   })
@@ -188,7 +188,7 @@ describe('a client that goes', () => {
     const { client, command } = await at.join()
     go(client)
     await command.left
-    while (at.server.open() > 0) await sleep(5)
+    while (at.server.open('streams') > 0) await sleep(5)
   })
 
   test('hangs up its command before it is answered', async () => {
@@ -203,7 +203,7 @@ describe('a client that goes', () => {
     await sleep(50)
     gate.resolve()
     await made.left
-    expect(at.server.open()).toBe(0)
+    expect(at.server.open('streams')).toBe(0)
   })
 })
 
@@ -218,7 +218,7 @@ describe('the log', () => {
     await client.until(1, 'four')
     command.end()
     await client.closed
-    while (at.server.open() > 0) await sleep(5)
+    while (at.server.open('streams') > 0) await sleep(5)
     await refusedStream(`${at.url}${CAT}&ticket=s3cret`, { token: null })
     expect(lines.map(({ message, fields }) => [message, fields['status'] ?? fields['close_code']])).toEqual([
       ['audit', 101],

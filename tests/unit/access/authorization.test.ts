@@ -9,7 +9,7 @@ import { OPERATIONS, type OperationId } from '../../../shared/routes.ts'
 import { jsonOf, makeDeployment, makeRequest } from '../../helpers/front/test-front.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-const PERMISSIONS = ['read', 'write', 'exec', 'admin'] as const
+const PERMISSIONS = ['read', 'write', 'exec', 'ports', 'admin'] as const
 const deployment = makeDeployment()
 const forwarded: string[] = []
 const forward = async ({ operation }: { operation: Operation }): Promise<HttpResponse> => {

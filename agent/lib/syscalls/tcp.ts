@@ -1,0 +1,71 @@
+import { isIPv4 } from 'node:net'
+import { checked, isErrno, lazyNative } from './libc.ts'
+
+/** Opens a TCP socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. */
+export function openTcpSocket(address: string): number {
+  const family = isIPv4(address) ? AF_INET : AF_INET6
+  return checked(socket()(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+}
+
+/**
+ * Begins to connect a non-blocking socket, or looks how far that is; returns true once it is connected, false while it is under way.
+ * @throws SyscallError such as `ECONNREFUSED`
+ */
+export function connectTcp(fd: number, address: string, port: number): boolean {
+  const bytes = isIPv4(address) ? addressOfIpv4(address, port) : addressOfLoopback6(port)
+  try {
+    checked(connect()(fd, bytes, bytes.length), 'connect')
+    return true
+  } catch (error) {
+    if (isErrno(error, 'EISCONN')) return true
+    if (isErrno(error, 'EINPROGRESS', 'EALREADY', 'EINTR')) return false
+    throw error
+  }
+}
+
+/** Makes the close of a connected socket reset its connection at once, and drop what was not sent. */
+export function resetAtClose(fd: number): void {
+  const linger = Buffer.alloc(8)
+  linger.writeInt32LE(1, 0)
+  checked(setsockopt()(fd, SOL_SOCKET, SO_LINGER, linger, linger.length), 'setsockopt')
+}
+
+function addressOfIpv4(address: string, port: number): Buffer {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUInt16LE(AF_INET, 0)
+  bytes.writeUInt16BE(port, 2)
+  for (const [index, part] of address.split('.').entries()) bytes[4 + index] = Number(part)
+  return bytes
+}
+
+// The only address of IPv6 that is connected to.
+function addressOfLoopback6(port: number): Buffer {
+  const bytes = Buffer.alloc(28)
+  bytes.writeUInt16LE(AF_INET6, 0)
+  bytes.writeUInt16BE(port, 2)
+  bytes[LAST_OF_ADDRESS6] = 1
+  return bytes
+}
+
+const AF_INET = 2
+const AF_INET6 = 10
+const SOCK_STREAM = 1
+const SOCK_NONBLOCK = 0o4000
+const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SO_LINGER = 13
+const LAST_OF_ADDRESS6 = 23
+
+const socket = lazyNative<(domain: number, type: number, protocol: number) => number>(null, 'socket', {
+  result: 'int',
+  args: ['int', 'int', 'int'],
+})
+const connect = lazyNative<(fd: number, address: Buffer, size: number) => number>(null, 'connect', {
+  result: 'int',
+  args: ['int', 'void *', 'uint'],
+})
+const setsockopt = lazyNative<(fd: number, level: number, option: number, value: Buffer, size: number) => number>(
+  null,
+  'setsockopt',
+  { result: 'int', args: ['int', 'int', 'int', 'void *', 'uint'] },
+)

@@ -1,0 +1,120 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import { ServiceError } from '../../shared/errors.ts'
+import { notePassing } from '../../shared/http/passing-bytes.ts'
+import { PORT_END } from '../../shared/http/port-frames.ts'
+import type { PortConnection } from '../ports/boxes/port-connection.ts'
+import { type BridgeFacts, endSoon, PAUSE_BYTES, RESUME_BYTES, type StreamBridge, sendUncopied } from './bridge.ts'
+import { messageHead } from './message-head.ts'
+
+/**
+ * Passes bytes and the end of each direction between a client and a port of a box. A slow reader makes the other side wait, with at most
+ * 512 KiB in memory and one message of the client's. Closes with 1000 once both directions have ended, with 1011 if the connection
+ * breaks off; a client that leaves without a close of its own resets the connection.
+ */
+export function bridgePort(socket: WebSocket, ends: { wire: Socket; connection: PortConnection }): StreamBridge {
+  const { wire, connection } = ends
+  const { stream } = connection
+  const facts = { bytesIn: 0, bytesOut: 0 }
+  const socketClosed = Promise.withResolvers<number>()
+  const streamClosed = Promise.withResolvers<void>()
+  let isOver = false
+  let closeCode: number | null = null
+  const finish = (code: number, reason: string): void => {
+    if (isOver) return
+    isOver = true
+    if (code !== 1000) connection.reset()
+    // A paused socket would not read the client's close.
+    socket.resume()
+    closeCode = code
+    socket.close(code, reason)
+    endSoon(socket, wire, code)
+  }
+  const take = createIntake({ socket, connection, close: finish })
+  socket.on('message', (data: Buffer, isBinary: boolean) => {
+    if (isOver) return
+    if (isBinary) facts.bytesIn += data.length
+    take(data, isBinary)
+  })
+  // ws closes the socket itself, with the code of the error.
+  socket.on('error', () => {
+    if (isOver) return
+    isOver = true
+    connection.reset()
+    socket.resume()
+    endSoon(socket, wire, 1002)
+  })
+  socket.once('close', (code: number) => {
+    if (!isOver && POLITE.has(code)) connection.close()
+    else if (closeCode !== 1000) connection.reset()
+    isOver = true
+    socketClosed.resolve(closeCode ?? code)
+  })
+  const outputSent = passOutput(connection, { socket, wire, count: (size) => void (facts.bytesOut += size) })
+  stream.on('error', (error) => finish(1011, error instanceof ServiceError ? error.message : BROKEN))
+  const onClosed = (): void => {
+    streamClosed.resolve()
+    // Closes only after the client has read everything up to the end.
+    if (stream.readableEnded && !stream.errored) void outputSent.then(() => finish(1000, ''))
+    else finish(1011, stream.errored instanceof ServiceError ? stream.errored.message : BROKEN)
+  }
+  if (stream.closed) onClosed()
+  else stream.once('close', onClosed)
+  const closed = Promise.all([socketClosed.promise, streamClosed.promise]).then(
+    ([code]): BridgeFacts => ({ ...facts, closeCode: code }),
+  )
+  return { socket, wire, outlivesClient: false, closed, close: finish }
+}
+
+interface IntakeEnds {
+  socket: WebSocket
+  connection: PortConnection
+  close(code: number, reason: string): void
+}
+
+/** Returns what writes a client's messages to the port; pauses the client while the program does not read. */
+function createIntake({ socket, connection, close }: IntakeEnds): (data: Buffer, isBinary: boolean) => void {
+  const { stream } = connection
+  let hasEnded = false
+  stream.on('drain', () => socket.resume())
+  return (data, isBinary) => {
+    if (!isBinary && (data.length !== PORT_END.length || data.toString() !== PORT_END))
+      close(1003, `A text message other than "${PORT_END}".`)
+    else if (hasEnded && data.length > 0) close(1002, `A message after "${PORT_END}".`)
+    else if (!isBinary) {
+      hasEnded = true
+      stream.end()
+    } else if (data.length > 0 && stream.writable) {
+      notePassing(data.length)
+      if (!stream.write(data)) socket.pause()
+    }
+  }
+}
+
+/** Resolves once all that the program sent, and its end, is sent, as far as the socket takes it. */
+function passOutput(
+  { stream }: PortConnection,
+  to: { socket: WebSocket; wire: Socket; count(sizeBytes: number): void },
+): Promise<void> {
+  const { socket, wire, count } = to
+  const sent = Promise.withResolvers<void>()
+  const onSent = (): void => {
+    if (stream.isPaused() && socket.bufferedAmount <= RESUME_BYTES) stream.resume()
+  }
+  stream.on('data', (payload: Buffer) => {
+    if (socket.readyState !== socket.OPEN) return
+    count(payload.length)
+    notePassing(payload.length)
+    sendUncopied(wire, { head: messageHead(payload.length, null), payload, onSent })
+    if (socket.bufferedAmount > PAUSE_BYTES) stream.pause()
+  })
+  stream.once('end', () => {
+    if (socket.readyState === socket.OPEN) socket.send(PORT_END, () => sent.resolve())
+    else sent.resolve()
+  })
+  return sent.promise
+}
+
+/** Codes of clients that are done: they closed the WebSocket by themselves. */
+const POLITE: ReadonlySet<number> = new Set([1000, 1001, 1005])
+const BROKEN = 'The connection broke off.'

@@ -1,0 +1,16 @@
+import { ServiceError } from '../errors.ts'
+
+/** The subprotocol of a port's WebSocket: binary messages are bytes, the text `PORT_END` ends the sender's direction. */
+export const PORT_PROTOCOL = 'v1.port.boxyard'
+export const PORT_END = 'end'
+
+/**
+ * Chooses the subprotocol for a client that sent this `Sec-WebSocket-Protocol`; null for one that sent none, which speaks the same.
+ * @throws ServiceError `invalid_request` if it offers only others
+ */
+export function choosePortProtocol(offered: string | undefined): string | null {
+  if (offered === undefined || offered.trim() === '') return null
+  if (offered.split(',').some((name) => name.trim() === PORT_PROTOCOL)) return PORT_PROTOCOL
+  const fault = { pointer: '/headers/sec-websocket-protocol', detail: `must offer ${PORT_PROTOCOL}, or nothing` }
+  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
+}
