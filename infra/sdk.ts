@@ -51,11 +51,9 @@ function operationsText(operations: readonly Operation[]): string {
     const row = { method, path, retry: retries.get(id) ?? 'never', ticket: takesTicket(operation), status, summary }
     return `  ${id}: ${JSON.stringify(row)},`
   })
-  return `${HEAD}/** Every operation: its request, whether it may be repeated, and whether a ticket may be had for it. */
-export const OPERATIONS = {
-${rows.join('\n')}
-} as const
-`
+  const words =
+    '/** Every operation: its request, whether it may be repeated, and whether a ticket may be had for it. */'
+  return `${HEAD}${words}\nexport const OPERATIONS = {\n${rows.join('\n')}\n} as const\n`
 }
 
 /** Returns `x-boxyard-retry` of each operation, as the document has it. */
