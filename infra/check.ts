@@ -23,7 +23,7 @@ const TASKS: readonly CheckTask[] = [
     name: 'layers',
     command: node(
       'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
-      ...['--config', '.dependency-cruiser.mjs', 'shared', 'functions', 'agent', 'infra', 'sdk', 'tests'],
+      ...['--config', '.dependency-cruiser.mjs', 'shared', 'functions', 'agent', 'infra', 'sdk', 'cli', 'tests'],
     ),
   },
   { name: 'dead code', command: node('node_modules/knip/bin/knip.js', '--no-progress') },
