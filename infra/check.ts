@@ -23,13 +23,14 @@ const TASKS: readonly CheckTask[] = [
     name: 'layers',
     command: node(
       'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
-      ...['--config', '.dependency-cruiser.mjs', 'shared', 'functions', 'agent', 'infra', 'tests'],
+      ...['--config', '.dependency-cruiser.mjs', 'shared', 'functions', 'agent', 'infra', 'sdk', 'cli', 'tests'],
     ),
   },
   { name: 'dead code', command: node('node_modules/knip/bin/knip.js', '--no-progress') },
   { name: 'openapi', command: ['bash', join(ROOT, 'infra/lint/openapi.sh')] },
   { name: 'format', command: node('node_modules/@biomejs/biome/bin/biome', 'check', '--max-diagnostics=100') },
   { name: 'docs', command: node('infra/api-docs.ts', '--check') },
+  { name: 'sdk', command: node('infra/sdk.ts', '--check') },
   { name: 'hygiene', command: node('infra/hygiene.ts') },
 ]
 

@@ -2,7 +2,10 @@ const rules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
-  'one-websocket': banImport(/^ws$/, 'Only agent/server/streams.ts makes WebSockets, and infra/console.ts uses one.'),
+  'one-websocket': banImport(
+    /^ws$/,
+    "Only agent/server/streams.ts makes WebSockets; infra/console.ts and the SDK's channel-socket.ts use them.",
+  ),
   'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/account.ts speak to AWS.'),
   'one-environment': ban(
     'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { UsageError } from '../output/failures.ts'
+import { readContexts, readDirectoryDefaults } from './store.ts'
+
+/** The service, token and project that a command is for. */
+export interface Connection {
+  url: string
+  /** Read anew for each request where it is the administrator's, which is renewed daily. */
+  token(): string | null
+  /** Null: none was named. */
+  project: string | null
+}
+
+export interface ConnectionFlags {
+  context?: string | undefined
+  project?: string | undefined
+}
+
+/**
+ * Finds the connection: flags win over the environment, that over the `.boxyard` file of the directory, that over the context.
+ * Without a login it is the service of this host, with the administrator's token where this user may read it.
+ * @throws UsageError for a context that nobody has logged in to
+ */
+export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {
+  const { contexts, current } = readContexts(environment)
+  const defaults = readDirectoryDefaults(directory)
+  const named = flags.context ?? environment['BOXYARD_CONTEXT'] ?? defaults.context
+  const context = contexts[named ?? current ?? '']
+  if (named !== undefined && context === undefined)
+    throw new UsageError(`There is no context "${named}": boxyard login.`)
+  const project = flags.project ?? environment['BOXYARD_PROJECT'] ?? defaults.project ?? context?.project ?? null
+  const url = environment['BOXYARD_URL'] ?? context?.url
+  const token = environment['BOXYARD_TOKEN'] ?? (context?.url === url ? context?.token : undefined)
+  if (url === undefined) return { ...localService(environment, token), project }
+  return { url, token: () => token ?? null, project }
+}
+
+/** The service of this host, by the settings that it is run with (docs/install.md). */
+function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Omit<Connection, 'project'> {
+  const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
+  return {
+    url: `http://127.0.0.1:${environment['BOXYARD_PORT'] ?? '8080'}`,
+    token: () => token ?? readOrNull(join(directory, 'admin.token')),
+  }
+}
+
+function readOrNull(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,54 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parse, stringify } from 'smol-toml'
+
+/** A service that somebody has logged in to. */
+export interface StoredContext {
+  url: string
+  token: string
+  project?: string | undefined
+}
+
+/** What `config.toml` holds. */
+export interface StoredContexts {
+  current?: string | undefined
+  contexts: Record<string, StoredContext>
+}
+
+/** What a `.boxyard` file says for its directory and those below. */
+export interface DirectoryDefaults {
+  project?: string | undefined
+  context?: string | undefined
+}
+
+/** Returns the path of `config.toml` (XDG). */
+export function contextsPath(environment: NodeJS.ProcessEnv): string {
+  return join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'boxyard/config.toml')
+}
+
+export function readContexts(environment: NodeJS.ProcessEnv): StoredContexts {
+  const path = contextsPath(environment)
+  if (!existsSync(path)) return { contexts: {} }
+  const stored = parse(readFileSync(path, 'utf8')) as unknown as Partial<StoredContexts>
+  return { ...stored, contexts: stored.contexts ?? {} }
+}
+
+/** Writes `config.toml` whole, readable by its owner alone. */
+export function writeContexts(environment: NodeJS.ProcessEnv, stored: StoredContexts): void {
+  const path = contextsPath(environment)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, stringify(stored), { mode: 0o600 })
+  chmodSync(draft, 0o600)
+  renameSync(draft, path)
+}
+
+/** Reads the nearest `.boxyard` file at or above `directory`. */
+export function readDirectoryDefaults(directory: string): DirectoryDefaults {
+  for (let at = directory; ; at = dirname(at)) {
+    const path = join(at, '.boxyard')
+    if (existsSync(path)) return parse(readFileSync(path, 'utf8'))
+    if (dirname(at) === at) return {}
+  }
+}

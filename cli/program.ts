@@ -1,0 +1,101 @@
+import { Command, CommanderError, Option } from 'commander'
+import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
+import { type ConnectionFlags, findConnection } from './context/connection.ts'
+import { completionScript } from './output/completion.ts'
+import { reportFailure, UsageError } from './output/failures.ts'
+import type { OutputFormat } from './output/printing.ts'
+import { allVerbs } from './verbs/all.ts'
+import type { Verb, VerbContext, VerbFlags } from './verbs/verb.ts'
+
+/** Runs the verb that `args` name, and returns the exit code of `runCommandLine`. */
+export async function runProgram(args: readonly string[], version: string): Promise<number> {
+  let exitCode = 0
+  const program = new Command('boxyard')
+    .description('The command line of Boxyard: boxes, their commands, files, volumes and services')
+    .version(version)
+    .option('--context <name>', 'the service to use, of `boxyard context ls`')
+    .option('-p, --project <project>', 'the project')
+    .addOption(new Option('-o, --output <format>', 'form of the answer').choices(FORMATS).default('table'))
+    .enablePositionalOptions()
+    .exitOverride()
+  const verbs = allVerbs()
+  for (const verb of verbs) {
+    addVerb(program, verb, async (context, given, flags) => {
+      exitCode = (await verb.run(context, given, flags)) ?? 0
+    })
+  }
+  program
+    .command('completion')
+    .argument('<shell>', 'bash, zsh or fish')
+    .description('Print the completion of a shell')
+    .action(
+      (shell: string) =>
+        void process.stdout.write(
+          completionScript(
+            shell,
+            verbs.map(({ words }) => words),
+          ),
+        ),
+    )
+  try {
+    await program.parseAsync(['node', 'boxyard', ...args])
+    return exitCode
+  } catch (error) {
+    // Commander has printed it; help that was asked for is no error.
+    if (error instanceof CommanderError) return error.exitCode === 0 || args.length === 0 ? 0 : 2
+    return reportFailure(error, (text) => void process.stderr.write(text))
+  }
+}
+
+type Run = (context: VerbContext, args: string[], flags: VerbFlags) => Promise<void>
+
+function addVerb(program: Command, verb: Verb, run: Run): void {
+  const [first = '', second] = verb.words.split(' ')
+  const parent = second === undefined ? program : groupOf(program, first)
+  const command = parent.command(`${second ?? first} ${verb.args}`.trim()).description(verb.summary)
+  for (const [flag, meaning] of verb.flags) command.option(flag, meaning)
+  // Everything behind the box is the command's own.
+  if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
+  for (const option of GLOBAL_FLAGS) command.addOption(option())
+  command.addHelpText('after', `\nExamples:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`)
+  command.exitOverride()
+  command.action(async (...given: unknown[]) => {
+    // A flag behind the verb wins over one before it.
+    const flags: VerbFlags & ConnectionFlags & { output: OutputFormat } = { ...program.opts(), ...command.opts() }
+    const args = given
+      .slice(0, -2)
+      .flat()
+      .filter((each): each is string => typeof each === 'string')
+    await run(contextOf(flags), args, flags)
+  })
+}
+
+function groupOf(program: Command, name: string): Command {
+  const found = program.commands.find((each) => each.name() === name)
+  if (found !== undefined) return found
+  return program.command(name).description(`${name} …`).exitOverride()
+}
+
+function contextOf(flags: ConnectionFlags & { output: OutputFormat }): VerbContext {
+  const connection = findConnection(flags, process.env, process.cwd())
+  return {
+    connection,
+    format: flags.output,
+    boxyard: createBoxyard({ url: connection.url, token: connection.token }),
+    project: () => {
+      if (connection.project === null) throw new UsageError('No project: boxyard use PROJECT, or --project PROJECT.')
+      return connection.project
+    },
+    tell: (text) => {
+      if (process.stderr.isTTY) process.stderr.write(`${text}\n`)
+    },
+  }
+}
+
+const FORMATS = ['table', 'json', 'yaml', 'name']
+/** The flags of all verbs, taken behind the verb, too. */
+const GLOBAL_FLAGS = [
+  () => new Option('--context <name>').hideHelp(),
+  () => new Option('-p, --project <project>').hideHelp(),
+  () => new Option('-o, --output <format>').choices(FORMATS).hideHelp(),
+]

@@ -1,0 +1,13 @@
+import { BOX_VERBS } from './box.ts'
+import { COPY_VERBS } from './copy.ts'
+import { EXEC_VERBS } from './exec.ts'
+import { LOGIN_VERBS } from './login.ts'
+import { MORE_VERBS } from './more.ts'
+import { plainVerb } from './plain.ts'
+import { PLAIN_VERBS } from './table.ts'
+import type { Verb } from './verb.ts'
+
+/** Returns all verbs, in the order of the help. */
+export function allVerbs(): Verb[] {
+  return [...LOGIN_VERBS, ...BOX_VERBS, ...EXEC_VERBS, ...COPY_VERBS, ...MORE_VERBS, ...PLAIN_VERBS.map(plainVerb)]
+}

@@ -1,0 +1,155 @@
+import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import type { ItemOf } from '../../sdk/typescript/src/paging.ts'
+import { printAnswer } from '../output/printing.ts'
+import { fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
+import type { Verb } from './verb.ts'
+
+const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
+const BOX_FLAGS = [
+  ['--cpus <n>', 'cores, also parts of one'],
+  ['--ram-mb <n>', 'memory in MiB'],
+  ['--storage-gb <n>', 'disk in GiB'],
+  ['--env <key=value...>', 'variables of its environment'],
+  ['--tag <key=value...>', 'tags'],
+] as const
+
+const create: Verb = {
+  words: 'create',
+  args: '<box>',
+  flags: [
+    ['--base <base>', 'what it is made of'],
+    ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
+    ...BOX_FLAGS,
+  ],
+  summary: 'Make a box, and wait until it runs',
+  examples: ['boxyard create web', 'boxyard create build --cpus 2 --ram-mb 2048 --mount cache:/var/cache'],
+  operations: ['createBox'],
+  run: async (context, [name = ''], flags) => {
+    const mounts = Array.isArray(flags['mount']) ? flags['mount'] : []
+    context.tell(`Making ${name}`)
+    const box = await context.boxyard.createBox(context.project(), {
+      name,
+      ...fieldsFrom(['base'], flags),
+      ...settingsFrom(flags),
+      ...(mounts.length === 0 ? {} : { data_mounts: mounts.map(mountOf) }),
+    })
+    await printAnswer(await box.info(), context.format)
+  },
+}
+
+const fork: Verb = {
+  words: 'fork',
+  args: '<source> <box>',
+  flags: BOX_FLAGS,
+  summary: 'Make a box with the disk of another, or of its snapshot, as it is now',
+  examples: ['boxyard fork web try', 'boxyard fork web@good try'],
+  operations: ['createBox'],
+  run: async (context, [source = '', name = ''], flags) => {
+    const box = await context.boxyard.createBox(context.project(), { name, fork: source, ...settingsFrom(flags) })
+    await printAnswer(await box.info(), context.format)
+  },
+}
+
+const list: Verb = {
+  words: 'ls',
+  args: '',
+  flags: [
+    ['-a, --all', 'of all projects'],
+    ['--status <status>', 'only these'],
+    ['--prefix <text>', 'only names that begin so'],
+    ['--tag <key=value...>', 'only with these tags'],
+  ],
+  summary: 'List boxes',
+  examples: ['boxyard ls', 'boxyard ls --all -o name'],
+  operations: ['listBoxes'],
+  run: async ({ boxyard, project, format }, _args, flags) => {
+    const path = { project: flags['all'] === true ? '-' : project() }
+    const query = { ...fieldsFrom(['status', 'prefix', 'tag'], flags) } as NonNullable<CallInput<'listBoxes'>['query']>
+    const boxes: ItemOf<'listBoxes'>[] = []
+    for await (const box of boxyard.list('listBoxes', { path, query })) boxes.push(box)
+    await printAnswer({ boxes, has_more: false, next_continuation_token: null }, format)
+  },
+}
+
+const update: Verb = {
+  words: 'update',
+  args: '<box>',
+  flags: [...BOX_FLAGS, ['--port <n>', 'port that its URL leads to; 0: none'], ['-d, --data <json>', 'further fields']],
+  summary: 'Change limits, environment, tags or port of a box',
+  examples: ['boxyard update web --cpus 2 --ram-mb 1024'],
+  operations: ['updateBox'],
+  run: async (context, [name = ''], flags) => {
+    const more = typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}
+    const body = { ...more, ...settingsFrom(flags), ...fieldsFrom(['port:number'], flags) }
+    const path = { project: context.project(), name }
+    await printAnswer(await context.boxyard.call('updateBox', { path, body }), context.format)
+  },
+}
+
+const remove: Verb = {
+  words: 'rm',
+  args: '<box...>',
+  flags: [],
+  summary: 'Delete boxes; their volumes stay',
+  examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
+  operations: ['deleteBox'],
+  run: async ({ boxyard, project }, names) => {
+    for (const name of names) await boxyard.box(project(), name).delete()
+  },
+}
+
+const wait: Verb = {
+  words: 'wait',
+  args: '<box> [status]',
+  flags: [],
+  summary: 'Wait until a box is running, or has another status',
+  examples: ['boxyard wait web', 'boxyard wait web stopped'],
+  operations: ['getBox', 'listEvents'],
+  run: async ({ boxyard, project, format, tell }, [name = '', status = 'running']) => {
+    tell(`Waiting until ${name} is ${status}`)
+    await printAnswer(await boxyard.box(project(), name).waitUntil(status as 'running'), format)
+  },
+}
+
+const events: Verb = {
+  words: 'events',
+  args: '',
+  flags: [
+    ['-f, --follow', 'go on as they come'],
+    ['--since <cursor>', 'after this cursor; `now`: only new ones'],
+    ['--type <type...>', 'such as box.created or box.*'],
+  ],
+  summary: 'Tell what has happened in the project',
+  examples: ['boxyard events', 'boxyard events -f --type box.*'],
+  operations: ['listEvents'],
+  run: async ({ boxyard, project, format }, _args, flags) => {
+    const query = fieldsFrom(['since', 'type'], flags) as { since?: string; type?: string[] }
+    if (flags['follow'] !== true) {
+      const page = await boxyard.call('listEvents', { path: { project: project() }, query })
+      return printAnswer(page, format)
+    }
+    for await (const event of boxyard.events(project(), { since: query.since ?? 'now', types: query.type })) {
+      const line = format === 'json' ? JSON.stringify(event) : `${event.ts}  ${event.type}  ${event.resource}`
+      process.stdout.write(`${line}\n`)
+    }
+  },
+}
+
+/** The verbs of boxes. */
+export const BOX_VERBS: readonly Verb[] = [create, list, remove, update, fork, wait, events]
+
+type Settings = Pick<CallInput<'createBox'>['body'], 'config' | 'environment' | 'tags'>
+
+function settingsFrom(flags: Parameters<typeof fieldsFrom>[1]): Settings {
+  const config = fieldsFrom(BOX_FIELDS, flags)
+  return {
+    ...(Object.keys(config).length === 0 ? {} : { config }),
+    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
+    ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
+  }
+}
+
+function mountOf(text: string): { name: string; path: string; read_only: boolean } {
+  const [name = '', path = '', mode] = text.split(':')
+  return { name, path, read_only: mode === 'ro' }
+}

@@ -1,0 +1,162 @@
+import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
+import { printAnswer } from '../output/printing.ts'
+import { pairsOf } from './plain.ts'
+import type { Verb, VerbFlags } from './verb.ts'
+
+const exec: Verb = {
+  words: 'exec',
+  args: '<box> <command...>',
+  flags: [
+    ['-i, --stdin', 'pass on the input (by itself where that is a pipe or file)'],
+    ['-t, --tty', 'run it in a terminal'],
+    ['--detach', 'answer once it has started; it goes on by itself'],
+    ['--no-hup', 'it goes on over restarts of the service, and so does its output'],
+    ['--json', 'run it to its end, and print its record'],
+    ['--cwd <path>', 'working directory'],
+    ['--user <user>', 'user of the box'],
+    ['--env <key=value...>', 'variables'],
+    ['--timeout <seconds>', 'kill it after this time'],
+  ],
+  summary: 'Run a command in a box; its exit code is that of this one',
+  examples: [
+    'boxyard exec web ls -l /srv',
+    'boxyard exec -it web bash',
+    'tar -c . | boxyard exec -i web tar -x -C /srv',
+  ],
+  operations: ['streamExec', 'createExec', 'getExecOutput'],
+  run: async ({ boxyard, project, format }, [name = '', ...command], flags) => {
+    const box = boxyard.box(project(), name)
+    if (flags['detach'] === true || flags['json'] === true) {
+      const path = { project: project(), name }
+      const common = { command, ...requestOf(flags) }
+      if (flags['detach'] === true) {
+        const started = await boxyard.call('createExec', { path, body: { ...common, no_hup: true } })
+        if (flags['json'] === true || format !== 'table')
+          await printAnswer(started, flags['json'] === true ? 'json' : format)
+        else process.stdout.write(`${started.id}\n`)
+        return 0
+      }
+      const { command: _, ...options } = common
+      const record = await box.run(command, options)
+      await printAnswer(record, 'json')
+      return record.exit_code ?? 1
+    }
+    return runStreamed(box, command, flags)
+  },
+}
+
+const consoleVerb: Verb = {
+  words: 'console',
+  args: '<box>',
+  flags: [
+    ['--session <name>', 'one of several'],
+    ['--shell <path>', 'what a new one runs'],
+    ['--user <user>', 'user of a new one'],
+  ],
+  summary: 'Attach to a console of a box, which goes on without you; leave it with Ctrl-]',
+  examples: ['boxyard console web', 'boxyard console web --session build'],
+  operations: ['openConsole'],
+  run: async ({ boxyard, project, tell }, [name = ''], flags) => {
+    const box = boxyard.box(project(), name)
+    const options = { session: textOf(flags['session']), shell: textOf(flags['shell']), user: textOf(flags['user']) }
+    for (let losses = 0; ; losses++) {
+      try {
+        return await converse(await box.console({ ...options, ...sizeOf() }), {
+          isTerminal: true,
+          leavesBy: CTRL_BRACKET,
+        })
+      } catch (error) {
+        if (!(error instanceof ConnectionError) || losses === REATTACHES) throw error
+        tell('\r\nThe connection was lost; attaching again')
+        await new Promise((resolve) => setTimeout(resolve, REATTACH_MS))
+      }
+    }
+  },
+}
+
+/** The verbs that run commands. */
+export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
+
+async function runStreamed(box: BoxHandle, command: string[], flags: VerbFlags): Promise<number> {
+  const isTerminal = flags['tty'] === true
+  const hasInput = flags['stdin'] === true || isTerminal
+  const { env, cwd, user, timeout_seconds: timeoutSeconds } = requestOf(flags)
+  const noHup = flags['noHup'] === true || flags['hup'] === false
+  const size = isTerminal ? sizeOf() : {}
+  const options = { env, cwd, user, timeoutSeconds, stdin: hasInput, tty: isTerminal, noHup, ...size }
+  return converse(await box.stream(command, options), { isTerminal, leavesBy: null, hasInput })
+}
+
+interface Talk {
+  isTerminal: boolean
+  /** The byte that leaves; null: none. */
+  leavesBy: number | null
+  hasInput?: boolean
+}
+
+/** Connects this process's streams to those of the command, and returns its exit code. */
+async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput = true }: Talk): Promise<number> {
+  const { stdin, stdout, stderr } = process
+  const isRaw = isTerminal && stdin.isTTY
+  let hasLeft = false
+  const resize = (): void => void stream.resize(stdout.columns, stdout.rows).catch(() => undefined)
+  const type = (bytes: Buffer): void => {
+    if (isRaw && leavesBy !== null && bytes.includes(leavesBy)) {
+      hasLeft = true
+      return stream.close()
+    }
+    stdin.pause()
+    stream.write(bytes).then(
+      () => stdin.resume(),
+      () => undefined,
+    )
+  }
+  const endInput = (): void => void stream.endInput().catch(() => undefined)
+  if (hasInput) stdin.on('data', type).on('end', endInput)
+  if (isTerminal) stdout.on('resize', resize)
+  if (isRaw) stdin.setRawMode(true)
+  try {
+    for await (const piece of stream) {
+      const target = piece.stream === 'stdout' ? stdout : stderr
+      if (!target.write(piece.bytes)) await new Promise((resolve) => target.once('drain', resolve))
+    }
+    const { exitCode, message } = await stream.ended()
+    if (exitCode === null && message !== null)
+      stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
+    return hasLeft ? 0 : (exitCode ?? 1)
+  } finally {
+    if (isRaw) stdin.setRawMode(false)
+    stdin.off('data', type).off('end', endInput).pause()
+    stdout.off('resize', resize)
+  }
+}
+
+function requestOf(flags: VerbFlags): {
+  cwd?: string
+  user?: string
+  env?: Record<string, string>
+  timeout_seconds?: number
+} {
+  const { cwd, user, timeout } = flags
+  return {
+    ...(typeof cwd === 'string' ? { cwd } : {}),
+    ...(typeof user === 'string' ? { user } : {}),
+    ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
+    ...(typeof timeout === 'string' ? { timeout_seconds: Number(timeout) } : {}),
+  }
+}
+
+// A terminal of unknown size reports 0.
+function sizeOf(): { cols: number; rows: number } {
+  return { cols: process.stdout.columns || 80, rows: process.stdout.rows || 24 }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+const CTRL_BRACKET = 0x1d
+const REATTACHES = 60
+const REATTACH_MS = 1000

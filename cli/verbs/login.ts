@@ -1,0 +1,121 @@
+import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { readContexts, type StoredContext, writeContexts } from '../context/store.ts'
+import { UsageError } from '../output/failures.ts'
+import { printAnswer } from '../output/printing.ts'
+import type { Verb } from './verb.ts'
+
+const login: Verb = {
+  words: 'login',
+  args: '[url]',
+  flags: [['--name <context>', 'what to call it; default: the host of the URL']],
+  summary: 'Log in to a service; the token is asked for, or read from stdin, and tested before it is kept',
+  examples: ['boxyard login', 'boxyard login https://boxes.example < token'],
+  operations: ['getMe'],
+  run: async ({ tell }, [given], flags) => {
+    const url = originOf(given ?? (await ask('URL of the service')))
+    const token = (process.stdin.isTTY ? await askSecret('Token') : await readStdin()).trim()
+    if (token === '') throw new UsageError('There is no token on stdin.')
+    const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {})
+    const name = typeof flags['name'] === 'string' ? flags['name'] : new URL(url).host
+    const { contexts } = readContexts(process.env)
+    const [only] = Array.isArray(me.projects) && me.projects.length === 1 ? me.projects : []
+    const context: StoredContext = { url, token, ...(only === undefined ? {} : { project: only }) }
+    writeContexts(process.env, { current: name, contexts: { ...contexts, [name]: context } })
+    tell(`Logged in to ${url} as ${me.name}.`)
+  },
+}
+
+const logout: Verb = {
+  words: 'logout',
+  args: '[context]',
+  flags: [],
+  summary: 'Forget a context and its token; the token itself stays good until it is revoked',
+  examples: ['boxyard logout'],
+  operations: [],
+  run: async (_context, [given]) => {
+    const stored = readContexts(process.env)
+    const { [given ?? stored.current ?? '']: found, ...contexts } = stored.contexts
+    if (found === undefined) throw new UsageError('There is no such context.')
+    const current = given === undefined || given === stored.current ? {} : { current: stored.current }
+    writeContexts(process.env, { ...current, contexts })
+  },
+}
+
+const use: Verb = {
+  words: 'use',
+  args: '<project>',
+  flags: [],
+  summary: 'Make a project the one that commands are for',
+  examples: ['boxyard use demo'],
+  operations: [],
+  run: async ({ connection }, [project = '']) => {
+    const { contexts, current = LOCAL } = readContexts(process.env)
+    const context = contexts[current] ?? { url: connection.url, token: connection.token() ?? '' }
+    writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...context, project } } })
+  },
+}
+
+const list: Verb = {
+  words: 'context ls',
+  args: '',
+  flags: [],
+  summary: 'List the services that you are logged in to',
+  examples: ['boxyard context ls'],
+  operations: [],
+  run: async ({ format }) => {
+    const { contexts, current } = readContexts(process.env)
+    const rows = Object.entries(contexts).map(([name, { url, project }]) => {
+      return { name, project: project ?? null, status: name === current ? 'current' : '', path: url }
+    })
+    await printAnswer(rows, format)
+  },
+}
+
+const select: Verb = {
+  words: 'context use',
+  args: '<context>',
+  flags: [],
+  summary: 'Make a context the one that commands are for',
+  examples: ['boxyard context use staging'],
+  operations: [],
+  run: async (_context, [name = '']) => {
+    const { contexts } = readContexts(process.env)
+    if (contexts[name] === undefined) throw new UsageError(`There is no context "${name}".`)
+    writeContexts(process.env, { current: name, contexts })
+  },
+}
+
+/** The verbs of logins. */
+export const LOGIN_VERBS: readonly Verb[] = [login, logout, use, list, select]
+
+async function ask(message: string): Promise<string> {
+  if (!process.stdin.isTTY) throw new UsageError('The URL is needed: boxyard login URL < token')
+  const { text, isCancel } = await import('@clack/prompts')
+  const answer = await text({ message, placeholder: 'http://127.0.0.1:8080', output: process.stderr })
+  if (isCancel(answer)) throw new UsageError('Nothing was changed.')
+  return answer
+}
+
+async function askSecret(message: string): Promise<string> {
+  const { password, isCancel } = await import('@clack/prompts')
+  const answer = await password({ message, output: process.stderr })
+  if (isCancel(answer)) throw new UsageError('Nothing was changed.')
+  return answer
+}
+
+async function readStdin(): Promise<string> {
+  let text = ''
+  for await (const piece of process.stdin) text += String(piece)
+  return text
+}
+
+function originOf(text: string): string {
+  try {
+    return new URL(text.includes('://') ? text : `https://${text}`).origin
+  } catch (cause) {
+    throw new ConnectionError(`"${text}" is no URL.`, { cause })
+  }
+}
+
+const LOCAL = 'local'

@@ -1,0 +1,73 @@
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
+import { UsageError } from '../output/failures.ts'
+import { printAnswer } from '../output/printing.ts'
+import { jsonFrom } from './plain.ts'
+import type { Verb } from './verb.ts'
+
+const api: Verb = {
+  words: 'api',
+  args: '<method> <path>',
+  flags: [['-d, --data <json>', 'body; @FILE, or - for stdin']],
+  summary: 'Send any request of the API, and print its answer; {project} in the path is filled in',
+  examples: ['boxyard api GET /v1/me', `boxyard api POST /v1/projects/{project}/boxes -d '{"name":"web"}'`],
+  operations: [],
+  run: async ({ connection, project }, [method = '', given = ''], flags) => {
+    const path = given.includes('{project}') ? given.replaceAll('{project}', project()) : given
+    if (!path.startsWith('/')) throw new UsageError('The path begins with a slash.')
+    const token = connection.token()
+    const data = flags['data']
+    const response = await fetch(`${connection.url}${path}`, {
+      method: method.toUpperCase(),
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(typeof data === 'string' ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(typeof data === 'string' ? { body: JSON.stringify(jsonFrom(data)) } : {}),
+    })
+    const text = await response.text()
+    if (!response.ok) throw toApiError(response.status, parseJson(text))
+    if (text !== '') process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  },
+}
+
+const url: Verb = {
+  words: 'url',
+  args: '<box> [service]',
+  flags: [],
+  summary: 'Print the URL of a box, or of a service in it',
+  examples: ['boxyard url web', 'boxyard url web site'],
+  operations: ['getBox', 'getService'],
+  run: async ({ boxyard, project }, [name = '', service]) => {
+    const path = { project: project(), name }
+    const found =
+      service === undefined
+        ? (await boxyard.call('getBox', { path })).url
+        : (await boxyard.call('getService', { path: { ...path, service } })).active_url
+    if (found === null || found === undefined) throw new Error(`${service ?? name} has no URL.`)
+    process.stdout.write(`${found}\n`)
+  },
+}
+
+const health: Verb = {
+  words: 'health',
+  args: '',
+  flags: [],
+  summary: 'Tell how the service and its host are; exit code 1 unless all is well',
+  examples: ['boxyard health', 'boxyard health -o json'],
+  operations: ['getHealth'],
+  run: async ({ boxyard, format }) => {
+    try {
+      const report = await boxyard.call('getHealth', {})
+      await printAnswer(report, format)
+      return report.status === 'ok' ? 0 : 1
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'unexpected_answer') throw error
+      await printAnswer(error.body, format)
+      return 1
+    }
+  },
+}
+
+/** Further verbs. */
+export const MORE_VERBS: readonly Verb[] = [api, url, health]

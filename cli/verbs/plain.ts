@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs'
+import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
+import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
+import { UsageError } from '../output/failures.ts'
+import { itemsOf, printAnswer } from '../output/printing.ts'
+import type { Verb, VerbContext, VerbFlags } from './verb.ts'
+
+/**
+ * A verb that is one operation: its arguments go into the path where that has them, else into the body, or the query of a GET. Flags
+ * are fields of the same: `size_gb:number` is `--size-gb`.
+ */
+export interface PlainVerb {
+  words: string
+  operation: OperationId
+  /** Such as `<name> [box]`; `<volume=name>` is shown as `<volume>` and fills `name`, `.name` that of the body. */
+  args?: string
+  fields?: readonly string[]
+}
+
+/** Makes the verb of a row. */
+export function plainVerb({ words, operation, args = '', fields = [] }: PlainVerb): Verb {
+  const { method, summary } = OPERATIONS[operation]
+  const names = args.match(/[^<>[\]\s]+/g) ?? []
+  const targets = names.map((name) => name.slice(name.indexOf('=') + 1).replace('...', ''))
+  const shown = args.replaceAll(/=\.?[a-z_]+/g, '')
+  const flags = fields.map((field): [string, string] => {
+    const [name = '', kind = 'text'] = field.split(':')
+    return [
+      `--${name.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`,
+      kind === 'map' ? 'KEY=VALUE, repeated' : `\`${name}\``,
+    ]
+  })
+  const body: [string, string][] =
+    method === 'GET' || method === 'DELETE' ? [] : [['-d, --data <json>', 'fields as JSON; @FILE, or - for stdin']]
+  return {
+    words,
+    args: shown,
+    flags: [...flags, ...body, ['--query <key=value...>', 'parameters of the query']],
+    summary,
+    examples: [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
+    operations: [operation],
+    run: async (context, given, options) => {
+      // The last of several takes all that is left.
+      const isRest = (i: number): boolean => names[i]?.endsWith('...') === true && given.length > i
+      const valueAt = (i: number): unknown => (isRest(i) ? given.slice(i) : given[i])
+      const input = inputOf(context, operation, {
+        ...Object.fromEntries(targets.map((target, i) => [target, valueAt(i)])),
+        ...fieldsFrom(fields, options),
+      })
+      Object.assign(input.query, pairsOf(options['query']))
+      await callAndPrint(context, operation, { ...input, ...bodyOf(operation, input, options) })
+    },
+  }
+}
+
+interface LooseCall {
+  path: Record<string, string>
+  query: Record<string, unknown>
+  fields: Record<string, unknown>
+}
+
+function inputOf(context: VerbContext, operation: OperationId, values: Record<string, unknown>): LooseCall {
+  const { path, method } = OPERATIONS[operation]
+  const input: LooseCall = { path: {}, query: {}, fields: {} }
+  if (path.includes('{project}')) input.path['project'] = context.project()
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue
+    if (name.startsWith('.')) input.fields[name.slice(1)] = value
+    else if (path.includes(`{${name}}`)) input.path[name] = value as string
+    else if (method === 'GET' || method === 'DELETE') input.query[name] = value
+    else input.fields[name] = value
+  }
+  return input
+}
+
+function bodyOf(operation: OperationId, { fields }: LooseCall, flags: VerbFlags): { body?: unknown } {
+  const { method } = OPERATIONS[operation]
+  if (method === 'GET' || method === 'DELETE') return {}
+  const data = flags['data']
+  const given = typeof data === 'string' ? jsonFrom(data) : {}
+  const isBare = typeof data !== 'string' && Object.keys(fields).length === 0
+  return isBare && BARE.has(operation) ? {} : { body: { ...given, ...fields } }
+}
+
+/** Reads `-d`: JSON, `@FILE`, or `-` for stdin. @throws UsageError */
+export function jsonFrom(text: string): Record<string, unknown> {
+  const content =
+    text === '-' ? readFileSync(0, 'utf8') : text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+  try {
+    return JSON.parse(content) as Record<string, unknown>
+  } catch {
+    throw new UsageError('--data is no JSON.')
+  }
+}
+
+/** Calls an operation, waits for what goes on after its answer, and prints it; of a list all pages. */
+export async function callAndPrint(context: VerbContext, operation: OperationId, input: object): Promise<void> {
+  const { boxyard, format, tell } = context
+  // The table decides at run time which operation it is, so that no type can tell what it takes.
+  const callAny = boxyard.callFully as unknown as (id: OperationId, input: object) => Promise<FullAnswer<unknown>>
+  const call = (more: object): Promise<FullAnswer<unknown>> => callAny(operation, { ...input, ...more })
+  const { status, headers, body } = await call({})
+  const later = headers.get('operation-location')
+  if (later?.includes('/operations/') === true && (status === 201 || status === 202)) {
+    tell(`Waiting for ${later.slice(later.lastIndexOf('/') + 1)}`)
+    return printAnswer(await boxyard.waitForOperation(later), format)
+  }
+  let page = body as Page
+  const items = itemsOf(page)
+  while (items !== null && page.has_more === true && typeof page.next_continuation_token === 'string') {
+    const query = { ...(input as Page).query, continuation_token: page.next_continuation_token }
+    page = (await call({ query })).body as Page
+    items.push(...(itemsOf(page) ?? []))
+  }
+  const whole =
+    items === null || !('has_more' in page)
+      ? body
+      : { ...(body as object), has_more: false, next_continuation_token: null }
+  return printAnswer(whole, format)
+}
+
+interface Page {
+  has_more?: boolean
+  next_continuation_token?: string | null
+  query?: object
+}
+
+/** Reads typed fields from flags. @throws UsageError */
+export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const field of fields) {
+    const [name = '', kind = 'text'] = field.split(':')
+    const value = flags[name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+    if (value === undefined) continue
+    if (kind === 'number') found[name] = numberOf(name, value)
+    else found[name] = kind === 'map' ? pairsOf(value) : value
+  }
+  return found
+}
+
+function numberOf(name: string, value: unknown): number {
+  const number = Number(value)
+  if (Number.isNaN(number)) throw new UsageError(`--${name.replaceAll('_', '-')} takes a number.`)
+  return number
+}
+
+/** Reads `KEY=VALUE` pairs. @throws UsageError */
+export function pairsOf(value: unknown): Record<string, string> {
+  const pairs = Array.isArray(value) ? (value as string[]) : []
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new UsageError(`"${pair}" is not KEY=VALUE.`)
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}
+
+const VALUES: Readonly<Record<string, string>> = {
+  number: ' <n>',
+  flag: '',
+  map: ' <key=value...>',
+  list: ' <value...>',
+}
+/** Operations that change something and take no body. */
+const BARE: ReadonlySet<OperationId> = new Set<OperationId>([
+  ...(['startScrub', 'stopBox', 'resumeBox', 'startService', 'stopService'] as const),
+  ...(['promoteService', 'rollbackService', 'discardService', 'createBackup'] as const),
+])

@@ -1,0 +1,32 @@
+import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import type { OperationId } from '../../sdk/typescript/src/calls.ts'
+import type { Connection } from '../context/connection.ts'
+import type { OutputFormat } from '../output/printing.ts'
+
+/** What a verb works with. */
+export interface VerbContext {
+  connection: Connection
+  boxyard: Boxyard
+  format: OutputFormat
+  /** The project that the command is for. @throws UsageError without one */
+  project(): string
+  /** Tells on stderr what is waited for, where that is a terminal. */
+  tell(text: string): void
+}
+
+export type VerbFlags = Record<string, string | boolean | string[] | undefined>
+
+/** A verb of the command line. `run` returns an exit code, else it is 0. */
+export interface Verb {
+  /** One or two words, such as `volume attach`. */
+  words: string
+  /** Arguments in commander's form, such as `<box> [path]`. */
+  args: string
+  /** Flags in commander's form, with what they mean. */
+  flags: readonly (readonly [flag: string, meaning: string])[]
+  summary: string
+  examples: readonly string[]
+  /** The operations that it calls. */
+  operations: readonly OperationId[]
+  run(context: VerbContext, args: readonly string[], flags: VerbFlags): Promise<number | void>
+}

@@ -1,0 +1,44 @@
+/** A fault of a request, found where `pointer` (RFC 6901) leads. */
+export interface RequestFault {
+  pointer: string
+  detail: string
+}
+
+/** What a problem of the API says (RFC 9457). */
+export interface ProblemFields {
+  code: string
+  status: number
+  detail: string
+  requestId: string | null
+  retryable: boolean
+  errors: readonly RequestFault[]
+}
+
+/** A refusal by the API. Each code has a class of its own; one that this version does not know is a plain `ApiError`. */
+export class ApiError extends Error {
+  readonly code: string
+  readonly status: number
+  readonly requestId: string | null
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean
+  /** Faults of the request, only with `invalid_request`. */
+  readonly errors: readonly RequestFault[]
+  /** The body of the answer, parsed where it is JSON. */
+  readonly body: unknown
+
+  constructor(fields: ProblemFields, body: unknown) {
+    super(fields.detail)
+    this.name = new.target.name
+    this.code = fields.code
+    this.status = fields.status
+    this.requestId = fields.requestId
+    this.retryable = fields.retryable
+    this.errors = fields.errors
+    this.body = body
+  }
+}
+
+/** The service could not be reached, or a stream to it broke off and cannot be resumed. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+}

@@ -1,0 +1,142 @@
+import type { AnswerOf, Caller, CallInput, TransferInput } from './calls.ts'
+import { createCaller } from './calls.ts'
+import { createDoors, type Doors, type Query } from './doors.ts'
+import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
+import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
+import { type ItemOf, type ListId, listAll } from './paging.ts'
+import type { TerminalStream } from './terminal-stream.ts'
+import { type BoxRecord, type Operation, waitForBox, waitForOperation } from './waits.ts'
+
+export interface BoxyardOptions {
+  /** Origin of the service, such as `http://127.0.0.1:8080`. */
+  url: string
+  /** An access token, or where to read it anew for each request. */
+  token?: string | (() => string | null) | undefined
+  /** `auto` (default) takes tickets where the front cannot stream, and in a browser; `always` streams by the data address alone. */
+  tickets?: 'auto' | 'always' | undefined
+  /** How often a request is sent until it is answered, with pauses that double from 0.1 s. Default 6. */
+  attempts?: number | undefined
+  /** Replaces the platform's fetch. */
+  fetch?: ((request: Request) => Promise<Response>) | undefined
+}
+
+/** A client of one service with one token. */
+export interface Boxyard {
+  readonly call: Caller['call']
+  readonly callFully: Caller['callFully']
+  readonly transfer: Caller['transfer']
+  /** Goes through a list of any length, such as `listBoxes`. */
+  list<Id extends ListId>(id: Id, input: CallInput<Id>): AsyncGenerator<ItemOf<Id>>
+  /** Follows the events of a project, `-` for all, without an end. */
+  events(project: string, options?: FollowOptions): AsyncGenerator<BoxyardEvent>
+  /** Waits for the end of an operation, an id or what `Operation-Location` says. */
+  waitForOperation(operation: string, signal?: AbortSignal): Promise<Operation>
+  /** Makes a box, and waits until it runs or could not be started. */
+  createBox(project: string, body: CallInput<'createBox'>['body']): Promise<BoxHandle>
+  /** A box that is there already; asks nothing. */
+  box(project: string, name: string): BoxHandle
+}
+
+/** A box of a project, by its name. */
+export interface BoxHandle {
+  readonly project: string
+  readonly name: string
+  info(): Promise<BoxRecord>
+  /** Runs a command, or a line of the shell, to its end. */
+  run(command: string | readonly string[], options?: RunOptions): Promise<AnswerOf<'createExec'>>
+  /** Starts a command and streams input and output. */
+  stream(command: readonly string[], options?: StreamOptions): Promise<TerminalStream>
+  /** Attaches to a console. */
+  console(options?: ConsoleOptions): Promise<TerminalStream>
+  readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
+  writeFile(
+    path: string,
+    body: NonNullable<TransferInput['body']> | string,
+    query?: Query,
+  ): Promise<AnswerOf<'writeFile'>>
+  /** A tar of what is at a path. */
+  readArchive(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
+  /** Unpacks a tar into a directory, and tells what was refused. */
+  writeArchive(path: string, body: NonNullable<TransferInput['body']>, query?: Query): Promise<AnswerOf<'writeArchive'>>
+  fork(name: string, more?: Omit<CallInput<'createBox'>['body'], 'name' | 'fork' | 'base'>): Promise<BoxHandle>
+  stop(): Promise<BoxRecord>
+  resume(): Promise<BoxRecord>
+  delete(): Promise<void>
+  waitUntil(status: BoxRecord['status'], signal?: AbortSignal): Promise<BoxRecord>
+}
+
+export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shell'> & {
+  signal?: AbortSignal | undefined
+}
+
+/** Creates a client; nothing is sent yet. */
+export function createBoxyard(options: BoxyardOptions): Boxyard {
+  const { url, token, tickets = 'auto', attempts = 6, fetch = globalThis.fetch } = options
+  const tokenOf = typeof token === 'function' ? token : (): string | null => token ?? null
+  const caller = createCaller({ url, token: tokenOf, attempts, fetch })
+  const doors = createDoors(caller, { url, token: tokenOf, tickets, fetch })
+  const boxyard: Boxyard = {
+    call: caller.call,
+    callFully: caller.callFully,
+    transfer: caller.transfer,
+    list: (id, input) => listAll(caller, id, input),
+    events: (project, follow = {}) => followEvents(caller, project, follow),
+    waitForOperation: (operation, signal) => waitForOperation(caller, operation, signal),
+    createBox: async (project, body) => {
+      const { headers } = await caller.callFully('createBox', { path: { project }, body })
+      const operation = headers.get('operation-location')
+      if (operation !== null) await waitForOperation(caller, operation)
+      return boxyard.box(project, body.name)
+    },
+    box: (project, name) => createHandle({ boxyard, caller, doors }, project, name),
+  }
+  return boxyard
+}
+
+function createHandle(
+  deps: { boxyard: Boxyard; caller: Caller; doors: Doors },
+  project: string,
+  name: string,
+): BoxHandle {
+  const { boxyard, caller, doors } = deps
+  const box = { project, name }
+  const bytesFrom = async (id: 'readFile' | 'readArchive', query: Query): Promise<ReadableStream<Uint8Array>> => {
+    const { body } = await doors.transfer(id, { ...box, query })
+    return body ?? new Blob([]).stream()
+  }
+  const settled = async (id: 'stopBox' | 'resumeBox'): Promise<BoxRecord> => {
+    const { status, headers, body } = await caller.callFully(id, { path: box })
+    const operation = headers.get('operation-location')
+    if (status !== 202 || operation === null) return body
+    await waitForOperation(caller, operation)
+    return caller.call('getBox', { path: box })
+  }
+  return {
+    ...box,
+    info: () => caller.call('getBox', { path: box }),
+    run: (command, options = {}) => {
+      const what = typeof command === 'string' ? { shell: command } : { command: [...command] }
+      return runExec(caller, box, { ...options, ...what })
+    },
+    stream: (command, options = {}) => streamExec({ caller, doors }, box, { ...options, command }),
+    console: (options = {}) => openConsole(doors, box, options),
+    readFile: (path, query = {}) => bytesFrom('readFile', { ...query, path }),
+    writeFile: async (path, body, query = {}) => {
+      const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+      const response = await doors.transfer('writeFile', { ...box, query: { ...query, path } }, bytes)
+      return (await new Response(response.body).json()) as AnswerOf<'writeFile'>
+    },
+    readArchive: (path, query = {}) => bytesFrom('readArchive', { ...query, path }),
+    writeArchive: async (path, body, query = {}) => {
+      const response = await doors.transfer('writeArchive', { ...box, query: { ...query, path } }, body)
+      return (await new Response(response.body).json()) as AnswerOf<'writeArchive'>
+    },
+    fork: (fork, more = {}) => boxyard.createBox(project, { ...more, name: fork, fork: name }),
+    stop: () => settled('stopBox'),
+    resume: () => settled('resumeBox'),
+    delete: async () => {
+      await caller.call('deleteBox', { path: box })
+    },
+    waitUntil: (status, signal) => waitForBox(caller, { ...box, status, signal }),
+  }
+}

@@ -1,0 +1,113 @@
+import createFetchClient from 'openapi-fetch'
+import { OPERATIONS } from './generated/operations.ts'
+import type { operations, paths } from './generated/schema.ts'
+import { parseJson, toApiError } from './problems.ts'
+import { fetchWithRetries, type RetryMark } from './retries.ts'
+
+export type OperationId = keyof typeof OPERATIONS & keyof operations
+
+/** What an operation takes: the parameters of its path and query, its JSON body, and what every call takes. */
+export type CallInput<Id extends OperationId> = Pick<operations[Id]['parameters'], 'path' | 'query'> &
+  BodyOf<operations[Id]> &
+  CallOptions
+
+export interface CallOptions {
+  headers?: Record<string, string>
+  signal?: AbortSignal | undefined
+}
+
+/** The JSON that an operation answers with; undefined where it has no body. */
+export type AnswerOf<Id extends OperationId> = Plain<
+  JsonOf<operations[Id]['responses'][keyof operations[Id]['responses']]>
+>
+
+/** An answer with its status and headers. */
+export interface FullAnswer<T> {
+  status: number
+  headers: Headers
+  body: T
+}
+
+export interface CallerOptions {
+  /** Origin of the front, such as `http://127.0.0.1:8080`. */
+  url: string
+  /** Returns the token; asked for each request, so that a renewed one is taken. */
+  token(): string | null
+  attempts: number
+  fetch(request: Request): Promise<Response>
+}
+
+export interface Caller {
+  /** Calls an operation of the table with JSON. @throws ApiError, ConnectionError */
+  call<Id extends OperationId>(id: Id, input: CallInput<Id>): Promise<AnswerOf<Id>>
+  /** The same, with status and headers of the answer. */
+  callFully<Id extends OperationId>(id: Id, input: CallInput<Id>): Promise<FullAnswer<AnswerOf<Id>>>
+  /** Sends bytes, or takes them: neither is held in memory. */
+  transfer(id: OperationId, input: TransferInput): Promise<Response>
+}
+
+/** A request whose body or answer are bytes. */
+export interface TransferInput extends CallOptions {
+  path: Record<string, string>
+  query: Record<string, unknown>
+  body?: Uint8Array | Blob | ReadableStream<Uint8Array> | undefined
+  contentType?: string
+}
+
+type BodyOf<Op> = Op extends { requestBody: { content: { 'application/json': infer Body } } } ? { body: Body } : object
+type JsonOf<Answer> = Answer extends { content: { 'application/json': infer Json } } ? Json : never
+type Plain<T> = [T] extends [never] ? undefined : T
+
+/** Creates the one place that sends requests of the API: openapi-fetch with idempotency keys, retries and errors as classes. */
+export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
+  const client = createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
+  // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
+  const request = client.request as unknown as (...args: unknown[]) => Promise<Outcome>
+  const send = async (id: OperationId, input: LooseInput): Promise<Outcome> => {
+    const { method, path, retry } = OPERATIONS[id]
+    const bearer = token()
+    const isStream = input.body instanceof ReadableStream
+    const mark: RetryMark = retry
+    const outcome = await request(method.toLowerCase(), path, {
+      params: { path: input.path, query: input.query },
+      ...(input.body === undefined ? {} : { body: input.body }),
+      ...(input.isBytes ? { bodySerializer: (bytes: unknown) => bytes, parseAs: 'stream' } : {}),
+      ...(isStream ? { duplex: 'half' } : {}),
+      headers: {
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(mark === 'key' ? { 'idempotency-key': crypto.randomUUID() } : {}),
+        ...input.headers,
+      },
+      signal: input.signal ?? null,
+      fetch: (sent: Request) => fetchWithRetries(sent, { mark, attempts: isStream ? 1 : attempts, fetch }),
+    })
+    const { response, error } = outcome
+    if (response.ok) return outcome
+    throw toApiError(response.status, typeof error === 'string' ? parseJson(error) : error)
+  }
+  const callFully: Caller['callFully'] = async (id, input) => {
+    const { response, data } = await send(id, { ...(input as unknown as LooseInput), isBytes: false })
+    return { status: response.status, headers: response.headers, body: data as AnswerOf<typeof id> }
+  }
+  return {
+    callFully,
+    call: async (id, input) => (await callFully(id, input)).body,
+    transfer: async (id, { contentType, headers, ...input }) => {
+      const typed = { ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) }
+      return (await send(id, { ...input, headers: typed, isBytes: true })).response
+    },
+  }
+}
+
+interface Outcome {
+  response: Response
+  data?: unknown
+  error?: unknown
+}
+
+interface LooseInput extends CallOptions {
+  path?: Record<string, string>
+  query?: Record<string, unknown>
+  body?: unknown
+  isBytes: boolean
+}

@@ -1,0 +1,42 @@
+import type { AnswerOf, Caller } from './calls.ts'
+
+export type BoxyardEvent = AnswerOf<'listEvents'>['events'][number]
+
+export interface FollowOptions {
+  /** A cursor, or `now`; left out: from the oldest event that is kept. */
+  since?: string | undefined
+  /** Types to follow, such as `box.created` or `box.*`; left out: all. */
+  types?: readonly string[] | undefined
+  /** Told after each page, for a client that goes on later. */
+  onCursor?: (cursor: string) => void
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Follows the events of a project without an end, over every front and every restart of the service.
+ * @throws ApiError `cursor_expired`: list what there is, and go on from `now`
+ */
+export async function* followEvents(
+  caller: Caller,
+  project: string,
+  options: FollowOptions,
+): AsyncGenerator<BoxyardEvent> {
+  const { types, onCursor, signal } = options
+  let since = options.since
+  for (;;) {
+    const page: AnswerOf<'listEvents'> = await caller.call('listEvents', {
+      path: { project },
+      query: {
+        wait_seconds: since === 'now' ? 0 : LONGEST_WAIT_SECONDS,
+        ...(since === undefined ? {} : { since }),
+        ...(types === undefined ? {} : { type: [...types] }),
+      },
+      signal,
+    })
+    yield* page.events
+    since = page.next_cursor
+    onCursor?.(since)
+  }
+}
+
+const LONGEST_WAIT_SECONDS = 25

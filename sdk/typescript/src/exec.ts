@@ -1,0 +1,178 @@
+import { ApiError, ConnectionError } from './api-error.ts'
+import type { AnswerOf, Caller, CallInput } from './calls.ts'
+import type { Doors, Query } from './doors.ts'
+import { pause } from './retries.ts'
+import {
+  createTerminalStream,
+  type ExecEnd,
+  type OutputPiece,
+  type Resume,
+  type TerminalStream,
+} from './terminal-stream.ts'
+
+export type ExecRecord = AnswerOf<'getExec'>
+
+/** A box of a project. */
+export interface BoxRef {
+  project: string
+  name: string
+}
+
+export interface ExecOptions {
+  cwd?: string | undefined
+  user?: string | undefined
+  env?: Record<string, string> | undefined
+  timeoutSeconds?: number | undefined
+  /** The command goes on when its client leaves or the service is restarted; its stream resumes by itself. */
+  noHup?: boolean | undefined
+  signal?: AbortSignal | undefined
+}
+
+export interface StreamOptions extends ExecOptions {
+  /** Whether input will be written; without it the command's input is empty. */
+  stdin?: boolean | undefined
+  tty?: boolean | undefined
+  /** Size of the terminal in characters. */
+  cols?: number | undefined
+  rows?: number | undefined
+}
+
+export interface ConsoleOptions {
+  session?: string | undefined
+  shell?: string | undefined
+  user?: string | undefined
+  cwd?: string | undefined
+  typing?: 'all' | 'one' | 'none' | undefined
+  cols?: number | undefined
+  rows?: number | undefined
+}
+
+/** Runs a command to its end, however long it takes, and returns its record with the last 1 MiB of each stream. */
+export async function runExec(
+  caller: Caller,
+  { project, name }: BoxRef,
+  request: CallInput<'createExec'>['body'] & { signal?: AbortSignal | undefined },
+): Promise<AnswerOf<'createExec'>> {
+  const { signal, ...body } = request
+  let exec: AnswerOf<'createExec'> = await caller.call('createExec', { path: { project, name }, body, signal })
+  while (exec.status === 'running') {
+    const path = { project, name, exec: exec.id }
+    exec = await caller.call('getExec', { path, query: { wait_seconds: 25, encoding: exec.encoding }, signal })
+  }
+  return exec
+}
+
+/** Starts a command and streams it over a WebSocket. With `noHup` a stream that is lost goes on by the offsets of its record. */
+export async function streamExec(
+  deps: { caller: Caller; doors: Doors },
+  box: BoxRef,
+  { command, ...options }: StreamOptions & { command: readonly string[] },
+): Promise<TerminalStream> {
+  const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal } = options
+  const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
+  const variables = Object.entries(env).map(([key, value]) => `${key}=${value}`)
+  const socket = await deps.doors.openSocket('streamExec', {
+    ...box,
+    query: { ...query, command: [...command], ...(variables.length === 0 ? {} : { env: variables }) },
+    signal,
+  })
+  const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
+  return createTerminalStream(socket, noHup === true ? resume : null)
+}
+
+/** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
+export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
+  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf({ ...options }) })
+  return createTerminalStream(socket, null)
+}
+
+export interface ExecFollow extends BoxRef {
+  exec: string
+  /** Where to begin, in bytes. */
+  offsets: Record<OutputPiece['stream'], number>
+  signal?: AbortSignal | undefined
+}
+
+/** Follows a command over HTTP from these offsets to its end, over any restart of the service. */
+export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGenerator<OutputPiece, ExecEnd> {
+  const { project, name, exec, signal } = follow
+  const path = { project, name, exec }
+  const read = async (stream: OutputPiece['stream'], offset: number): Promise<OutputPage> => {
+    const query = { stream, offset, encoding: 'base64' as const, wait_seconds: 20 }
+    const page = await persist(() => caller.call('getExecOutput', { path, query, signal }), signal)
+    return { stream, page }
+  }
+  const reading = new Map([
+    ['stdout', read('stdout', follow.offsets.stdout)],
+    ['stderr', read('stderr', follow.offsets.stderr)],
+  ])
+  while (reading.size > 0) {
+    const { stream, page } = await Promise.race(reading.values())
+    if (page.data !== '') yield { stream, bytes: bytesOf(page.data) }
+    if (page.end) reading.delete(stream)
+    else reading.set(stream, read(stream, page.next_offset))
+  }
+  const query = { wait_seconds: 25 }
+  for (;;) {
+    const record = await persist(() => caller.call('getExec', { path, query, signal }), signal)
+    if (record.status !== 'running') return endOfRecord(record)
+  }
+}
+
+interface OutputPage {
+  stream: OutputPiece['stream']
+  page: AnswerOf<'getExecOutput'>
+}
+
+/** Repeats a read while the service is away, for some minutes. */
+async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await read()
+    } catch (error) {
+      const isAway = error instanceof ConnectionError || (error instanceof ApiError && AWAY.has(error.status))
+      if (!isAway || attempt === PATIENCE) throw error
+      await pause(1000, signal)
+    }
+  }
+}
+
+function endOfRecord({ exit_code: code, signal, status }: ExecRecord): ExecEnd {
+  if (code !== null) return { exitCode: code, message: null }
+  const number = signal === null ? undefined : SIGNAL_NUMBERS[signal]
+  return { exitCode: number === undefined ? null : 128 + number, message: signal ?? `The command is ${status}.` }
+}
+
+function queryOf(fields: Record<string, string | number | boolean | undefined>): Query {
+  const query: Query = {}
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) query[key] = String(value)
+  return query
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+}
+
+const AWAY = new Set([502, 503, 504])
+const PATIENCE = 120
+/** Signals that end commands, on Linux of every architecture of ours. */
+const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
+  SIGSYS: 31,
+}

@@ -1,0 +1,30 @@
+import type { AnswerOf, Caller, CallInput, OperationId } from './calls.ts'
+
+/** An operation whose answer is a page of a list. */
+export type ListId = {
+  [Id in OperationId]: AnswerOf<Id> extends { has_more: boolean; next_continuation_token: string | null } ? Id : never
+}[OperationId]
+
+/** One element of the list that an operation answers with. */
+export type ItemOf<Id extends ListId> = Extract<AnswerOf<Id>[keyof AnswerOf<Id>], readonly unknown[]>[number]
+
+/** Goes through a list of any length, a page at a time, as it is read. @throws ApiError, ConnectionError */
+export async function* listAll<Id extends ListId>(
+  caller: Caller,
+  id: Id,
+  input: CallInput<Id>,
+): AsyncGenerator<ItemOf<Id>> {
+  let token: string | null = null
+  do {
+    const query = { ...input.query, ...(token === null ? {} : { continuation_token: token }) }
+    const page = (await caller.call(id, { ...input, query })) as Page
+    const items = Object.values(page).find((value) => Array.isArray(value)) as ItemOf<Id>[] | undefined
+    yield* items ?? []
+    token = page.has_more ? page.next_continuation_token : null
+  } while (token !== null)
+}
+
+interface Page {
+  has_more: boolean
+  next_continuation_token: string | null
+}

@@ -1,0 +1,72 @@
+import { ConnectionError } from './api-error.ts'
+
+/** `x-boxyard-retry` of an operation: whether a request may be repeated whose answer did not come. */
+export type RetryMark = 'safe' | 'idempotent' | 'key' | 'never'
+
+export interface RetryOptions {
+  mark: RetryMark
+  /** Tries in all, at least 1. */
+  attempts: number
+  fetch: (request: Request) => Promise<Response>
+}
+
+/**
+ * Sends the request until it is answered for good. Repeats what was turned away for now (429, 502, 503, 504), after its `Retry-After`,
+ * and what had no answer where the mark allows it. A body that is a stream is sent once.
+ * @throws ConnectionError if no answer came; the reason of the request's signal if that was aborted
+ */
+export async function fetchWithRetries(request: Request, options: RetryOptions): Promise<Response> {
+  const { mark, attempts, fetch } = options
+  for (let attempt = 1; ; attempt++) {
+    const isLast = attempt >= attempts
+    try {
+      const response = await fetch(isLast ? request : request.clone())
+      if (isLast || !isWorthRepeating(response.status, mark)) return response
+      await response.body?.cancel()
+      await pause(retryAfterMs(response) ?? backoffMs(attempt), request.signal)
+    } catch (error) {
+      request.signal.throwIfAborted()
+      if (isLast || mark === 'never') throw unreachable(request, error)
+      await pause(backoffMs(attempt), request.signal)
+    }
+  }
+}
+
+/** Waits; rejects with the signal's reason once that is aborted. */
+export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    if (signal?.aborted === true) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+// An answer of 429 had no effect, so that even what may not be repeated is sent again.
+function isWorthRepeating(status: number, mark: RetryMark): boolean {
+  return status === 429 || (mark !== 'never' && (status === 502 || status === 503 || status === 504))
+}
+
+function unreachable(request: Request, cause: unknown): ConnectionError {
+  const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  const why = reason instanceof Error ? reason.message : String(reason)
+  return new ConnectionError(`${new URL(request.url).origin} cannot be reached: ${why}`, { cause })
+}
+
+function retryAfterMs({ headers }: Response): number | null {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) ? Math.min(seconds * 1000, LONGEST_MS) : null
+}
+
+function backoffMs(attempt: number): number {
+  return Math.min(FIRST_MS * 2 ** (attempt - 1), LONGEST_MS) * (0.75 + Math.random() / 2)
+}
+
+const FIRST_MS = 100
+const LONGEST_MS = 20_000

@@ -1,0 +1,96 @@
+import { ConnectionError } from './api-error.ts'
+import { CHANNEL, type ChannelSocket } from './channel-socket.ts'
+
+/** Output of a command, in the order in which it came. */
+export interface OutputPiece {
+  stream: 'stdout' | 'stderr'
+  bytes: Uint8Array
+}
+
+/** How a command ended: with a code (128 + n for a signal), or null where nobody knows, with a message. */
+export interface ExecEnd {
+  exitCode: number | null
+  message: string | null
+}
+
+/** A command that runs, or a console that is attached: iterate for its output, then ask for its end. */
+export interface TerminalStream extends AsyncIterable<OutputPiece> {
+  /** Id of the exec record or session; null where the platform does not tell headers. */
+  readonly id: string | null
+  /** Sends input, and waits until it is on its way. */
+  write(bytes: Uint8Array): Promise<void>
+  /** Ends the input. */
+  endInput(): Promise<void>
+  /** Tells the size of the terminal in characters. */
+  resize(cols: number, rows: number): Promise<void>
+  /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError */
+  ended(): Promise<ExecEnd>
+  /** Leaves; what the command does then is told by `noHup`. */
+  close(): void
+}
+
+/** Goes on with the output of a command whose socket was lost, from these offsets, and returns its end. */
+export type Resume = (
+  id: string,
+  offsets: Record<OutputPiece['stream'], number>,
+) => AsyncGenerator<OutputPiece, ExecEnd>
+
+/** Makes the stream of a socket; without `resume` a lost socket is an error. */
+export function createTerminalStream(socket: ChannelSocket, resume: Resume | null): TerminalStream {
+  let end: ExecEnd | null = null
+  let isClosing = false
+  const output = (async function* (): AsyncGenerator<OutputPiece> {
+    end = yield* readPieces(socket, resume, () => isClosing)
+  })()
+  return {
+    id: socket.id,
+    [Symbol.asyncIterator]: () => output,
+    write: (bytes) => socket.send(CHANNEL.stdin, bytes),
+    endInput: () => socket.send(CHANNEL.close, Uint8Array.of(CHANNEL.stdin)),
+    resize: (cols, rows) =>
+      socket.send(CHANNEL.resize, new TextEncoder().encode(JSON.stringify({ Width: cols, Height: rows }))),
+    ended: async () => {
+      while (end === null && (await output.next()).done !== true);
+      if (end === null) throw new ConnectionError('The output was left before its end.')
+      return end
+    },
+    close: () => {
+      isClosing = true
+      socket.close()
+    },
+  }
+}
+
+async function* readPieces(
+  socket: ChannelSocket,
+  resume: Resume | null,
+  isClosing: () => boolean,
+): AsyncGenerator<OutputPiece, ExecEnd> {
+  const offsets = { stdout: 0, stderr: 0 }
+  for (;;) {
+    const frame = await socket.receive()
+    if (frame === null) break
+    if (frame.channel === CHANNEL.status) return endOf(frame.bytes)
+    if (frame.bytes.length === 0 || (frame.channel !== CHANNEL.stdout && frame.channel !== CHANNEL.stderr)) continue
+    const stream = frame.channel === CHANNEL.stdout ? 'stdout' : 'stderr'
+    offsets[stream] += frame.bytes.length
+    yield { stream, bytes: frame.bytes }
+  }
+  if (isClosing()) return { exitCode: null, message: 'The client left.' }
+  if (resume !== null && socket.id !== null) return yield* resume(socket.id, offsets)
+  throw new ConnectionError(socket.closed()?.reason || 'The connection was lost.')
+}
+
+/** Reads a Kubernetes `Status`. */
+function endOf(bytes: Uint8Array): ExecEnd {
+  const { status, message, details } = JSON.parse(new TextDecoder().decode(bytes)) as KubernetesStatus
+  if (status === 'Success') return { exitCode: 0, message: null }
+  const code = details?.causes?.[0]?.message
+  return { exitCode: code === undefined ? null : Number(code), message: message ?? null }
+}
+
+interface KubernetesStatus {
+  status: string
+  message?: string
+  details?: { causes?: { message: string }[] }
+}

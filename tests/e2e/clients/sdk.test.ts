@@ -1,0 +1,226 @@
+import { createServer, request as forward, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { ApiError, ConnectionError } from '../../../sdk/typescript/src/api-error.ts'
+import { type BoxHandle, type Boxyard, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
+import { BoxNotFoundError, InvalidRequestError } from '../../../sdk/typescript/src/generated/error-classes.ts'
+import { OPERATIONS } from '../../../sdk/typescript/src/generated/operations.ts'
+import type { TerminalStream } from '../../../sdk/typescript/src/terminal-stream.ts'
+import { OPERATIONS as TABLE } from '../../../shared/routes.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+let boxyard: Boxyard
+let box: BoxHandle
+
+beforeAll(async () => {
+  service = await startService()
+  boxyard = createBoxyard({ url: service.url, token: () => service.adminToken })
+  box = await boxyard.createBox('sdk', { name: 'web' })
+})
+
+afterAll(async () => {
+  await service.close()
+})
+
+async function readAll(stream: TerminalStream): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
+  const text = { stdout: '', stderr: '' }
+  for await (const piece of stream) text[piece.stream] += Buffer.from(piece.bytes).toString('utf8')
+  return { ...text, exitCode: (await stream.ended()).exitCode }
+}
+
+const textOf = (stream: ReadableStream<Uint8Array>): Promise<string> => new Response(stream).text()
+
+describe('calls', () => {
+  test('every operation of the table can be called', () => {
+    expect(Object.keys(OPERATIONS).sort()).toEqual(TABLE.map(({ id }) => id).sort())
+  })
+
+  test('a box is made, forked, stopped, resumed and deleted', async () => {
+    expect((await box.info()).status).toBe('running')
+    const fork = await box.fork('other')
+    expect(await fork.info()).toMatchObject({ status: 'running', fork_of: 'web' })
+    expect((await fork.stop()).status).toBe('stopped')
+    expect((await fork.resume()).status).toBe('running')
+    await fork.delete()
+    await expect(fork.info()).rejects.toBeInstanceOf(BoxNotFoundError)
+  })
+
+  test('a refusal is an error of the class of its code, with its faults', async () => {
+    const refused = await boxyard.call('createBox', { path: { project: 'sdk' }, body: { name: 'NO' } }).catch((e) => e)
+    expect(refused).toBeInstanceOf(InvalidRequestError)
+    expect(refused).toBeInstanceOf(ApiError)
+    expect(refused).toMatchObject({ code: 'invalid_request', status: 400, errors: [{ pointer: '/name' }] })
+    expect(refused.requestId).toMatch(/^req_/)
+  })
+
+  test('a service that is not there is a ConnectionError', async () => {
+    const nowhere = createBoxyard({ url: 'http://127.0.0.1:9', attempts: 2 })
+    await expect(nowhere.call('getVersion', {})).rejects.toBeInstanceOf(ConnectionError)
+  })
+
+  test('a list is read over its pages', async () => {
+    const names = ['page-a', 'page-b', 'page-c']
+    for (const name of names) await boxyard.call('createVolume', { path: { project: 'sdk' }, body: { name } })
+    const found: string[] = []
+    const input = { path: { project: 'sdk' }, query: { max_results: 1 } }
+    for await (const { name } of boxyard.list('listVolumes', input)) found.push(name)
+    expect(found).toEqual(names)
+  })
+
+  test('a create that is repeated with its key over a lost answer makes one box', async () => {
+    let sent = 0
+    const lossy = createBoxyard({
+      url: service.url,
+      token: () => service.adminToken,
+      fetch: async (request) => {
+        const answer = await fetch(request)
+        if (++sent > 1) return answer
+        throw new TypeError('the answer was lost')
+      },
+    })
+    const { status, headers } = await lossy.callFully('createBox', { path: { project: 'sdk' }, body: { name: 'once' } })
+    expect([sent, status, headers.get('idempotent-replayed')]).toEqual([2, 201, 'true'])
+    await lossy.box('sdk', 'once').delete()
+  })
+})
+
+describe('commands', () => {
+  test('one is run to its end over HTTP', async () => {
+    expect(await box.run('echo out; echo err >&2; exit 3')).toMatchObject({
+      stdout: 'out\n',
+      stderr: 'err\n',
+      exit_code: 3,
+    })
+  })
+
+  test('one is streamed with its input', async () => {
+    const stream = await box.stream(['sh', '-c', 'cat; echo err >&2; exit 4'], { stdin: true, env: { A: 'b' } })
+    await stream.write(Buffer.from('in\n'))
+    await stream.endInput()
+    expect(await readAll(stream)).toEqual({ stdout: 'in\n', stderr: 'err\n', exitCode: 4 })
+    expect(stream.id).toMatch(/^exe_/)
+  })
+
+  test('one with a terminal is told its size', async () => {
+    const stream = await box.stream(['stty', 'size'], { tty: true, cols: 91, rows: 17 })
+    expect((await readAll(stream)).stdout.trim()).toBe('17 91')
+  })
+
+  test('output far larger than the queue comes whole', async () => {
+    const stream = await box.stream(['sh', '-c', 'head -c 20000000 /dev/zero'])
+    let bytes = 0
+    for await (const piece of stream) bytes += piece.bytes.length
+    expect(bytes).toBe(20_000_000)
+  })
+
+  test('a refused stream is the error of the API', async () => {
+    await expect(boxyard.box('sdk', 'none').stream(['true'])).rejects.toBeInstanceOf(BoxNotFoundError)
+  })
+
+  test('the stream of one with noHup goes on over an agent that is killed, byte for byte', async () => {
+    const line = 'i=0; while [ $i -lt 40 ]; do echo line-$i; echo err-$i >&2; i=$((i+1)); sleep 0.1; done; exit 5'
+    const stream = await box.stream(['sh', '-c', line], { noHup: true })
+    const text = { stdout: '', stderr: '' }
+    let restart: Promise<void> | null = null
+    for await (const { stream: name, bytes } of stream) {
+      text[name] += Buffer.from(bytes).toString('utf8')
+      if (text.stdout.includes('line-2\n')) restart ??= service.killAgent().then(() => service.startAgent())
+    }
+    await restart
+    const lines = (word: string): string => Array.from({ length: 40 }, (_, i) => `${word}-${i}\n`).join('')
+    expect(text).toEqual({ stdout: lines('line'), stderr: lines('err') })
+    expect((await stream.ended()).exitCode).toBe(5)
+  })
+
+  test('a stream without noHup that is lost is a ConnectionError', async () => {
+    const stream = await box.stream(['sh', '-c', 'echo begun; sleep 600'])
+    const read = async (): Promise<void> => {
+      for await (const { bytes } of stream) if (bytes.length > 0) await service.killAgent()
+    }
+    await expect(read()).rejects.toBeInstanceOf(ConnectionError)
+    await service.startAgent()
+  })
+
+  test('a console goes on for the next client', async () => {
+    const first = await box.console({ session: 'kept' })
+    await first.write(Buffer.from('echo se$((1))en\n'))
+    for await (const { bytes } of first) if (Buffer.from(bytes).toString().includes('se1en')) break
+    first.close()
+    const second = await box.console({ session: 'kept' })
+    await second.write(Buffer.from('exit 6\n'))
+    const { stdout, exitCode } = await readAll(second)
+    expect(stdout).toContain('se1en')
+    expect(exitCode).toBe(6)
+  })
+})
+
+describe('files, events and waits', () => {
+  test('a file is written and read as a stream', async () => {
+    expect(await box.writeFile('/root/a', 'hello')).toMatchObject({ size_bytes: 5 })
+    await box.writeFile('/root/b', new Blob(['from ', 'a stream']).stream())
+    expect(await textOf(await box.readFile('/root/a'))).toBe('hello')
+    expect(await textOf(await box.readFile('/root/b'))).toBe('from a stream')
+  })
+
+  test('a directory goes over as a tar', async () => {
+    await box.run('mkdir -p /root/tree/sub; echo deep > /root/tree/sub/file; mkdir -p /root/copy')
+    await box.writeArchive('/root/copy', await box.readArchive('/root/tree'))
+    expect((await box.run('cd /root/copy; find . -type f | xargs cat')).stdout).toBe('deep\n')
+  })
+
+  test('events come in order, with a cursor to go on from', async () => {
+    const ending = new AbortController()
+    const types: string[] = []
+    const events = boxyard.events('events', { types: ['box.created', 'box.deleted'], signal: ending.signal })
+    await (await boxyard.createBox('events', { name: 'seen' })).delete()
+    for await (const event of events) {
+      types.push(event.type)
+      if (types.length === 2) break
+    }
+    expect(types).toEqual(['box.created', 'box.deleted'])
+    ending.abort()
+  })
+
+  test('a box is waited for', async () => {
+    const waited = box.waitUntil('stopped')
+    await box.stop()
+    expect((await waited).status).toBe('stopped')
+    await box.resume()
+  })
+})
+
+describe('behind a front that cannot stream', () => {
+  let plain: Server
+  let url: string
+  const upgrades: string[] = []
+
+  // As API Gateway does: every request is passed on as plain HTTP, upgrades too.
+  beforeAll(async () => {
+    plain = createServer((incoming, answer) => {
+      const { upgrade, connection: _, ...headers } = incoming.headers
+      if (upgrade !== undefined) upgrades.push(incoming.url ?? '')
+      const passed = forward(`${service.url}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (got) => {
+        answer.writeHead(got.statusCode ?? 502, got.headers)
+        got.pipe(answer)
+      })
+      incoming.pipe(passed)
+    })
+    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}`
+  })
+  afterAll(() => {
+    plain.closeAllConnections()
+    plain.close()
+  })
+
+  test('streams take tickets by themselves, after one refusal', async () => {
+    const handle = createBoxyard({ url, token: service.adminToken }).box('sdk', 'web')
+    for (const word of ['one', 'two']) {
+      expect(await readAll(await handle.stream(['echo', word]))).toMatchObject({ stdout: `${word}\n`, exitCode: 0 })
+    }
+    expect(upgrades).toHaveLength(1)
+    await handle.writeFile('/root/ticket', 'by ticket')
+    expect(await textOf(await handle.readFile('/root/ticket'))).toBe('by ticket')
+  })
+})
