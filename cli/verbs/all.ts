@@ -4,10 +4,12 @@ import { EXEC_VERBS } from './exec.ts'
 import { LOGIN_VERBS } from './login.ts'
 import { MORE_VERBS } from './more.ts'
 import { plainVerb } from './plain.ts'
+import { PORT_VERBS } from './ports.ts'
 import { PLAIN_VERBS } from './table.ts'
 import type { Verb } from './verb.ts'
 
 /** Returns all verbs, in the order of the help. */
 export function allVerbs(): Verb[] {
-  return [...LOGIN_VERBS, ...BOX_VERBS, ...EXEC_VERBS, ...COPY_VERBS, ...MORE_VERBS, ...PLAIN_VERBS.map(plainVerb)]
+  const special = [LOGIN_VERBS, BOX_VERBS, EXEC_VERBS, PORT_VERBS, COPY_VERBS, MORE_VERBS].flat()
+  return [...special, ...PLAIN_VERBS.map(plainVerb)]
 }

@@ -9,7 +9,7 @@ const exec: Verb = {
   words: 'exec',
   args: '<box> <command...>',
   flags: [
-    ['-i, --stdin', 'pass on the input (by itself where that is a pipe or file)'],
+    ['-i, --stdin', 'pass on the input'],
     ['-t, --tty', 'run it in a terminal'],
     ['--detach', 'answer once it has started; it goes on by itself'],
     ['--no-hup', 'it goes on over restarts of the service, and so does its output'],

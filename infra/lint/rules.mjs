@@ -4,7 +4,7 @@ const rules = {
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(
     /^ws$/,
-    "Only agent/server/streams.ts makes WebSockets; infra/console.ts and the SDK's channel-socket.ts use them.",
+    "Only agent/server/streams.ts makes WebSockets; infra/console.ts and the SDK's message-socket.ts use them.",
   ),
   'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/account.ts speak to AWS.'),
   'one-environment': ban(

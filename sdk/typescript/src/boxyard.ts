@@ -4,6 +4,7 @@ import { createDoors, type Doors, type Query } from './doors.ts'
 import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
 import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
+import { openPort, type PortStream } from './port-stream.ts'
 import type { TerminalStream } from './terminal-stream.ts'
 import { type BoxRecord, type Operation, waitForBox, waitForOperation } from './waits.ts'
 
@@ -48,6 +49,8 @@ export interface BoxHandle {
   stream(command: readonly string[], options?: StreamOptions): Promise<TerminalStream>
   /** Attaches to a console. */
   console(options?: ConsoleOptions): Promise<TerminalStream>
+  /** Connects to a TCP port, published or not. */
+  connect(port: number): Promise<PortStream>
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   writeFile(
     path: string,
@@ -120,6 +123,7 @@ function createHandle(
     },
     stream: (command, options = {}) => streamExec({ caller, doors }, box, { ...options, command }),
     console: (options = {}) => openConsole(doors, box, options),
+    connect: (port) => openPort(doors, box, port),
     readFile: (path, query = {}) => bytesFrom('readFile', { ...query, path }),
     writeFile: async (path, body, query = {}) => {
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body

@@ -1,11 +1,13 @@
 import { ApiError } from './api-error.ts'
 import type { Caller, TransferInput } from './calls.ts'
-import { type ChannelSocket, openNodeSocket, openWebSocket } from './channel-socket.ts'
 import { OPERATIONS } from './generated/operations.ts'
+import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
 import { parseJson, toApiError } from './problems.ts'
 
 /** Operations of a box that a ticket may be had for. */
-export type StreamId = 'streamExec' | 'openConsole' | 'readFile' | 'writeFile' | 'readArchive' | 'writeArchive'
+export type StreamId = SocketId | 'readFile' | 'writeFile' | 'readArchive' | 'writeArchive'
+/** Those over a WebSocket. */
+export type SocketId = 'streamExec' | 'openConsole' | 'openPort'
 
 export interface DoorOptions {
   url: string
@@ -20,6 +22,8 @@ export interface StreamTarget {
   project: string
   name: string
   query: Query
+  /** For `openPort`. */
+  port?: number | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -27,7 +31,7 @@ export type Query = Record<string, string | string[]>
 
 /** Opens streams at the front, or at the data address with a ticket. */
 export interface Doors {
-  openSocket(id: 'streamExec' | 'openConsole', target: StreamTarget): Promise<ChannelSocket>
+  openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
   /** Sends or takes bytes. @throws ApiError, ConnectionError */
   transfer(id: StreamId, target: StreamTarget, body?: TransferInput['body']): Promise<Response>
 }
@@ -35,24 +39,27 @@ export interface Doors {
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
   // Once a front was found to be a function, it is not asked again.
   let needsTickets = tickets === 'always' || !isNode()
-  const takeTicket = async (operation: StreamId, { project, name, query, signal }: StreamTarget): Promise<string> => {
-    const ticket = await caller.call('createTicket', { path: { project, name }, body: { operation, query }, signal })
+  const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<string> => {
+    const { project, name, query, port, signal } = target
+    const body = { operation, query, ...(port === undefined ? {} : { port }) }
+    const ticket = await caller.call('createTicket', { path: { project, name }, body, signal })
     return ticket.url ?? ''
   }
   return {
-    openSocket: async (id, target) => {
+    openSocket: async (id, target, protocol) => {
       const open = isNode() ? openNodeSocket : openWebSocket
       if (!needsTickets) {
         const bearer = token()
         try {
           const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
-          return await openNodeSocket(addressOf(url, id, target).replace(/^http/, 'ws'), headers)
+          const address = { url: addressOf(url, id, target).replace(/^http/, 'ws'), protocol }
+          return await openNodeSocket(address, headers)
         } catch (error) {
           if (!(error instanceof ApiError && CANNOT_STREAM.has(error.code))) throw error
           needsTickets = true
         }
       }
-      return open(await takeTicket(id, target), {})
+      return open({ url: await takeTicket(id, target), protocol }, {})
     },
     transfer: async (id, target, body) => {
       const { project, name, query, signal } = target
@@ -83,8 +90,8 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
   }
 }
 
-function addressOf(url: string, id: StreamId, { project, name, query }: StreamTarget): string {
-  const path = OPERATIONS[id].path.replace('{project}', project).replace('{name}', name)
+function addressOf(url: string, id: StreamId, { project, name, port, query }: StreamTarget): string {
+  const path = OPERATIONS[id].path.replace('{project}', project).replace('{name}', name).replace('{port}', String(port))
   const text = new URLSearchParams()
   for (const [key, value] of Object.entries(query)) for (const each of [value].flat()) text.append(key, each)
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`

@@ -1,5 +1,6 @@
 import { ApiError, ConnectionError } from './api-error.ts'
 import type { AnswerOf, Caller, CallInput } from './calls.ts'
+import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
 import type { Doors, Query } from './doors.ts'
 import { pause } from './retries.ts'
 import {
@@ -71,19 +72,20 @@ export async function streamExec(
   const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal } = options
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
   const variables = Object.entries(env).map(([key, value]) => `${key}=${value}`)
-  const socket = await deps.doors.openSocket('streamExec', {
+  const target = {
     ...box,
     query: { ...query, command: [...command], ...(variables.length === 0 ? {} : { env: variables }) },
     signal,
-  })
+  }
+  const socket = channelsOf(await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL))
   const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
   return createTerminalStream(socket, noHup === true ? resume : null)
 }
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
-  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf({ ...options }) })
-  return createTerminalStream(socket, null)
+  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf({ ...options }) }, CHANNEL_PROTOCOL)
+  return createTerminalStream(channelsOf(socket), null)
 }
 
 export interface ExecFollow extends BoxRef {

@@ -1,0 +1,127 @@
+import type { ClientOptions, WebSocket as NodeWebSocket } from 'ws'
+import { ConnectionError } from './api-error.ts'
+import { parseJson, toApiError } from './problems.ts'
+
+/** A message of a WebSocket: bytes, or text. */
+export type Message = Uint8Array | string
+
+/** A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile. */
+export interface MessageSocket {
+  /** `X-Exec-Id` or `X-Session-Id` of the answer; null where the platform does not tell headers. */
+  readonly id: string | null
+  /** Sends a message and waits until it is on its way. @throws ConnectionError */
+  send(message: Message): Promise<void>
+  /** Returns the next message; null once the socket has closed and all was taken. */
+  receive(): Promise<Message | null>
+  /** Code and reason of the close; null before it. */
+  closed(): { code: number; reason: string } | null
+  close(): void
+}
+
+/** Where a socket is opened. */
+export interface SocketAddress {
+  url: string
+  protocol: string
+}
+
+/** Opens a socket with the `ws` package, which sends headers. @throws ApiError of a refusal, ConnectionError */
+export async function openNodeSocket(
+  { url, protocol }: SocketAddress,
+  headers: Record<string, string>,
+): Promise<MessageSocket> {
+  const { WebSocket } = await import('ws')
+  const options: ClientOptions = { headers, perMessageDeflate: false, maxPayload: MAX_FRAME_BYTES }
+  const socket: NodeWebSocket = new WebSocket(url, [protocol], options)
+  let id: string | null = null
+  socket.on('upgrade', ({ headers: answered }) => {
+    const named = answered['x-exec-id'] ?? answered['x-session-id']
+    id = typeof named === 'string' ? named : null
+  })
+  const inbox = createInbox({ pause: () => socket.pause(), resume: () => socket.resume() })
+  socket.on('message', (data: Buffer, isBinary) => inbox.put(isBinary ? data : data.toString('utf8')))
+  socket.on('close', (code, reason) => inbox.close(code, reason.toString('utf8')))
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', () => resolve())
+    socket.on('error', (error) =>
+      reject(new ConnectionError(`${new URL(url).origin}: ${error.message}`, { cause: error })),
+    )
+    socket.on('unexpected-response', (_request, response) => {
+      let text = ''
+      response.on('data', (piece: Buffer) => (text += piece.toString('utf8')))
+      response.on('end', () => reject(toApiError(response.statusCode ?? 0, parseJson(text))))
+    })
+  })
+  return {
+    id,
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        socket.send(message, (error) => {
+          if (error) reject(new ConnectionError('the connection is closed', { cause: error }))
+          else resolve()
+        })
+      }),
+    receive: inbox.take,
+    closed: inbox.closed,
+    close: () => socket.close(1000),
+  }
+}
+
+/** Opens a socket with the platform's own class, as in a browser: the URL carries a ticket. @throws ConnectionError */
+export async function openWebSocket({ url, protocol }: SocketAddress): Promise<MessageSocket> {
+  const socket = new WebSocket(url, [protocol])
+  socket.binaryType = 'arraybuffer'
+  const inbox = createInbox({ pause: () => undefined, resume: () => undefined })
+  socket.addEventListener('message', ({ data }) =>
+    inbox.put(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer)),
+  )
+  socket.addEventListener('close', ({ code, reason }) => inbox.close(code, reason))
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener('open', () => resolve())
+    socket.addEventListener('error', () => reject(new ConnectionError(`${new URL(url).origin} refused the connection`)))
+  })
+  return {
+    id: null,
+    send: async (message) => socket.send(message),
+    receive: inbox.take,
+    closed: inbox.closed,
+    close: () => socket.close(1000),
+  }
+}
+
+interface Inbox {
+  put(message: Message): void
+  close(code: number, reason: string): void
+  take(): Promise<Message | null>
+  closed: MessageSocket['closed']
+}
+
+/** Creates a queue of messages that stops its source while more than `QUEUED_MAX_BYTES` wait. */
+function createInbox(source: { pause(): void; resume(): void }): Inbox {
+  const messages: Message[] = []
+  let queuedBytes = 0
+  let closed: { code: number; reason: string } | null = null
+  let wake: (() => void) | null = null
+  return {
+    put: (message) => {
+      messages.push(message)
+      queuedBytes += message.length
+      if (queuedBytes > QUEUED_MAX_BYTES) source.pause()
+      wake?.()
+    },
+    close: (code, reason) => {
+      closed = { code, reason }
+      wake?.()
+    },
+    take: async () => {
+      while (messages.length === 0 && closed === null) await new Promise<void>((resolve) => (wake = resolve))
+      const message = messages.shift() ?? null
+      queuedBytes -= message === null ? 0 : message.length
+      if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
+      return message
+    },
+    closed: () => closed,
+  }
+}
+
+const MAX_FRAME_BYTES = 16 * 1024 * 1024
+const QUEUED_MAX_BYTES = 1024 * 1024

@@ -1,0 +1,55 @@
+import { ConnectionError } from './api-error.ts'
+import type { Doors } from './doors.ts'
+import type { MessageSocket } from './message-socket.ts'
+
+/** A TCP connection to a port of a box: what it sends, and what it is sent. Each direction ends by itself. */
+export interface PortStream {
+  /** Ends as the program ends its direction. Errors with a ConnectionError if the connection breaks. */
+  readable: ReadableStream<Uint8Array>
+  /** Closing it ends the direction to the program; the other goes on. Aborting it leaves. */
+  writable: WritableStream<Uint8Array>
+  /** Leaves: what was sent is delivered. */
+  close(): void
+}
+
+/** Connects to a TCP port of a box (docs/ports.md). @throws ApiError if nothing listens there, ConnectionError */
+export async function openPort(
+  doors: Doors,
+  box: { project: string; name: string },
+  port: number,
+): Promise<PortStream> {
+  const socket = await doors.openSocket('openPort', { ...box, port, query: {} }, PORT_PROTOCOL)
+  return {
+    readable: readableOf(socket),
+    writable: new WritableStream<Uint8Array>({
+      write: async (bytes) => {
+        for (let at = 0; at < bytes.length; at += MESSAGE_BYTES)
+          await socket.send(bytes.subarray(at, at + MESSAGE_BYTES))
+      },
+      close: () => socket.send(END),
+      abort: () => socket.close(),
+    }),
+    close: () => socket.close(),
+  }
+}
+
+function readableOf(socket: MessageSocket): ReadableStream<Uint8Array> {
+  let hasEnded = false
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const message = await socket.receive()
+      if (message instanceof Uint8Array) return controller.enqueue(message)
+      hasEnded ||= message === END
+      const closed = socket.closed()
+      if (hasEnded || closed?.code === NORMAL) return controller.close()
+      controller.error(new ConnectionError(closed?.reason || 'The connection was lost.'))
+    },
+    cancel: () => socket.close(),
+  })
+}
+
+const PORT_PROTOCOL = 'v1.port.boxyard'
+/** Text of a message that ends its sender's direction. */
+const END = 'end'
+const NORMAL = 1000
+const MESSAGE_BYTES = 256 * 1024
