@@ -90,6 +90,7 @@ function inputsFor(path: string, example: unknown): RawInput[] {
     backup: id,
     service: 'web',
     code: 'box_not_found',
+    port: '5432',
   }
   const good = Object.fromEntries(Object.entries(values).filter(([key]) => path.includes(`{${key}}`)))
   const paths: Record<string, string>[] = [{}, good, { project: '-' }, { project: 'demo' }]
