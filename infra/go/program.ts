@@ -1,10 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { withLock } from '../cluster/host-lock.ts'
 import { dieWithParent } from '../commands.ts'
+import { findMadeOnce } from '../made-once.ts'
 
 /** A program that tests use as a peer. */
 export interface GoProgram {
@@ -21,39 +20,30 @@ export async function findGoProgram(
   wanted: GoProgram,
   say: (text: string) => void,
 ): Promise<string | { obstacle: string }> {
-  const directory = programDirectory(wanted)
-  const program = join(directory, basename(wanted.package))
-  if (existsSync(program)) return program
-  if (spawnSync('go', ['version']).status !== 0)
-    return { obstacle: `${wanted.what} is built with Go, and there is no Go here` }
-  return await withLock(basename(wanted.directory), async () => {
-    // Another process may have built it while this one waited.
-    if (!existsSync(program)) build(wanted, directory, say)
-    return program
+  const { directory, what } = wanted
+  const hash = createHash('sha256')
+  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(directory, file)))
+  const found = await findMadeOnce({
+    name: basename(directory),
+    hash: hash.digest('hex'),
+    findObstacle: () =>
+      spawnSync('go', ['version']).status === 0 ? null : `${what} is built with Go, and there is no Go here`,
+    make: (target) => {
+      say(`Building ${what} from its Go module (only this once, some minutes)`)
+      build(wanted, target)
+    },
   })
+  return typeof found === 'string' ? join(found, basename(wanted.package)) : found
 }
 
-function build(wanted: GoProgram, directory: string, say: (text: string) => void): void {
-  say(`Building ${wanted.what} from its Go module (only this once, some minutes)`)
-  const unfinished = `${directory}.unfinished`
-  rmSync(unfinished, { recursive: true, force: true })
-  mkdirSync(unfinished, { recursive: true })
-  const [go = '', ...args] = dieWithParent(['go', 'build', '-trimpath', '-ldflags', '-s -w', '-o', `${unfinished}/`])
+function build(wanted: GoProgram, target: string): void {
+  const [go = '', ...args] = dieWithParent(['go', 'build', '-trimpath', '-ldflags', '-s -w', '-o', `${target}/`])
   execFileSync(go, [...args, wanted.package], {
     cwd: wanted.directory,
     env: { ...process.env, CGO_ENABLED: '0' },
     stdio: ['ignore', 'inherit', 'inherit'],
     timeout: BUILD_LIMIT_MS,
   })
-  renameSync(unfinished, directory)
-}
-
-/** Names the directory by a hash of the module files, so that a changed version is built anew. */
-function programDirectory({ directory }: GoProgram): string {
-  const hash = createHash('sha256')
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(directory, file)))
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-  return join(cache, `boxyard-${basename(directory)}`, hash.digest('hex').slice(0, 16))
 }
 
 /** The longest build: on two cores it takes minutes, but a module server that hangs would block it for ever. */

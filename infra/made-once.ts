@@ -1,0 +1,36 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { withLock } from './cluster/host-lock.ts'
+
+/** Programs that tests use and that are made once on a machine. */
+export interface MadeOnce {
+  /** Names the directory that they are kept in, `boxyard-<name>`. */
+  name: string
+  /** Hash of all that they are made of: what changes is made anew. */
+  hash: string
+  /** Returns why they cannot be made here; null if they can. Asked only where they are not there yet. */
+  findObstacle(): string | null
+  /** Makes them in a directory that is there and empty; moved afterwards to the one that is returned. */
+  make(directory: string): void
+}
+
+/** Returns the directory of the programs, outside the checkout; makes them on first use, by one process at a time. */
+export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacle: string }> {
+  const { name, hash } = wanted
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+  const directory = join(cache, `boxyard-${name}`, hash.slice(0, 16))
+  if (existsSync(directory)) return directory
+  const obstacle = wanted.findObstacle()
+  if (obstacle !== null) return { obstacle }
+  return await withLock(name, async () => {
+    // Another process may have made them while this one waited.
+    if (existsSync(directory)) return directory
+    const unfinished = `${directory}.unfinished`
+    rmSync(unfinished, { recursive: true, force: true })
+    mkdirSync(unfinished, { recursive: true })
+    wanted.make(unfinished)
+    renameSync(unfinished, directory)
+    return directory
+  })
+}
