@@ -34,7 +34,7 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
       await options.forward(versionRequest(head))
       return await send({ ...head, first: first.pieces, rest: resumed(pieces, first.pending) }, options)
     } finally {
-      // Not awaited: it resolves only once the client has sent something more, or left.
+      // Not awaited: it resolves only once the client has sent something more, or left, or what is left is discarded after the answer.
       pieces.return?.().catch(() => {})
     }
   }

@@ -24,10 +24,11 @@ async function main(): Promise<void> {
 }
 
 async function generate(): Promise<Record<string, string>> {
-  const document = withoutFailures(buildOpenApiDocument())
+  const document = buildOpenApiDocument()
+  const retries = retriesOf(document)
   return {
-    'schema.ts': `${HEAD}${astToString(await openapiTS(document as unknown as OpenAPI3))}`,
-    'operations.ts': operationsText(OPERATIONS),
+    'schema.ts': `${HEAD}${astToString(await openapiTS(withoutFailures(document) as unknown as OpenAPI3))}`,
+    'operations.ts': operationsText(OPERATIONS, retries),
     'error-classes.ts': errorsText(),
   }
 }
@@ -44,8 +45,7 @@ function withoutFailures(document: Record<string, unknown>): Record<string, unkn
   return JSON.parse(text) as Record<string, unknown>
 }
 
-function operationsText(operations: readonly Operation[]): string {
-  const retries = retriesOf(buildOpenApiDocument())
+function operationsText(operations: readonly Operation[], retries: ReadonlyMap<string, string>): string {
   const rows = operations.map((operation) => {
     const { id, method, path, summary, status } = operation
     const row = { method, path, retry: retries.get(id) ?? 'never', ticket: takesTicket(operation), status, summary }

@@ -14,7 +14,7 @@ import type { StreamBridge } from './bridge.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
-import { type OpenedStream, streamKindOf } from './stream-kinds.ts'
+import { type OpenedStream, type StreamKind, streamKindOf } from './stream-kinds.ts'
 
 export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'> {
   handlers: StreamHandlers
@@ -61,7 +61,7 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
 }
 
 /** What WebSockets are counted as. */
-type Pool = 'streams' | 'ports'
+type Pool = StreamKind['pool']
 
 interface State {
   bridges: Set<StreamBridge>

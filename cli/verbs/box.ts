@@ -1,7 +1,6 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
-import type { ItemOf } from '../../sdk/typescript/src/paging.ts'
 import { printAnswer } from '../output/printing.ts'
-import { fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
+import { callAndPrint, fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
 import type { Verb } from './verb.ts'
 
 const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
@@ -62,12 +61,9 @@ const list: Verb = {
   summary: 'List boxes',
   examples: ['boxyard ls', 'boxyard ls --all -o name'],
   operations: ['listBoxes'],
-  run: async ({ boxyard, project, format }, _args, flags) => {
-    const path = { project: flags['all'] === true ? '-' : project() }
-    const query = { ...fieldsFrom(['status', 'prefix', 'tag'], flags) } as NonNullable<CallInput<'listBoxes'>['query']>
-    const boxes: ItemOf<'listBoxes'>[] = []
-    for await (const box of boxyard.list('listBoxes', { path, query })) boxes.push(box)
-    await printAnswer({ boxes, has_more: false, next_continuation_token: null }, format)
+  run: async (context, _args, flags) => {
+    const path = { project: flags['all'] === true ? '-' : context.project() }
+    await callAndPrint(context, 'listBoxes', { path, query: fieldsFrom(['status', 'prefix', 'tag'], flags) })
   },
 }
 

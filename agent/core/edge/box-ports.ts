@@ -7,7 +7,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import type { Boxes } from '../boxes/boxes.ts'
 import { checkRunning } from '../exec/execs.ts'
-import { nextStep } from './wake.ts'
+import { nextStep, WAKE_TIMEOUT_MS } from './wake.ts'
 
 /** Opens connections to ports of boxes. */
 export interface BoxPortOpener {
@@ -50,7 +50,7 @@ export function createBoxPortOpener(deps: BoxPortOpenerDeps): BoxPortOpener {
 
 async function reach(deps: BoxPortOpenerDeps, { id, project, name }: BoxRecord, port: number): Promise<PortConnection> {
   const { boxes, runtime, clock } = deps
-  const endsAt = clock.now() + WAIT_MS
+  const endsAt = clock.now() + WAKE_TIMEOUT_MS
   const pause = (leftMs: number): Promise<void> => clock.sleep(Math.min(PAUSE_MS, leftMs))
   let wasRunning = true
   let wasResumed = false
@@ -89,8 +89,6 @@ function timeoutFault({ name, restore }: BoxRecord): ServiceError {
   return new ServiceError('agent_timeout', `The box "${name}" does not run yet; try again.`, RETRY)
 }
 
-/** As long as a request for a URL of a box waits for its start. */
-const WAIT_MS = 25_000
 const PAUSE_MS = 20
 const RETRY = { headers: { 'Retry-After': '5' } }
 const OPENED = {

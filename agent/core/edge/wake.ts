@@ -123,7 +123,8 @@ function timeoutFault({ restore }: BoxRecord): ServiceError {
   return new ServiceError('agent_timeout', 'The box behind this address does not run yet; try again.', RETRY)
 }
 
-const WAKE_TIMEOUT_MS = 25_000
+/** How long a request waits for the start of a box. */
+export const WAKE_TIMEOUT_MS = 25_000
 /** Polls fast at first, since most boxes start soon. */
 const FAST_PHASE_MS = 1_000
 const FAST_PAUSE_MS = 5

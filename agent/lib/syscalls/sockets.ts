@@ -11,6 +11,11 @@ export interface NamelessListener {
   doorFd: number
 }
 
+/** Opens a socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. */
+export function openSocket(domain: number, type: number): number {
+  return checked(socket()(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+}
+
 /** Opens a listener with a backlog of 1, under a temporary name in `directory`. Both descriptors are close-on-exec. */
 export function openNamelessListener(directory: string): NamelessListener {
   const directoryFd = openSync(directory, O_PATH | constants.O_DIRECTORY)
@@ -18,7 +23,7 @@ export function openNamelessListener(directory: string): NamelessListener {
   const path = `/proc/self/fd/${directoryFd}/${randomUUID()}`
   let listenFd: number | null = null
   try {
-    listenFd = checked(socket()(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+    listenFd = openSocket(AF_UNIX, SOCK_STREAM)
     const address = addressTo(path)
     checked(bind()(listenFd, address, address.length), 'bind')
     try {
@@ -78,7 +83,7 @@ export function sendDatagram(address: string, message: string): void {
   // Abstract names end with the address; the others with a NUL.
   const target = addressTo(isAbstract ? `\0${address.slice(1)}` : address)
   const size = isAbstract ? target.length - 1 : target.length
-  const fd = checked(socket()(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+  const fd = openSocket(AF_UNIX, SOCK_DGRAM)
   try {
     checked(sendto()(fd, bytes, bytes.length, MSG_NOSIGNAL, target, size), 'sendto')
   } finally {
@@ -100,12 +105,13 @@ function addressTo(path: string): Buffer {
   return address
 }
 
+/** Socket types and levels, of socket(2) and setsockopt(2). */
+export const SOCK_STREAM = 1
+export const SOL_SOCKET = 1
 const AF_UNIX = 1
-const SOCK_STREAM = 1
 const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0o4000
 const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000

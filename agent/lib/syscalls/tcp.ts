@@ -1,10 +1,10 @@
 import { isIPv4 } from 'node:net'
 import { checked, isErrno, lazyNative } from './libc.ts'
+import { openSocket, SOCK_STREAM, SOL_SOCKET } from './sockets.ts'
 
 /** Opens a TCP socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. */
 export function openTcpSocket(address: string): number {
-  const family = isIPv4(address) ? AF_INET : AF_INET6
-  return checked(socket()(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+  return openSocket(isIPv4(address) ? AF_INET : AF_INET6, SOCK_STREAM)
 }
 
 /**
@@ -49,17 +49,9 @@ function addressOfLoopback6(port: number): Buffer {
 
 const AF_INET = 2
 const AF_INET6 = 10
-const SOCK_STREAM = 1
-const SOCK_NONBLOCK = 0o4000
-const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
 const SO_LINGER = 13
 const LAST_OF_ADDRESS6 = 23
 
-const socket = lazyNative<(domain: number, type: number, protocol: number) => number>(null, 'socket', {
-  result: 'int',
-  args: ['int', 'int', 'int'],
-})
 const connect = lazyNative<(fd: number, address: Buffer, size: number) => number>(null, 'connect', {
   result: 'int',
   args: ['int', 'void *', 'uint'],

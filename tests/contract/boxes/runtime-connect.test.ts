@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { PortConnection } from '../../../agent/ports/boxes/port-connection.ts'
-import { addPerl } from '../../helpers/boxes/hostile.ts'
+import { startWithPerl } from '../../helpers/boxes/hostile.ts'
 import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 
 const BOX = 'box_ports'
@@ -14,11 +14,7 @@ describe('a connection to a port of a box', () => {
 
   beforeAll(async () => {
     lab = await openOciLab()
-    for (const id of [BOX, 'box_other']) {
-      const spec = lab.spec(id)
-      addPerl(spec.rootPath)
-      await lab.runtime.start(spec)
-    }
+    for (const id of [BOX, 'box_other']) await startWithPerl(lab.runtime, lab.spec(id))
   })
 
   afterAll(async () => {
@@ -159,8 +155,7 @@ describe('a connection to a port of a box', () => {
 
   test('ends when its box stops, in both directions', async () => {
     const spec = lab.spec('box_stops')
-    addPerl(spec.rootPath)
-    await lab.runtime.start(spec)
+    await startWithPerl(lab.runtime, spec)
     const { stream } = await connect(await listen(spec.id, '127.0.0.1', ECHO), spec.id)
     const ended = finished(stream.resume()).catch((error: unknown) => error)
     await lab.runtime.stop(spec.id, { graceMs: 0 })

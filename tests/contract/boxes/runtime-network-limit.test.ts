@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { addPerl } from '../../helpers/boxes/hostile.ts'
+import { startWithPerl } from '../../helpers/boxes/hostile.ts'
 import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const SECONDS = 2
@@ -13,11 +13,7 @@ describe('the network of a box', () => {
 
   beforeAll(async () => {
     lab = await openOciLab()
-    for (const id of ['box_one', 'box_two']) {
-      const spec = lab.spec(id)
-      addPerl(spec.rootPath)
-      await lab.runtime.start(spec)
-    }
+    for (const id of ['box_one', 'box_two']) await startWithPerl(lab.runtime, lab.spec(id))
   })
 
   afterAll(async () => {
@@ -81,8 +77,7 @@ describe('the network of a box', () => {
 
   test('is bounded from the start', async () => {
     const spec = lab.spec('box_three', { networkMbps: LEAST_MBPS })
-    addPerl(spec.rootPath)
-    await lab.runtime.start(spec)
+    await startWithPerl(lab.runtime, spec)
     expect(await exchange('bytes', 'box_three', 'box_two')).toBeLessThan(MOST_BYTES)
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })

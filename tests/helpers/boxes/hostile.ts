@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
+import type { BoxSpec, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 
 /** A program that holds in a box what it took, until `end`. */
 export interface Attack {
@@ -11,7 +11,7 @@ export interface Attack {
 }
 
 /** Copies the host's perl with its libraries into a root tree: it reaches every system call, and needs no compiler. */
-export function addPerl(rootPath: string): void {
+function addPerl(rootPath: string): void {
   const [perl = '', modules = ''] = ['$^X', '(grep { m,/perl-base$, } @INC)[0]'].map((what) =>
     execFileSync('perl', ['-e', `print(${what})`], { encoding: 'utf8' }),
   )
@@ -20,6 +20,12 @@ export function addPerl(rootPath: string): void {
     mkdirSync(`${rootPath}${dirname(path)}`, { recursive: true })
     cpSync(path, `${rootPath}${path}`, { recursive: true, dereference: true })
   }
+}
+
+/** Starts a box whose root has perl. */
+export async function startWithPerl(runtime: Runtime, spec: BoxSpec): Promise<void> {
+  addPerl(spec.rootPath)
+  await runtime.start(spec)
 }
 
 /** Runs a perl program in a box whose root has perl; resolves once it prints a line `ready …`. Throws what it prints if it ends first. */

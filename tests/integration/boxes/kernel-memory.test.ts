@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TERMINALS_PER_BOX } from '../../../agent/drivers/host/terminals.ts'
-import { addPerl, attack, CHARGED, tcpMib, unreadConnections } from '../../helpers/boxes/hostile.ts'
+import { attack, CHARGED, startWithPerl, tcpMib, unreadConnections } from '../../helpers/boxes/hostile.ts'
 import { boxCgroupFile, execute, type OciLab, openOciLab, UNBOUNDED } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram } from '../../helpers/boxes/syscall-program.ts'
 
@@ -22,8 +22,7 @@ describe('memory of the kernel that a hostile box makes it take', () => {
 
   test('for connections that are not read is a part of what the box may have', async () => {
     const spec = lab.spec('box_sockets', { ramMb: RAM_MB })
-    addPerl(spec.rootPath)
-    await lab.runtime.start(spec)
+    await startWithPerl(lab.runtime, spec)
     const before = tcpMib()
     const { end } = await attack(lab.runtime, spec.id, unreadConnections(64))
     const held = tcpMib() - before
@@ -45,8 +44,7 @@ describe('memory of the kernel that a hostile box makes it take', () => {
 
   test.each(Object.entries(CHARGED))('for %s is charged to the box', async (name, program) => {
     const spec = lab.spec(`box_${name.replaceAll(/\W/g, '_')}`)
-    addPerl(spec.rootPath)
-    await lab.runtime.start(spec)
+    await startWithPerl(lab.runtime, spec)
     const charged = (): number => {
       const [first, second] = ['memory.usage_in_bytes', 'memory.current']
       const file = boxCgroupFile(lab, spec.id, 'memory', first ?? '')
