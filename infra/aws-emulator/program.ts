@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findMadeOnce } from '../made-once.ts'
-import { findPythonObstacle, installFromPypi } from '../python.ts'
+import { findMadeOnce } from '../made-once/directory.ts'
+import { findPythonObstacle, installFromPypi } from '../made-once/python.ts'
 
 /**
  * Finds moto, an emulator of AWS's APIs, or installs it from PyPI (a minute) outside the checkout. Returns the Python that runs

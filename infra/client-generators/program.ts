@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findMadeOnce } from '../made-once.ts'
-import { installFromNpm } from '../npm-ci.ts'
-import { findPythonObstacle, installFromPypi } from '../python.ts'
+import { findMadeOnce } from '../made-once/directory.ts'
+import { installFromNpm } from '../made-once/npm.ts'
+import { findPythonObstacle, installFromPypi } from '../made-once/python.ts'
 
 /**
  * Finds generators of API clients, and schemathesis, which tests documents; or installs them from npm and PyPI (a minute) outside the

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { dieWithParent } from '../commands.ts'
-import { findMadeOnce } from '../made-once.ts'
+import { findMadeOnce } from '../made-once/directory.ts'
 
 /** A program that tests use as a peer. */
 export interface GoProgram {

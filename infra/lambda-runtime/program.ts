@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findMadeOnce } from '../made-once.ts'
-import { installFromNpm } from '../npm-ci.ts'
+import { findMadeOnce } from '../made-once/directory.ts'
+import { installFromNpm } from '../made-once/npm.ts'
 
 /**
  * Finds AWS's client of the Lambda Runtime API, which runs functions in Lambda, or builds it from npm (two minutes on two cores)

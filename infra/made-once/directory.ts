@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { withLock } from './cluster/host-lock.ts'
+import { withLock } from '../cluster/host-lock.ts'
 
 /** Programs that tests use and that are made once on a machine. */
 export interface MadeOnce {
