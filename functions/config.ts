@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CONNECTIONS_MAX_DEFAULT } from '../shared/http/connection-limit.ts'
+import { CORS_ORIGINS_EXPECTED, isCorsOrigin } from '../shared/http/cors-origin.ts'
+import { isNetwork, NETWORKS_EXPECTED } from '../shared/http/source-address.ts'
 import type { LogLevel } from '../shared/log.ts'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
 
@@ -61,8 +63,8 @@ export function readFrontSettings(
     tokenKeys: secretOf(env, { name: 'BOXYARD_TOKEN_KEYS', file: 'token-public.json' }),
     channelTls,
     connectionsMax: env.whole('BOXYARD_CONNECTIONS_MAX', CONNECTIONS_MAX_DEFAULT),
-    trustedProxies: env.list('BOXYARD_TRUSTED_PROXIES'),
-    corsOrigins: env.list('BOXYARD_CORS_ORIGINS'),
+    trustedProxies: env.list('BOXYARD_TRUSTED_PROXIES', { isSound: isNetwork, expected: NETWORKS_EXPECTED }),
+    corsOrigins: env.list('BOXYARD_CORS_ORIGINS', { isSound: isCorsOrigin, expected: CORS_ORIGINS_EXPECTED }),
   }
 }
 
@@ -77,7 +79,7 @@ interface Reader {
   text(name: Setting): string | undefined
   path(name: Setting): string | undefined
   /** Empty if not given; separated by commas. */
-  list(name: Setting): string[]
+  list(name: Setting, item: { isSound: (text: string) => boolean; expected: string }): string[]
   whole(name: Setting, bounds: { fallback: number; min: number; max: number }): number
   /** The first choice is the default. */
   oneOf<const T extends string>(name: Setting, choices: readonly [T, ...T[]]): T
@@ -90,7 +92,10 @@ function createReader(env: Readonly<Record<string, string>>): Reader {
   }
   return {
     text: (name) => env[name],
-    list: (name) => (env[name] ?? '').split(',').filter(Boolean),
+    list: (name, { isSound, expected }) => {
+      const items = (env[name] ?? '').split(',').filter(Boolean)
+      return items.every(isSound) ? items : refuse(name, expected)
+    },
     path: (name) => {
       const value = env[name]
       return value === undefined || value.startsWith('/') ? value : refuse(name, 'an absolute path')

@@ -10,7 +10,7 @@ import { boundConnections } from '../shared/http/connections.ts'
 import { listenAt } from '../shared/http/listen.ts'
 import type { HttpRequest } from '../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
-import { createSourceAddresses, isNetwork, type SourceAddresses } from '../shared/http/source-address.ts'
+import { createSourceAddresses } from '../shared/http/source-address.ts'
 import { newId } from '../shared/ids.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
 import { createLineBudget } from '../shared/log-budget.ts'
@@ -54,7 +54,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const { logger } = given
   const now = Date.now
   const loggers = { ...given, lines: createLineBudget({ now }) }
-  const sources = sourcesOf(settings)
+  const sources = createSourceAddresses(settings.trustedProxies)
   const keyring = createKeyring({ ...settings, logger, now })
   const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })
   const signing = createSigning({ keyring, logger, now })
@@ -84,16 +84,6 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
       logger.info('The front has closed', { cut_off: serving.inFlight() })
     },
   }
-}
-
-function sourcesOf({ trustedProxies }: FrontSettings): SourceAddresses {
-  const wrong = trustedProxies.find((network) => !isNetwork(network))
-  if (wrong !== undefined) {
-    throw new Error(
-      `BOXYARD_TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${JSON.stringify(wrong)}.`,
-    )
-  }
-  return createSourceAddresses(trustedProxies)
 }
 
 async function untilAgentAnswers(forward: Forward, late: AbortSignal): Promise<boolean> {

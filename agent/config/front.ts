@@ -1,3 +1,5 @@
+import { CORS_ORIGINS_EXPECTED, isCorsOrigin } from '../../shared/http/cors-origin.ts'
+
 /** Where the front listens. */
 export interface FrontAddress {
   host: string
@@ -29,6 +31,8 @@ export function inspectFrontSettings(given: Readonly<Record<string, string>>): {
   const scheme = given['BOXYARD_CHANNEL_CA'] === undefined ? 'http:' : 'https:'
   if (!isOrigin(given['BOXYARD_AGENT_URL'] ?? `${scheme}//host`, scheme))
     tell('BOXYARD_AGENT_URL', `${scheme}//host:port`)
+  const origins = (given['BOXYARD_CORS_ORIGINS'] ?? '').split(',').filter(Boolean)
+  if (!origins.every(isCorsOrigin)) tell('BOXYARD_CORS_ORIGINS', CORS_ORIGINS_EXPECTED)
   const port = Object.fromEntries(numbers)['BOXYARD_PORT'] ?? WHOLE.BOXYARD_PORT[0]
   return { address: { host: given['BOXYARD_HOST'] ?? '127.0.0.1', port }, faults }
 }

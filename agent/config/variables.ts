@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isNetwork } from '../../shared/http/source-address.ts'
+import { isNetwork, NETWORKS_EXPECTED } from '../../shared/http/source-address.ts'
 
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
@@ -46,10 +46,7 @@ export const registries = list
   .transform((items) => items.map((item) => (URL.canParse(item) ? new URL(item).origin : item)))
 
 /** Addresses and networks, such as 10.0.0.0/8. */
-export const networks = list.refine(
-  (items) => items.every(isNetwork),
-  'expected addresses or networks such as 192.0.2.1,10.0.0.0/8,2001:db8::/32',
-)
+export const networks = list.refine((items) => items.every(isNetwork), `expected ${NETWORKS_EXPECTED}`)
 
 /** An absolute path. */
 export const absolute = z.string().regex(/^\//, 'expected an absolute path')

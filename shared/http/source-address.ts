@@ -42,3 +42,6 @@ export function isNetwork(text: string): boolean {
     family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits))
   )
 }
+
+/** What is told where one of a list is none. */
+export const NETWORKS_EXPECTED = 'addresses or networks such as 192.0.2.1,10.0.0.0/8,2001:db8::/32'

@@ -155,7 +155,7 @@ describe('the standalone front', () => {
 
   test.each([
     [{ BOXYARD_PORT: 'http' }, 'BOXYARD_PORT="http"'],
-    [{ BOXYARD_CORS_ORIGINS: '*' }, 'BOXYARD_CORS_ORIGINS: expected exact origins'],
+    [{ BOXYARD_CORS_ORIGINS: '*' }, 'BOXYARD_CORS_ORIGINS="*": expected exact origins'],
     [{ BOXYARD_DATA_DIR: '/nowhere' }, '/nowhere/keys/channel.json'],
   ])('cannot start with %j, and prints the reason', async (settings, reason) => {
     expect(await start(settings)).toBeUndefined()

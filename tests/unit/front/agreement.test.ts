@@ -23,6 +23,15 @@ test.each([
   ...['http://10.0.0.1:8090', 'https://10.0.0.1', 'ftp://x', 'http://x/y', 'http://x?a=1', 'http://a@x', 'x', ''].map(
     (value) => ({ BOXYARD_AGENT_URL: value }),
   ),
+  ...['https://app.example.com', 'https://app.example.com,http://127.0.0.1:3000', '*', 'https://*.example.com'].map(
+    (value) => ({ BOXYARD_CORS_ORIGINS: value }),
+  ),
+  ...['https://app.example.com/', 'https://app.example.com:443', 'app.example.com', 'https://a.example, x', ','].map(
+    (value) => ({ BOXYARD_CORS_ORIGINS: value }),
+  ),
+  ...['10.0.0.0/8', '192.0.2.1,2001:db8::/32', '10.0.0.0/33', 'proxy', '10.0.0.0/', '10.0.0.1, 10.0.0.2', ''].map(
+    (value) => ({ BOXYARD_TRUSTED_PROXIES: value }),
+  ),
   { BOXYARD_CHANNEL_KEYS: '{}', BOXYARD_CHANNEL_KEYS_FILE: '/x' },
   { BOXYARD_TOKEN_KEYS: '{}', BOXYARD_TOKEN_KEYS_FILE: '/x' },
   { BOXYARD_TOKEN_KEYS_FILE: 'x' },

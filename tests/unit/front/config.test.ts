@@ -68,6 +68,21 @@ describe('the settings of the front', () => {
     [{ BOXYARD_PROT: '1' }, 'BOXYARD_PROT: no such setting'],
     [{ BOXYARD_PORT: '65536' }, 'BOXYARD_PORT="65536": expected a whole number from 0 to 65535'],
     [{ BOXYARD_PORT: '-1' }, 'BOXYARD_PORT="-1"'],
+    ...[
+      '*',
+      'null',
+      'https://*.example.com',
+      'https://app.example.com/',
+      'https://App.example.com',
+      'app.example.com',
+    ].map((text): [Record<string, string>, string] => [
+      { BOXYARD_CORS_ORIGINS: `https://app.example.com,${text}` },
+      `BOXYARD_CORS_ORIGINS="https://app.example.com,${text}": expected exact origins`,
+    ]),
+    [
+      { BOXYARD_TRUSTED_PROXIES: '10.0.0.0/33' },
+      'BOXYARD_TRUSTED_PROXIES="10.0.0.0/33": expected addresses or networks',
+    ],
     [{ BOXYARD_PORT: '1e3' }, 'BOXYARD_PORT="1e3"'],
     [{ BOXYARD_LOG_LEVEL: 'loud' }, 'BOXYARD_LOG_LEVEL="loud": expected one of'],
     [{ BOXYARD_DATA_DIR: 'data' }, 'BOXYARD_DATA_DIR="data": expected an absolute path'],
