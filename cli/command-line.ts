@@ -1,3 +1,4 @@
+import { HOST_WORDS } from './host-words.ts'
 import manifest from './package.json' with { type: 'json' }
 
 /** Runs one command line and returns its exit code: the command's own, 2 for usage, 4 for authentication, 1 else. */
@@ -16,6 +17,3 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   const { runProgram } = await import('./program.ts')
   return runProgram(args, manifest.version)
 }
-
-/** Modes of the host's program of the same name, which no verb of the client may be called. */
-export const HOST_WORDS: ReadonlySet<string> = new Set(['admin', 'doctor', 'serve', 'support'])

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
 import { type ConnectionFlags, findConnection } from './context/connection.ts'
+import { HOST_WORDS } from './host-words.ts'
 import { completionScript } from './output/completion.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
 import type { OutputFormat } from './output/printing.ts'
@@ -16,6 +17,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .option('--context <name>', 'the service to use, of `boxyard context ls`')
     .option('-p, --project <project>', 'the project')
     .addOption(new Option('-o, --output <format>', 'form of the answer').choices(FORMATS).default('table'))
+    .addHelpText('after', `\nOn the host of a service also, of its own: boxyard ${[...HOST_WORDS].join('|')} --help`)
     .enablePositionalOptions()
     .exitOverride()
   const verbs = allVerbs()

@@ -40,9 +40,15 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
 function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Omit<Connection, 'project'> {
   const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
   return {
-    url: `http://127.0.0.1:${environment['BOXYARD_PORT'] ?? '8080'}`,
+    url: `http://${hostOf(environment['BOXYARD_HOST'] ?? '')}:${environment['BOXYARD_PORT'] ?? '8080'}`,
     token: () => token ?? readOrNull(join(directory, 'admin.token')),
   }
+}
+
+/** Where a front that listens at `address` is reached from this host. */
+function hostOf(address: string): string {
+  if (['', '0.0.0.0', '::'].includes(address)) return '127.0.0.1'
+  return address.includes(':') ? `[${address}]` : address
 }
 
 function readOrNull(path: string): string | null {

@@ -1,4 +1,6 @@
+import { readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type * as Esbuild from 'esbuild'
 
 /**
@@ -28,7 +30,35 @@ export function bundlePrograms(lib: string): void {
   }
   bundle('agent/main.ts', 'agent/bundle', ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
   bundle('functions/standalone.ts', 'functions/bundle', [])
+  buildSync(commandLineBundle(lib, join(lib, COMMAND_LINE)))
+  keepBundle(lib)
 }
+
+/** Returns how the command line of the sources in `directory` is bundled into one file, `outfile`, without packages beside it. */
+export function commandLineBundle(directory: string, outfile: string): Esbuild.BuildOptions {
+  return {
+    absWorkingDir: directory,
+    entryPoints: ['cli/main.ts'],
+    outfile,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    legalComments: 'none',
+    logLevel: 'warning',
+    banner: { js: REQUIRE },
+  }
+}
+
+// Nothing else reads the sources of the command line.
+function keepBundle(lib: string): void {
+  rmSync(join(lib, 'sdk'), { recursive: true })
+  for (const name of readdirSync(join(lib, 'cli')))
+    if (join('cli', name) !== COMMAND_LINE) rmSync(join(lib, 'cli', name), { recursive: true })
+}
+
+const COMMAND_LINE = 'cli/boxyard.mjs'
 
 /** What CommonJS packages load Node.js's own modules with. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`

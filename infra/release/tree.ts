@@ -90,6 +90,9 @@ export function settle(directory: string, epoch: number): void {
 }
 
 export const UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service'] as const
-/** What a host needs of the repository to run the agent, the front and a node of a cluster. */
-const PROGRAM = ['agent', 'functions', 'shared', 'infra/node', 'infra/kubernetes', 'infra/monitoring', 'package.json']
+/** What a host needs of the repository to run the agent, the front, a node of a cluster, and the command line. */
+const PROGRAM = [
+  ...['agent', 'functions', 'shared', 'cli', 'sdk/typescript/src'],
+  ...['infra/node', 'infra/kubernetes', 'infra/monitoring', 'package.json'],
+]
 const ARCHIVE_BYTES = 256 * 1024 ** 2

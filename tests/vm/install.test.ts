@@ -49,6 +49,17 @@ test('the units are enabled, run, and have kept their compiled code', async () =
     ])
 })
 
+test('the command line is there, and works for root without a login', async () => {
+  const boxyard = (line: string): Promise<string> => machine.run(`boxyard --project demo ${line}`)
+  expect(JSON.parse(await boxyard('create tool -o json'))).toMatchObject({ name: 'tool', status: 'running' })
+  expect(await boxyard('exec tool echo hello')).toBe('hello')
+  expect(await machine.run('cd / && su -s /bin/sh nobody -c "boxyard --project demo ls" 2>&1 || echo code $?')).toMatch(
+    /code 4$/,
+  )
+  await boxyard('rm tool')
+  expect(await boxyard('ls -o name')).toBe('')
+})
+
 test('the command boxyard runs what is installed', async () => {
   const version = await machine.run("dpkg-query --show --showformat='${Version}' boxyard")
   expect(await machine.run('boxyard --version')).toContain(`boxyard ${version} (`)

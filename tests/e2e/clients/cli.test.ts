@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { HOST_WORDS } from '../../../cli/command-line.ts'
+import { HOST_WORDS } from '../../../cli/host-words.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { buildCli } from '../../../infra/cli-bundle.ts'
 import { OPERATIONS } from '../../../shared/routes.ts'

@@ -104,6 +104,24 @@ test('doctor runs from the files of the package, before they are installed', () 
   expect(new Set(checks.map(({ check }) => check)).size).toBe(15)
 })
 
+test('the command line runs from the files of the package, and knows nothing of the sources', () => {
+  const call = (...args: string[]): [number | null, string, string] => {
+    const env = { PATH: process.env['PATH'], HOME: scratch, BOXYARD_DATA_DIR: join(scratch, 'none'), BOXYARD_PORT: '1' }
+    const done = spawnSync(join(root, 'usr/bin/boxyard'), args, { cwd: '/', encoding: 'utf8', env })
+    return [done.status, done.stdout, done.stderr]
+  }
+  expect(call('--help')).toEqual([
+    0,
+    expect.stringMatching(/^Usage: boxyard \[options] \[command][^]*admin\|doctor/),
+    '',
+  ])
+  expect(call()).toEqual([0, expect.stringContaining('Usage: boxyard'), ''])
+  expect(call('admin', '--help')).toEqual([0, expect.stringContaining('admin uninstall'), ''])
+  expect(call('-p', 'demo', 'ls')).toEqual([1, '', expect.stringContaining('http://127.0.0.1:1')])
+  expect(readdirSync(join(root, 'usr/lib/boxyard/cli'))).toEqual(['boxyard.mjs'])
+  expect(existsSync(join(root, 'usr/lib/boxyard/sdk'))).toBe(false)
+})
+
 test('the package of the other architecture has programs of that one alone', () => {
   const other = architecture === 'amd64' ? 'arm64' : 'amd64'
   const made = run(process.execPath, join(scratch, 'another/infra/release.ts'), other).trim().split('\n')
