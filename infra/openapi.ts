@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildOpenApiDocument } from '../shared/openapi.ts'
+import { buildOpenApiDocument } from '../shared/openapi/document.ts'
 import { ROOT } from './commands.ts'
 
 // Writes the OpenAPI document that `GET /openapi.json` serves to a file, for tools.

@@ -1,4 +1,4 @@
-import { findCgroupLayout } from '../../drivers/host/cgroup-layout.ts'
+import { findCgroupLayout } from '../../drivers/host/cgroup/layout.ts'
 import { wantedTerminals } from '../../drivers/host/terminals.ts'
 import type { Facts, KernelFacts, SettingsFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'

@@ -1,5 +1,5 @@
 import type { DiskBounds } from '../../ports/boxes/limits.ts'
-import type { DiskCounters } from '../host/disk-io.ts'
+import type { DiskCounters } from '../host/cgroup/disk-io.ts'
 
 /** How much of its bounds a box has left, in seconds of them: at most 1, and below 0 what it has taken too much, up to 10. */
 export interface DiskBudget {

@@ -4,7 +4,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import type { DiskBounds } from '../../ports/boxes/limits.ts'
 import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
-import type { BoxDisk, DiskCounters } from '../host/disk-io.ts'
+import type { BoxDisk, DiskCounters } from '../host/cgroup/disk-io.ts'
 import { type BoxFreezer, setFrozen } from '../host/freeze.ts'
 import { budgetAfter, budgetOf, type DiskBudget, leftOf } from './disk-budget.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxCgroups } from '../host/cgroup.ts'
+import type { BoxCgroups } from '../host/cgroup/cgroup.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import type { ExitWatcher, UserRange } from '../host/exit-watcher.ts'
 import { signalMembers } from '../host/signals.ts'

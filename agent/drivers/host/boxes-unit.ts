@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tryReadText } from '../../lib/disk/file-text.ts'
-import { type CgroupLayout, findCgroupLayout } from './cgroup-layout.ts'
+import { type CgroupLayout, findCgroupLayout } from './cgroup/layout.ts'
 
 /**
  * Returns the path, below the mount point of the hierarchy, of the cgroup that systemd has delegated to what outlives the agent,

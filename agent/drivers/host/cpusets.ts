@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import type { CgroupLayout } from './cgroup-layout.ts'
+import type { CgroupLayout } from './cgroup/layout.ts'
 import { type BoundBox, chooseCpus, parseCpus, planMoves } from './cpu-choice.ts'
 
 /** Binds each box to as many CPUs as it may use, so that programs which count CPUs find those alone. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
-import type { CgroupLayout } from './cgroup-layout.ts'
+import type { CgroupLayout } from './cgroup/layout.ts'
 
 /** Reads the usage of a box from its cgroups (`home` below each hierarchy) and its init `pid`; returns null if it is gone. */
 export function readUsage(layout: CgroupLayout, home: (root: string) => string, pid: number): BoxUsage | null {

@@ -1,5 +1,5 @@
 import { problemTypeNotFound } from '../../../shared/errors.ts'
-import { buildOpenApiDocument } from '../../../shared/openapi.ts'
+import { buildOpenApiDocument } from '../../../shared/openapi/document.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import type { LimitName } from '../../../shared/schemas/limits.ts'
 import { SHARES } from '../../../shared/schemas/shares.ts'

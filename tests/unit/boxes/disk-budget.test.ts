@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { budgetAfter, budgetOf, leftOf } from '../../../agent/drivers/boxes/disk-budget.ts'
-import { parseIoStat, parseServiced } from '../../../agent/drivers/host/disk-io.ts'
+import { parseIoStat, parseServiced } from '../../../agent/drivers/host/cgroup/disk-io.ts'
 
 const NOTHING = { bytes: 0, operations: 0 }
 

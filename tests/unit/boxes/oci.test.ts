@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { resolveUser } from '../../../agent/drivers/boxes/users.ts'
 import { explainFailedStart } from '../../../agent/drivers/exec/oci-exec.ts'
-import { findCgroupLayout } from '../../../agent/drivers/host/cgroup-layout.ts'
+import { findCgroupLayout } from '../../../agent/drivers/host/cgroup/layout.ts'
 import { buildBoxConfig, buildExecProcess } from '../../../agent/drivers/host/oci-spec.ts'
 import { buildSeccompProfile } from '../../../agent/drivers/host/seccomp-profile.ts'
 import { createKeyedLock, createLimiter } from '../../../shared/locks.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { allowOrigins } from '../../../functions/cors.ts'
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/http/messages.ts'
-import { buildOpenApiDocument } from '../../../shared/openapi.ts'
+import { buildOpenApiDocument } from '../../../shared/openapi/document.ts'
 
 const PAGE = 'https://app.example.com'
 const ANSWER: HttpResponse = { status: 200, headers: { etag: '"1"' }, body: 'x' }

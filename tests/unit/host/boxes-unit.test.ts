@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { boxesUnitOf, findBoxesHome, inBoxesUnit } from '../../../agent/drivers/host/boxes-unit.ts'
-import { createBoxCgroups } from '../../../agent/drivers/host/cgroup.ts'
-import type { CgroupLayout } from '../../../agent/drivers/host/cgroup-layout.ts'
+import { createBoxCgroups } from '../../../agent/drivers/host/cgroup/cgroup.ts'
+import type { CgroupLayout } from '../../../agent/drivers/host/cgroup/layout.ts'
 
 let root: string
 let layout: CgroupLayout

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { buildOpenApiDocument } from '../../../shared/openapi.ts'
+import { buildOpenApiDocument } from '../../../shared/openapi/document.ts'
 
 interface Described {
   operationId: string

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
-import { readTextIfThere } from '../../lib/disk/file-text.ts'
-import type { CgroupLayout } from './cgroup-layout.ts'
-import { moveInto } from './cgroup-paths.ts'
-import { parseMountInfo } from './mount-info.ts'
+import { readTextIfThere } from '../../../lib/disk/file-text.ts'
+import { parseMountInfo } from '../mount-info.ts'
+import type { CgroupLayout } from './layout.ts'
+import { moveInto } from './paths.ts'
 
 /** What a box has read and written on the disk, together, since its counters began. */
 export interface DiskCounters {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { PORT_PROTOCOL } from './http/port-frames.ts'
-import type { Operation } from './operation.ts'
-import type { OperationId } from './routes.ts'
+import { PORT_PROTOCOL } from '../http/port-frames.ts'
+import type { Operation } from '../operation.ts'
+import type { OperationId } from '../routes.ts'
 
 /** Describes the headers that a request of an operation may have beside those of its credentials and body. */
 export function requestHeadersOf(operation: Operation): z.ZodObject {

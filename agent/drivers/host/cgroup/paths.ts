@@ -1,8 +1,8 @@
 import fs from 'node:fs'
-import { readTextIfThere } from '../../lib/disk/file-text.ts'
-import { isErrno } from '../../lib/syscalls/libc.ts'
-import { cgroupsBelow, isOfCommand } from './cgroup-delegation.ts'
-import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { readTextIfThere } from '../../../lib/disk/file-text.ts'
+import { isErrno } from '../../../lib/syscalls/libc.ts'
+import { cgroupsBelow, isOfCommand } from './delegation.ts'
+import { type CgroupLayout, rootsOf } from './layout.ts'
 
 /** The directories of the cgroups of boxes and their commands. */
 export interface CgroupPaths {

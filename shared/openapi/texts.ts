@@ -1,5 +1,5 @@
-import { PORT_END, PORT_PROTOCOL } from './http/port-frames.ts'
-import { type Operation, takesTicket } from './operation.ts'
+import { PORT_END, PORT_PROTOCOL } from '../http/port-frames.ts'
+import { type Operation, takesTicket } from '../operation.ts'
 
 /** Describes an operation: what it does and needs, and how its bodies and streams travel. */
 export function descriptionOf(operation: Operation): string {

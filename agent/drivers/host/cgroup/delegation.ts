@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { isErrno } from '../../lib/syscalls/libc.ts'
+import { isErrno } from '../../../lib/syscalls/libc.ts'
 
 /**
  * Delegates a box's cgroup of version 2 to host id `owner`, so that programs in the box make cgroups below it, and moves `init` out

@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { ERROR_STATUSES, type ErrorCode } from './errors.ts'
-import { EXAMPLES } from './examples/examples.ts'
-import { isRanged, requestHeadersOf } from './openapi-headers.ts'
-import { plainSchemas } from './openapi-schemas.ts'
-import { ANY_BYTES, descriptionOf, TAGS, tagOf } from './openapi-texts.ts'
-import { type Operation, takesTicket } from './operation.ts'
-import { errorsOf } from './operation-errors.ts'
-import { OPERATIONS, type OperationId } from './routes.ts'
+import { ERROR_STATUSES, type ErrorCode } from '../errors.ts'
+import { EXAMPLES } from '../examples/examples.ts'
+import { type Operation, takesTicket } from '../operation.ts'
+import { errorsOf } from '../operation-errors.ts'
+import { OPERATIONS, type OperationId } from '../routes.ts'
+import { isRanged, requestHeadersOf } from './headers.ts'
+import { plainSchemas } from './schemas.ts'
+import { ANY_BYTES, descriptionOf, TAGS, tagOf } from './texts.ts'
 
 /** Builds the OpenAPI 3.1 document from the operation table alone. */
 export function buildOpenApiDocument(): Record<string, unknown> {

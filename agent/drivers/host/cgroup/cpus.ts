@@ -1,9 +1,9 @@
 import fs from 'node:fs'
-import { type CgroupLayout, controllerHomes } from './cgroup-layout.ts'
-import { cpusOf } from './cgroup-limits.ts'
-import { moveInto } from './cgroup-paths.ts'
-import { openCpuSets } from './cpusets.ts'
-import { readCpuSeconds } from './usage.ts'
+import { openCpuSets } from '../cpusets.ts'
+import { readCpuSeconds } from '../usage.ts'
+import { type CgroupLayout, controllerHomes } from './layout.ts'
+import { cpusOf } from './limits.ts'
+import { moveInto } from './paths.ts'
 
 /** The CPUs that boxes are bound to; of boxes in a pod those are the kubelet's business. */
 export interface BoxCpus {

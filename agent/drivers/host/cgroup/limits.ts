@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { limitSockets } from './memory.ts'
+import { limitSockets } from '../memory.ts'
 
 /** Sets the limits of a box for memory, without swap, and processes. */
 export function limitBox(
