@@ -13,6 +13,7 @@ import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { AgentSettings } from '../config/agent.ts'
+import { writeServiceFile } from '../config/service-file.ts'
 import { copyDatabase, inspectDatabase } from '../drivers/store/inspect.ts'
 import { renameToFree, syncPath } from '../lib/disk/durable-file.ts'
 import { tryReadText } from '../lib/disk/file-text.ts'
@@ -112,7 +113,9 @@ async function copyFiles({ settings, given, version, now }: BackupDeps, root: st
     // Each is replaced as a whole, never written to.
     if (name !== 'boxyard.db' && existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(root, name))
   }
-  writeFileSync(join(root, ARCHIVED_SETTINGS), settingsText(given), { mode: 0o600 })
+  writeFileSync(join(root, ARCHIVED_SETTINGS), `# Settings of Boxyard on ${hostname()}\n${writeServiceFile(given)}`, {
+    mode: 0o600,
+  })
   const names = [...ARCHIVED_FILES, ARCHIVED_SETTINGS].filter((name) => existsSync(join(root, name)))
   const sums = await Promise.all(names.map(async (name) => [name, await sha256OfFile(join(root, name))] as const))
   const { schema, poolId } = inspectDatabase(join(root, 'boxyard.db'))
@@ -123,15 +126,6 @@ async function copyFiles({ settings, given, version, now }: BackupDeps, root: st
   }
   writeFileSync(join(root, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
   return manifest
-}
-
-/** Writes settings as systemd and Node.js read them. */
-function settingsText(given: Readonly<Record<string, string>>): string {
-  const quoted = (value: string): string => (/^[\w./:@,+-]*$/.test(value) ? value : `'${value.replaceAll("'", '')}'`)
-  const lines = Object.entries(given)
-    .sort()
-    .map(([name, value]) => `${name}=${quoted(value)}\n`)
-  return `# Settings of Boxyard on ${hostname()}\n${lines.join('')}`
 }
 
 function summaryOf(path: string, { pool_id: poolId }: BackupArchive, { dataDir, backups }: AgentSettings): string {

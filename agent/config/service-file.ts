@@ -52,6 +52,23 @@ function readValue(text: string): { text: string; length: number } {
   return { text: value + unescaped, length: at + whole.length }
 }
 
+/**
+ * Writes variables as `readServiceFile` reads them. Node.js reads the same, but for a value that has `'` and one of `"`, `\\` and a line
+ * break: no line is the same to both then. Pure.
+ */
+export function writeServiceFile(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .sort()
+    .map(([name, value]) => `${name}=${quoted(value)}\n`)
+    .join('')
+}
+
+function quoted(value: string): string {
+  if (/^[\w./:@,+-]*$/.test(value)) return value
+  if (!value.includes("'")) return `'${value}'`
+  return /["\\\n]/.test(value) ? `'${value.replaceAll("'", `'"'"'`)}'` : `"${value}"`
+}
+
 const COMMENT = /^(?:\s|[#;](?:\\[^]|[^\\\n])*(?:\n|$))+/
 /** Up to the value, or a line without one. */
 const KEY = /^(?:([^=\n]*?)[^\S\n]*=|[^\n]*(?:\n|$))/

@@ -1,5 +1,6 @@
+import { parseEnv } from 'node:util'
 import { expect, test } from '@jest/globals'
-import { tellAmbiguous } from '../../../agent/config/service-file.ts'
+import { readServiceFile, tellAmbiguous, writeServiceFile } from '../../../agent/config/service-file.ts'
 
 test.each([
   ['a word after a value', 'BOXYARD_LOG_LEVEL=debug # verbose', ['"debug # verbose"', '"debug"']],
@@ -27,3 +28,30 @@ test.each([
   ['a name given twice', 'BOXYARD_PORT=1\nBOXYARD_PORT=2'],
   ['nothing', ''],
 ])('%s are read alike', (_case, text) => expect(tellAmbiguous(text, '/conf')).toEqual([]))
+
+const SAME_TO_BOTH = {
+  BOXYARD_A: '/var/lib/boxyard',
+  BOXYARD_B: "it's",
+  BOXYARD_C: 'say "hi"',
+  BOXYARD_D: 'a b # c ; d',
+  BOXYARD_E: '$HOME `x` \\',
+  BOXYARD_F: "it's $x `y` # z",
+  BOXYARD_G: 'two\nlines',
+  BOXYARD_H: '',
+  BOXYARD_I: " it's ",
+}
+
+test('variables that are written are read by systemd and Node.js as they were', () => {
+  const text = writeServiceFile(SAME_TO_BOTH)
+  expect(readServiceFile(text)).toEqual(SAME_TO_BOTH)
+  expect(parseEnv(text)).toEqual(SAME_TO_BOTH)
+})
+
+test('one that cannot be the same to both is right for the services, and told', () => {
+  const settings = { BOXYARD_A: `it's "both"`, BOXYARD_B: "it's \\", BOXYARD_C: "it's\ntwo" }
+  const text = writeServiceFile(settings)
+  expect(readServiceFile(text)).toEqual(settings)
+  expect(tellAmbiguous(text, '/x')).toEqual(
+    Object.keys(settings).map((name) => expect.stringContaining(`${name} in /x`)),
+  )
+})
