@@ -13,7 +13,7 @@ export function packDeb(root: string, source: ReleaseSource, directory: string):
   writeFileSync(join(control, 'conffiles'), '/etc/boxyard/boxyard.conf\n')
   writeFileSync(join(control, 'md5sums'), checksumsOf(root))
   settle(control, source.epoch)
-  for (const script of ['postinst', 'prerm', 'postrm']) {
+  for (const script of ['preinst', 'postinst', 'prerm', 'postrm']) {
     cpSync(join(ROOT, 'infra/release', script), join(control, script))
     chmodSync(join(control, script), 0o755)
   }

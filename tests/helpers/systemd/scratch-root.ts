@@ -38,7 +38,7 @@ export function createScratchRoot(): ScratchRoot {
   write('/asked', '')
   write('/usr/sbin/policy-rc.d', '#!/bin/sh\nexit 0\n', 0o755)
   mkdirSync(pathOf('/run/systemd/system'), { recursive: true })
-  for (const script of ['postinst', 'prerm', 'postrm'])
+  for (const script of ['preinst', 'postinst', 'prerm', 'postrm'])
     write(`/scripts/${script}`, readFileSync(join(ROOT, 'infra/release', script), 'utf8'), 0o755)
   const installer = readFileSync(join(ROOT, 'infra/release/install.sh'), 'utf8')
   write('/archive/install.sh', installer.replace('@PROGRAMS@', 'sh'), 0o755)

@@ -52,6 +52,21 @@ test('an installation beside the Debian package is refused', () => {
   expect(root.run('dpkg --remove boxyard && /archive/install.sh').code).toBe(0)
 })
 
+test('the Debian package is refused beside an installation, and installed and repeated without one', () => {
+  const control = 'Package: boxyard\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n'
+  root.write('/package/DEBIAN/control', control)
+  root.write('/package/usr/lib/boxyard/release.json', '{}')
+  const build = 'cp /scripts/preinst /package/DEBIAN/ && dpkg-deb --build /package /boxyard.deb'
+  expect(root.run(`${build} && /archive/install.sh`).code).toBe(0)
+  const refused = root.run('dpkg --install /boxyard.deb')
+  expect(refused).toEqual({ code: 1, output: expect.stringContaining('remove that first (./install.sh --remove)') })
+  expect(existsSync(root.pathOf('/usr/lib/boxyard/agent'))).toBe(true)
+  expect(root.run('/archive/install.sh --remove && dpkg --install /boxyard.deb')).toMatchObject({ code: 0 })
+  // As dpkg does for one that was cut off.
+  for (const again of ['dpkg --install /boxyard.deb', '/scripts/preinst install 1', '/scripts/preinst upgrade 1'])
+    expect(root.run(again)).toMatchObject({ code: 0 })
+})
+
 test('a removal takes away what an installation left that was cut off, after the boxes were stopped', () => {
   expect(root.run('/archive/install.sh').code).toBe(0)
   // As the program, which needs its files.

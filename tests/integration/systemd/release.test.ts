@@ -57,7 +57,7 @@ test('the package names what it needs, and keeps the settings of an operator', (
     expect(field('Depends').split(', ')).toContain(name)
   run('dpkg-deb', '--control', deb, join(scratch, 'control'))
   expect(readFileSync(join(scratch, 'control/conffiles'), 'utf8')).toBe('/etc/boxyard/boxyard.conf\n')
-  for (const script of ['postinst', 'prerm', 'postrm']) run('sh', '-n', join(scratch, 'control', script))
+  for (const script of ['preinst', 'postinst', 'prerm', 'postrm']) run('sh', '-n', join(scratch, 'control', script))
 })
 
 test('the package has files of root in its own directories alone', () => {
