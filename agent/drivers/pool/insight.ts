@@ -17,7 +17,11 @@ export interface BtrfsInsight extends Pick<CowFilesystem, 'changes' | 'measure' 
 
 /** Runs long work in a thread, which starts at the first call that needs it, and in btrfs programs. */
 export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPoolOptions, 'logger'>): BtrfsInsight {
-  const threads: FileThreads<BtrfsTasks> = createFileThreads({ module: TASKS, count: 1, memoryMb: THREAD_MB })
+  const threads: FileThreads<BtrfsTasks> = createFileThreads({
+    ...{ module: TASKS, count: 1, memoryMb: THREAD_MB },
+    // Counting may take a processor for minutes, which commands need more.
+    niceness: 10,
+  })
   const changes = createBtrfsChanges({ ...pool, threads })
   const usage = createBtrfsUsage({ ...pool, threads })
   const scrubs = createPoolScrubs({ ...pool, logger })

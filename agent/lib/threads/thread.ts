@@ -46,6 +46,8 @@ export interface FileThreadOptions {
   timeoutMs: number
   /** Heap limit for its tasks, in MiB. */
   memoryMb: number
+  /** How much it steps back from the processors, 0 to 19, as nice(1). */
+  niceness: number
   /** Called once, when the thread can no longer be used. */
   onEnd(): void
 }
@@ -56,7 +58,7 @@ export async function startFileThread(options: FileThreadOptions): Promise<FileT
   // created by the worker would have the worker's root.
   await fs.promises.stat('/')
   const worker = new Worker(THREAD, {
-    workerData: { module: options.module.href },
+    workerData: { module: options.module.href, niceness: options.niceness },
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: options.memoryMb, maxYoungGenerationSizeMb: 8 },
     trackUnmanagedFds: false,

@@ -33,6 +33,8 @@ export interface FileThreadsOptions {
   timeoutMs?: number
   /** Heap limit in MiB, as for `startFileThread`; default 256. */
   memoryMb?: number
+  /** As for `startFileThread`; default 0. */
+  niceness?: number
 }
 
 /**
@@ -40,8 +42,8 @@ export interface FileThreadsOptions {
  * when those before are busy. A thread that broke is replaced at the next task.
  */
 export function createFileThreads<T extends TaskTable>(options: FileThreadsOptions): FileThreads<T> {
-  const { module, count = 2, timeoutMs = 30_000, memoryMb = 256 } = options
-  const slots = Array.from({ length: count }, () => createSlot({ module, timeoutMs, memoryMb }))
+  const { module, count = 2, timeoutMs = 30_000, memoryMb = 256, niceness = 0 } = options
+  const slots = Array.from({ length: count }, () => createSlot({ module, timeoutMs, memoryMb, niceness }))
   const keys = new Map<string, { slot: Slot; tasks: number }>()
   const acquire = (key: string): Slot => {
     const entry = keys.get(key) ?? { slot: chooseSlot(slots), tasks: 0 }

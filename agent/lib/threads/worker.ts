@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { makeDirectoryAt, O, openBelow } from '../syscalls/files.ts'
@@ -11,7 +12,10 @@ const LOCKED = MS.NOSUID | MS.NODEV | MS.NOEXEC
 const DIRECTORY = { flags: O.PATH | O.DIRECTORY }
 
 // The worker of `createFileThreads`: reports that it is ready, then runs tasks of the module it was given.
-const { tasks } = (await import((workerData as { module: string }).module)) as { tasks: TaskTable }
+const { module, niceness } = workerData as { module: string; niceness: number }
+const { tasks } = (await import(module)) as { tasks: TaskTable }
+// Of this thread alone: Linux schedules threads, and 0 is the one that calls.
+setPriority(0, niceness)
 bindLibc()
 enterEmptyRoot()
 setUmask(0)
