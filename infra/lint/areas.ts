@@ -31,7 +31,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'systemd', 'threads'], ['tar']],
   shared: [
     ['http', 'schemas'],
-    ['auth', 'examples', 'routes'],
+    ['auth', 'examples', 'openapi', 'routes'],
   ],
 }
 
