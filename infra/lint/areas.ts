@@ -31,7 +31,8 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'systemd', 'threads'], ['tar']],
   shared: [
     ['http', 'schemas'],
-    ['auth', 'examples', 'openapi', 'routes'],
+    ['auth', 'examples', 'routes'],
+    ['openapi'],
   ],
 }
 
