@@ -1,11 +1,19 @@
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import type * as Esbuild from 'esbuild'
 import { ROOT } from './commands.ts'
 
 /** Bundles the command line into one file without packages beside it, and returns its path. */
 export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Promise<string> {
-  await build({
-    entryPoints: [join(ROOT, 'cli/main.ts')],
+  const { build } = await import('esbuild')
+  await build(cliBundle(ROOT, outfile))
+  return outfile
+}
+
+/** Returns how the command line of the files below `tree` is bundled into `outfile`. */
+export function cliBundle(tree: string, outfile: string): Esbuild.BuildOptions {
+  return {
+    absWorkingDir: tree,
+    entryPoints: [join(tree, 'cli/main.ts')],
     outfile,
     bundle: true,
     minify: true,
@@ -18,6 +26,5 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     banner: {
       js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`,
     },
-  })
-  return outfile
+  }
 }

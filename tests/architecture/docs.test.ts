@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import { apiPages } from '../../infra/api-docs.ts'
+import { generatedPages } from '../../infra/api-docs.ts'
 import { ROOT } from '../../infra/commands.ts'
 import { anchorOf, fillSections, tableOf } from '../../infra/markdown.ts'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
@@ -65,7 +65,7 @@ describe('a link to a page of the documentation has a target', () => {
 
 describe('the generated sections', () => {
   test('are as they were generated', () => {
-    for (const [path, text] of apiPages()) expect(read(path)).toBe(text)
+    for (const [path, text] of generatedPages()) expect(read(path)).toBe(text)
   })
 
   test('contain every error, operation and reason', () => {
