@@ -22,7 +22,8 @@ function groupOf({ words, operations: [id] }: Verb): string {
   return group[0]
 }
 
-function verbSection({ words, args, flags, summary, examples, operations }: Verb): string {
+function verbSection(verb: Verb & { details?: string }): string {
+  const { words, args, flags, summary, details = '', examples, operations } = verb
   const links = operations.map((id) => `[\`${id}\`](api/operations.md#${id})`)
   const usage = [`boxyard ${words}`, flags.length > 0 ? '[flags]' : '', args].filter(Boolean).join(' ')
   // An example that only repeats the arguments tells nothing.
@@ -31,6 +32,7 @@ function verbSection({ words, args, flags, summary, examples, operations }: Verb
   return [
     `#### boxyard ${words}`,
     `${summary}.${links.length > 0 ? ` By ${links.join(', ')}.` : ''}`,
+    details,
     `\`${usage}\``,
     flags.length > 0 ? tableOf(['Flag', ''], flags.map(([flag, meaning]) => [`\`${flag}\``, meaning])) : '',
     told.length > 0 ? `\`\`\`sh\n${told.join('\n')}\n\`\`\`` : '',
