@@ -34,7 +34,12 @@ function verbSection(verb: Verb & { details?: string }): string {
     `${summary}.${links.length > 0 ? ` By ${links.join(', ')}.` : ''}`,
     details,
     `\`${usage}\``,
-    flags.length > 0 ? tableOf(['Flag', ''], flags.map(([flag, meaning]) => [`\`${flag}\``, meaning])) : '',
+    flags.length > 0
+      ? tableOf(
+          ['Flag', ''],
+          flags.map(([flag, meaning]) => [`\`${flag}\``, meaning]),
+        )
+      : '',
     told.length > 0 ? `\`\`\`sh\n${told.join('\n')}\n\`\`\`` : '',
   ]
     .filter(Boolean)

@@ -30,7 +30,10 @@ function fillCache(directory: string): void {
   const scratch = join(directory, 'scratch')
   mkdirSync(scratch)
   cpSync(SDK, join(scratch, 'package.json'))
-  runNpm(['install', '--ignore-scripts', '--cache', join(directory, 'npm-cache')], { cwd: scratch, timeoutMs: LIMIT_MS })
+  runNpm(['install', '--ignore-scripts', '--cache', join(directory, 'npm-cache')], {
+    cwd: scratch,
+    timeoutMs: LIMIT_MS,
+  })
   rmSync(scratch, { recursive: true })
 }
 

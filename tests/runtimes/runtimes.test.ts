@@ -19,7 +19,8 @@ beforeAll(async () => {
 })
 afterAll(() => user.close())
 
-const arch = process.arch === 'arm64' ? { node: 'arm64', bun: 'aarch64', deno: 'arm64' } : { node: 'x64', bun: 'x64', deno: 'x64' }
+const arch =
+  process.arch === 'arm64' ? { node: 'arm64', bun: 'aarch64', deno: 'arm64' } : { node: 'x64', bun: 'x64', deno: 'x64' }
 const installed = (path: string): string => join(sdkRuntimes(), 'node_modules', path)
 const RUNTIMES: readonly [string, () => string[]][] = [
   ['Node.js 24', () => [process.execPath]],
@@ -36,7 +37,7 @@ describe('the packed SDK, installed into an empty directory', () => {
   })
 
   test('refuses a program whose types are wrong', async () => {
-    const wrong = SDK_PROGRAM.replace("{ name, config: { ram_mb: 64 } }", "{ name, config: { ram_mb: 'much' } }")
+    const wrong = SDK_PROGRAM.replace('{ name, config: { ram_mb: 64 } }', "{ name, config: { ram_mb: 'much' } }")
     await expect(user.compile({ wrong })).rejects.toThrow("Type 'string' is not assignable to type 'number'")
   })
 })

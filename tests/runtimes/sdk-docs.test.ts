@@ -46,7 +46,9 @@ describe('the programs in docs/sdk.md', () => {
   test.each(programs.filter(isOfPage))('line $line does so in a page', async ({ line, text, prints }) => {
     const inFunction = here(text).replace(/^(?=const boxyard)/m, 'export async function start(): Promise<void> {\n')
     await user.compile({ [`line-${line}`]: `${inFunction}}\n` })
-    await page.setScript(user.path, `line-${line}`, { 'process.env.BOXYARD_TOKEN': JSON.stringify(service().adminToken) })
+    await page.setScript(user.path, `line-${line}`, {
+      'process.env.BOXYARD_TOKEN': JSON.stringify(service().adminToken),
+    })
     const { page: tab } = await newUser()
     const printed: string[] = []
     tab.on('console', (message) => printed.push(message.text()))

@@ -64,6 +64,11 @@ async function runIn(cwd: string, [program = '', ...args]: readonly string[]): P
 /** Those of a strict user, who also checks the types of packages. */
 const COMPILER_OPTIONS = {
   ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
-  ...{ target: 'es2022', module: 'nodenext', lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'], types: ['node'] },
+  ...{
+    target: 'es2022',
+    module: 'nodenext',
+    lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'],
+    types: ['node'],
+  },
 }
 const LIMIT_MS = 5 * 60_000
