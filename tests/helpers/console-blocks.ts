@@ -29,7 +29,7 @@ export function commandsIn(page: string, text: string): DocumentedCommand[] {
 
 /**
  * Returns what a page shows of an output and is not in it: of JSON the fields that have the same value each time, of headers the
- * names, of other text whole lines, or what is before `…`; ids that are shown whole stand for any of their kind.
+ * names, of other text whole lines, or what is before `…`; ids and times that are shown whole stand for any.
  */
 export function missingFrom(output: string, shown: readonly string[]): string[] {
   const lines = output.split(/\r?\n/)
@@ -46,7 +46,8 @@ function patternOf(line: string): RegExp {
   const text = cut.length === 0 ? start : start.replace(/\w+_0\w{0,24}$/, '')
   const escaped = text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
   const anyId = escaped.replaceAll(/\b([a-z]{3}_)0\w{25}\b/g, String.raw`$1\w{26}`)
-  return new RegExp(`^${anyId}${cut.length === 0 ? '$' : ''}`)
+  const anyTime = anyId.replaceAll(/\d{4}-\d{2}-\d{2}T[\d:]+\\\.\d{3}Z/g, String.raw`\S+Z`)
+  return new RegExp(`^${anyTime}${cut.length === 0 ? '$' : ''}`)
 }
 
 function fieldsIn(json: string): string[] {
