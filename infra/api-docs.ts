@@ -11,6 +11,7 @@ import { problemTypes } from '../shared/problem-types.ts'
 import { OPERATIONS } from '../shared/routes.ts'
 import { LIMIT_TEXTS, type LimitName } from '../shared/schemas/limits.ts'
 import { fieldTable, isRequest, type JsonSchema, type LinkOf, noteOf, typeOf } from './api-docs-fields.ts'
+import { cliReference } from './cli-docs.ts'
 import { ROOT } from './commands.ts'
 import { anchorOf, fillSections, tableOf } from './markdown.ts'
 
@@ -33,7 +34,7 @@ interface Body {
 }
 
 /** Returns the pages with their sections generated anew, by path below the repository. */
-export function apiPages(): Map<string, string> {
+export function generatedPages(): Map<string, string> {
   const document = buildOpenApiDocument() as unknown as ApiDocument
   const sections: Record<string, Record<string, string>> = {
     'docs/api.md': {
@@ -46,6 +47,7 @@ export function apiPages(): Map<string, string> {
     'docs/api/operations.md': { operations: operationSections(document), queries: queryTable(document) },
     'docs/api/resources.md': { resources: schemaSections(document, 'resources.md'), values: valueTable(document) },
     'docs/api/requests.md': { requests: schemaSections(document, 'requests.md') },
+    'docs/cli.md': { reference: cliReference() },
   }
   return new Map(
     Object.entries(sections).map(([path, given]) => [
@@ -126,7 +128,7 @@ function operationRow(operation: Operation, document: ApiDocument): string[] {
     .filter(([status]) => Number(status) < 400 && status !== '304')
     .map(([status, body]) => [status, bodyOf(body, link)].filter(Boolean).join(' '))
   return [
-    `\`${method} ${path}\`<br>\`${id}\``,
+    `<a id="${id}"></a>\`${method} ${path}\`<br>\`${id}\``,
     summary,
     permission === null
       ? 'nothing'
@@ -225,7 +227,7 @@ const WHO_SHARES: Record<keyof typeof SHARED_ERRORS, string> = {
 /** `npm run docs` writes the generated sections; with `--check` it only reports which are stale. */
 if (import.meta.main) {
   const isCheck = process.argv.includes('--check')
-  for (const [path, text] of apiPages()) {
+  for (const [path, text] of generatedPages()) {
     if (readFileSync(join(ROOT, path), 'utf8') === text) continue
     if (isCheck) process.exitCode = 1
     else writeFileSync(join(ROOT, path), text)

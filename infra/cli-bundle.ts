@@ -1,10 +1,30 @@
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import type * as Esbuild from 'esbuild'
 import { ROOT } from './commands.ts'
-import { commandLineBundle } from './release/bundle.ts'
 
 /** Bundles the command line into one file without packages beside it, and returns its path. */
 export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Promise<string> {
-  await build(commandLineBundle(ROOT, outfile))
+  const { build } = await import('esbuild')
+  await build(cliBundle(ROOT, outfile))
   return outfile
+}
+
+/** Returns how the command line of the files below `tree` is bundled into `outfile`. */
+export function cliBundle(tree: string, outfile: string): Esbuild.BuildOptions {
+  return {
+    absWorkingDir: tree,
+    entryPoints: [join(tree, 'cli/main.ts')],
+    outfile,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    legalComments: 'none',
+    logLevel: 'warning',
+    // What CommonJS packages load Node.js's own modules with.
+    banner: {
+      js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`,
+    },
+  }
 }

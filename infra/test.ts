@@ -11,6 +11,7 @@ import { ROOT } from './commands.ts'
 import { type Counts, type JestRun, runJest } from './jest-run.ts'
 import { findLambdaRuntime } from './lambda-runtime/program.ts'
 import { findObjectStore } from './object-store/program.ts'
+import { findSdkRuntimes } from './sdk-runtimes/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
 const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
@@ -65,12 +66,13 @@ const MACHINE = { workers: 1, env: { TEST_FILE_MINUTES: '60' }, minutes: 240 }
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
-  // With backups to a real S3 server, certificates of a real ACME server, the functions as AWS runs and deploys them, and generated clients.
+  // With backups to a real S3 server, certificates of a real ACME server, the functions as AWS runs and deploys them, generated
+  // clients, and the SDK on other runtimes.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
     drawn: [{ from: KILLED_AT_STEPS, count: 3 }],
     workers: 5,
-    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator', 'client-generators'],
+    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator', 'client-generators', 'sdk-runtimes'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
@@ -92,6 +94,7 @@ const SUITES: Record<string, Suite> = {
   lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
   aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
   clients: { paths: [], workers: 1, peers: ['client-generators'] },
+  runtimes: { paths: [], workers: 1, peers: ['sdk-runtimes'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
 }
@@ -235,6 +238,7 @@ const PEERS = {
   'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
   'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
   'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS', path: 'tests/clients/' },
+  'sdk-runtimes': { find: findSdkRuntimes, variable: 'TEST_SDK_RUNTIMES', path: 'tests/runtimes/' },
 }
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40

@@ -36,7 +36,9 @@ async function main(): Promise<void> {
   try {
     await agent.start()
     const url = (await front.start()).url ?? `http://${settings.host}:${settings.port}`
-    if (!ending.hasBegun()) say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
+    if (ending.hasBegun()) return
+    say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
+    say('In another terminal: npm run --silent cli -- --help')
   } catch (error) {
     if (ending.hasBegun()) return
     fail(error)

@@ -3,10 +3,11 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parse, stringify } from 'smol-toml'
 
-/** A service that somebody has logged in to. */
+/** A service that somebody has logged in to, or that of this host. */
 export interface StoredContext {
-  url: string
-  token: string
+  /** Left out: the service of this host, whose token is read where it is. */
+  url?: string | undefined
+  token?: string | undefined
   project?: string | undefined
 }
 

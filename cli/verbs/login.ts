@@ -49,10 +49,9 @@ const use: Verb = {
   summary: 'Make a project the one that commands are for',
   examples: ['boxyard use demo'],
   operations: [],
-  run: async ({ connection }, [project = '']) => {
+  run: async (_context, [project = '']) => {
     const { contexts, current = LOCAL } = readContexts(process.env)
-    const context = contexts[current] ?? { url: connection.url, token: connection.token() ?? '' }
-    writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...context, project } } })
+    writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
   },
 }
 
@@ -66,7 +65,7 @@ const list: Verb = {
   run: async ({ format }) => {
     const { contexts, current } = readContexts(process.env)
     const rows = Object.entries(contexts).map(([name, { url, project }]) => {
-      return { name, project: project ?? null, status: name === current ? 'current' : '', path: url }
+      return { name, project: project ?? null, status: name === current ? 'current' : '', path: url ?? 'this host' }
     })
     await printAnswer(rows, format)
   },
@@ -118,4 +117,5 @@ function originOf(text: string): string {
   }
 }
 
+/** The context of whom has not logged in: it has neither address nor token, since those of this host change. */
 const LOCAL = 'local'

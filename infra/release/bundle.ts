@@ -2,6 +2,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type * as Esbuild from 'esbuild'
+import { cliBundle } from '../cli-bundle.ts'
 
 /**
  * Bundles agent and front of the program in `lib`, whose packages are installed, each with all that it loads at its start: reading
@@ -30,25 +31,8 @@ export function bundlePrograms(lib: string): void {
   }
   bundle('agent/main.ts', 'agent/bundle', ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
   bundle('functions/standalone.ts', 'functions/bundle', [])
-  buildSync(commandLineBundle(lib, join(lib, COMMAND_LINE)))
+  buildSync(cliBundle(lib, join(lib, COMMAND_LINE)))
   keepBundle(lib)
-}
-
-/** Returns how the command line of the sources in `directory` is bundled into one file, `outfile`, without packages beside it. */
-export function commandLineBundle(directory: string, outfile: string): Esbuild.BuildOptions {
-  return {
-    absWorkingDir: directory,
-    entryPoints: ['cli/main.ts'],
-    outfile,
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    legalComments: 'none',
-    logLevel: 'warning',
-    banner: { js: REQUIRE },
-  }
 }
 
 // Nothing else reads the sources of the command line.

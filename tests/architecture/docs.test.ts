@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import { apiPages } from '../../infra/api-docs.ts'
+import { allVerbs } from '../../cli/verbs/all.ts'
+import { generatedPages } from '../../infra/api-docs.ts'
 import { ROOT } from '../../infra/commands.ts'
 import { anchorOf, fillSections, tableOf } from '../../infra/markdown.ts'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
@@ -65,12 +66,13 @@ describe('a link to a page of the documentation has a target', () => {
 
 describe('the generated sections', () => {
   test('are as they were generated', () => {
-    for (const [path, text] of apiPages()) expect(read(path)).toBe(text)
+    for (const [path, text] of generatedPages()) expect(read(path)).toBe(text)
   })
 
-  test('contain every error, operation and reason', () => {
+  test('contain every error, operation, verb and reason', () => {
     for (const code of ERROR_STATUSES.keys()) expect(anchorsOf('docs/api/errors.md')).toContain(code)
     for (const { method, path } of OPERATIONS) expect(read('docs/api/operations.md')).toContain(`\`${method} ${path}\``)
+    for (const { words } of allVerbs()) expect(anchorsOf('docs/cli.md')).toContain(anchorOf(`boxyard ${words}`))
     for (const reason of boxReasonSchema.options) expect(read('docs/api.md')).toContain(`| \`${reason}\` |`)
   })
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { buildCli } from '../../infra/cli-bundle.ts'
 import { ROOT } from '../../infra/commands.ts'
 import { commandsIn, type DocumentedCommand, missingFrom } from '../helpers/console-blocks.ts'
 import { untilSucceeds } from '../helpers/eventually.ts'
@@ -11,6 +12,7 @@ import type { TestService } from '../helpers/service.ts'
 /** Pages whose commands run here, each with what a reader has done before. */
 const PAGES: Record<string, string> = {
   'README.md': '',
+  'docs/cli.md': '',
   'docs/api.md': '',
   'docs/access.md': '',
   'docs/edge.md': 'curl -s $P/boxes -H "$AUTH" --json \'{"name":"web"}\'',
@@ -24,9 +26,13 @@ const PAGES: Record<string, string> = {
 /** Commands that other tests run: they need a terminal, the Internet, or the service that runs here. */
 const ELSEWHERE: readonly [RegExp, string][] = [
   [/^npm run up$/, 'tests/e2e/up.test.ts'],
-  [/^npm run --silent console /, 'tests/e2e/exec/streams-restart.test.ts'],
+  [/^boxyard console /, 'tests/e2e/clients/cli.test.ts'],
+  [/^boxyard port-forward /, 'tests/e2e/clients/port-forward.test.ts'],
   [/"image":/, 'tests/e2e/bases/pulled-bases-suite.ts'],
 ]
+
+/** Commands that are run once: others read, and are repeated until what the page shows is there. */
+const CHANGES = /--json|-X|-T|--data|npm |boxyard (?!ls|ps|logs|cat|info|url|events)/
 
 let service: TestService
 let directory: string
@@ -35,9 +41,12 @@ let variables: string[]
 
 /** Defines the tests of the commands in README and `docs/`, for a service with the Debian base and a fixed port of its edge. */
 export function testDocumentedCommands(started: () => TestService): void {
-  beforeAll(() => {
+  beforeAll(async () => {
     service = started()
     directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
+    const program = await buildCli(join(directory, 'boxyard.mjs'))
+    mkdirSync(join(directory, 'programs'))
+    writeFileSync(join(directory, 'programs/boxyard'), `#!/bin/sh\nexec node ${program} "$@"\n`, { mode: 0o755 })
   })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
   describe.each(Object.keys(PAGES))('the commands in %s', testPage)
@@ -61,7 +70,8 @@ function testPage(page: string): void {
       'AUTH="Authorization: Bearer $TOKEN"',
       'P=$API/v1/projects/demo B=$P/boxes/web',
     ]
-    await runScript('for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
+    // Nobody has logged in.
+    await runScript('rm -rf .config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
     expect(await runScript(PAGES[page] ?? '')).toMatchObject({ code: 0 })
   })
 
@@ -71,8 +81,8 @@ function testPage(page: string): void {
     'line $line does what the page shows',
     async (shown) => {
       // The reader of the tour starts the service anew before asking for the list of commands.
-      if (page === 'README.md' && /"execs":/.test(shown.shown.join())) await service.restart()
-      const isRead = !/--json|-X|-T|--data|npm run/.test(shown.command)
+      if (page === 'README.md' && /^boxyard ps /.test(shown.command)) await service.restart()
+      const isRead = !CHANGES.test(shown.command)
       await (isRead ? untilSucceeds(() => follow(shown)) : follow(shown))
     },
   )
@@ -102,6 +112,7 @@ function here(command: string): string {
     .replaceAll(':8081', `:${environment['BOXYARD_EDGE_PORT']}`)
     .replaceAll('/var/lib/boxyard', dataDir)
     .replaceAll('npm run', `npm --prefix ${ROOT} run`)
+    .replaceAll('--global ./cli', `--global ${ROOT}/cli`)
     .replaceAll('sleep 20;', 'sleep 3;')
 }
 
@@ -109,7 +120,13 @@ function here(command: string): string {
 function runScript(script: string): Promise<{ code: number | null; output: string }> {
   const child = spawn('bash', ['-o', 'pipefail', '-c', [...variables, here(script)].join('\n')], {
     cwd: directory,
-    env: { ...service.environment, PATH: process.env['PATH'], HOME: directory },
+    env: {
+      ...service.environment,
+      // What the reader installs comes before what is there for the other pages.
+      PATH: `${directory}/bin:${directory}/programs:${process.env['PATH']}`,
+      HOME: directory,
+      npm_config_prefix: directory,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -81,11 +81,13 @@ afterAll(async () => {
 describe('npm run up', () => {
   let up: Script
 
-  test('prints progress, then one line with address and token file', async () => {
+  test('prints progress, then address and token file, and how to go on', async () => {
     up = await startUp()
-    expect(up.output().trim().split('\n').at(-1)).toBe(
+    await until(() => up.output().includes('npm run --silent cli'))
+    expect(up.output().trim().split('\n').slice(-2)).toEqual([
       `Boxyard is ready at http://127.0.0.1:${settings['BOXYARD_PORT']} (admin token in ${dataDir}/admin.token)`,
-    )
+      'In another terminal: npm run --silent cli -- --help',
+    ])
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600)
     expect(await (await request('/healthz')).json()).toMatchObject({
       status: expect.any(String),

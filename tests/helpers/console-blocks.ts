@@ -29,16 +29,25 @@ export function commandsIn(page: string, text: string): DocumentedCommand[] {
 
 /**
  * Returns what a page shows of an output and is not in it: of JSON the fields that have the same value each time, of headers the
- * names, of other text whole lines, or what is before the first id where they are cut.
+ * names, of other text whole lines, or what is before `…`; ids and times that are shown whole stand for any.
  */
 export function missingFrom(output: string, shown: readonly string[]): string[] {
   const lines = output.split(/\r?\n/)
   return shown.flatMap((line) => {
     if (/^[ [{]/.test(line)) return fieldsIn(line).filter((field) => !output.includes(field))
-    const start = /^[a-z-]+: /.exec(line)?.[0] ?? /^(.*?)(?:\w+_0\w+.*)?…/.exec(line)?.[1]
-    const isThere = lines.some((each) => (start === undefined ? each === line : each.startsWith(start)))
-    return isThere || line === '' ? [] : [line]
+    const header = /^[a-z-]+: /.exec(line)?.[0]
+    const pattern = header === undefined ? patternOf(line) : new RegExp(`^${header}`)
+    return lines.some((each) => pattern.test(each)) || line === '' ? [] : [line]
   })
+}
+
+function patternOf(line: string): RegExp {
+  const [start = '', ...cut] = line.split('…')
+  const text = cut.length === 0 ? start : start.replace(/\w+_0\w{0,24}$/, '')
+  const escaped = text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+  const anyId = escaped.replaceAll(/\b([a-z]{3}_)0\w{25}\b/g, String.raw`$1\w{26}`)
+  const anyTime = anyId.replaceAll(/\d{4}-\d{2}-\d{2}T[\d:]+\\\.\d{3}Z/g, String.raw`\S+Z`)
+  return new RegExp(`^${anyTime}${cut.length === 0 ? '$' : ''}`)
 }
 
 function fieldsIn(json: string): string[] {

@@ -75,7 +75,7 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
       ...(isStream ? { duplex: 'half' } : {}),
       headers: {
         ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
-        ...(mark === 'key' ? { 'idempotency-key': crypto.randomUUID() } : {}),
+        ...(mark === 'key' ? { 'idempotency-key': randomKey() } : {}),
         ...input.headers,
       },
       signal: input.signal ?? null,
@@ -97,6 +97,11 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
       return (await send(id, { ...input, headers: typed, isBytes: true })).response
     },
   }
+}
+
+// Pages that came over plain HTTP have no crypto.randomUUID.
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 interface Outcome {

@@ -61,8 +61,10 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       }
       return open({ url: await takeTicket(id, target), protocol }, {})
     },
-    transfer: async (id, target, body) => {
+    transfer: async (id, target, given) => {
       const { project, name, query, signal } = target
+      // Browsers send a stream only over HTTP/2.
+      const body = given instanceof ReadableStream && !isNode() ? await new Response(given).blob() : given
       const contentType = id === 'writeArchive' ? 'application/x-tar' : 'application/octet-stream'
       if (!needsTickets) {
         try {
@@ -97,6 +99,7 @@ function addressOf(url: string, id: StreamId, { project, name, port, query }: St
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`
 }
 
+/** Whether this is Node.js, or has its modules, as Bun and Deno do: headers can be sent with a WebSocket, and bodies streamed. */
 function isNode(): boolean {
   return typeof process === 'object' && typeof process.versions?.node === 'string'
 }

@@ -37,7 +37,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 test('two builds of a commit are the same bytes, and the checksums are theirs', () => {
   const sums = releases.map(({ directory }) => readFileSync(join(directory, 'SHA256SUMS'), 'utf8'))
   expect(sums[0]).toBe(sums[1])
-  expect(sums[0]?.trim().split('\n')).toHaveLength(3)
+  expect(sums[0]?.trim().split('\n')).toHaveLength(5)
   for (const { directory } of releases)
     execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: directory })
 })
@@ -175,6 +175,27 @@ test('the bill of materials names the packages with their versions', () => {
   expect(bill.components.find(({ name }) => name === 'undici')?.version).toBe(version)
   expect(bill.components.some(({ name }) => name === 'jest')).toBe(false)
 })
+
+test('the packages of the clients have what they name, and the version of the service', () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  const packed = releases[0]?.files.filter((path) => path.endsWith('.tgz')) ?? []
+  expect(packed.map((path) => path.split('/').at(-1))).toEqual([
+    `boxyard-cli-${version}.tgz`,
+    `boxyard-sdk-${version}.tgz`,
+  ])
+  for (const path of packed) {
+    const files = run('tar', '-tzf', path).trim().split('\n')
+    const manifest = JSON.parse(run('tar', '-xzOf', path, 'package/package.json')) as ClientManifest
+    const named = [Object.values(manifest.bin ?? {}), Object.values(manifest.exports?.['.'] ?? {})].flat()
+    expect(named.length).toBeGreaterThan(0)
+    for (const name of ['LICENSE', ...named]) expect(files).toContain(join('package', name))
+  }
+})
+
+interface ClientManifest {
+  bin?: Record<string, string>
+  exports?: Record<string, Record<string, string>>
+}
 
 function writeSomething(checkout: string): void {
   run('sh', '-c', `echo changed >>${checkout}/README.md`)

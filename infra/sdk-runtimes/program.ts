@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../commands.ts'
+import { findMadeOnce } from '../made-once/directory.ts'
+import { installFromNpm, runNpm } from '../made-once/npm.ts'
+
+/**
+ * Finds the runtimes that the TypeScript SDK is tried on (Node.js 20, Bun, Deno) with a compiler, or installs them from npm (a minute)
+ * outside the checkout. Returns their directory, with `node_modules` and `npm-cache`, which holds what the SDK needs to be installed;
+ * or why they cannot be had.
+ */
+export async function findSdkRuntimes(say: (text: string) => void): Promise<string | { obstacle: string }> {
+  const hash = createHash('sha256')
+  for (const path of [...FILES.map((name) => join(import.meta.dirname, name)), SDK]) hash.update(readFileSync(path))
+  return findMadeOnce({
+    name: 'sdk-runtimes',
+    hash: hash.digest('hex'),
+    findObstacle: () => null,
+    make: (directory) => {
+      say('Installing runtimes for the TypeScript SDK from npm (only this once, a minute)')
+      installFromNpm({ from: import.meta.dirname, to: directory, runsScripts: false, timeoutMs: LIMIT_MS })
+      fillCache(directory)
+    },
+  })
+}
+
+/** Installs what the SDK depends on once, so that later installations need no network. */
+function fillCache(directory: string): void {
+  const scratch = join(directory, 'scratch')
+  mkdirSync(scratch)
+  cpSync(SDK, join(scratch, 'package.json'))
+  runNpm(['install', '--ignore-scripts', '--cache', join(directory, 'npm-cache')], {
+    cwd: scratch,
+    timeoutMs: LIMIT_MS,
+  })
+  rmSync(scratch, { recursive: true })
+}
+
+const SDK = join(ROOT, 'sdk/typescript/package.json')
+const FILES = ['package.json', 'package-lock.json']
+const LIMIT_MS = 15 * 60_000

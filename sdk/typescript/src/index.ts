@@ -1,0 +1,13 @@
+// All that a user of the package imports.
+export { ApiError, ConnectionError, type ProblemFields, type RequestFault } from './api-error.ts'
+export { type BoxHandle, type Boxyard, type BoxyardOptions, createBoxyard, type RunOptions } from './boxyard.ts'
+export type { AnswerOf, CallInput, CallOptions, FullAnswer, OperationId, TransferInput } from './calls.ts'
+export type { BoxyardEvent, FollowOptions } from './events.ts'
+export type { ConsoleOptions, ExecOptions, ExecRecord, StreamOptions } from './exec.ts'
+export * from './generated/error-classes.ts'
+export { OPERATIONS } from './generated/operations.ts'
+export type { components, operations, paths } from './generated/schema.ts'
+export type { ItemOf, ListId } from './paging.ts'
+export type { PortStream } from './port-stream.ts'
+export type { ExecEnd, OutputPiece, TerminalStream } from './terminal-stream.ts'
+export type { BoxRecord, Operation } from './waits.ts'
