@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { withoutNativeParts } from './bundle-plugins.ts'
 import { ROOT } from './commands.ts'
 
 /** Bundles the command line into one file without packages beside it, and returns its path. */
@@ -12,6 +13,7 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     platform: 'node',
     target: 'node20',
     format: 'esm',
+    plugins: [withoutNativeParts],
     legalComments: 'none',
     logLevel: 'warning',
     // What CommonJS packages load Node.js's own modules with.
