@@ -19,15 +19,6 @@ export const builtinsAsTheyAre: Plugin = {
   },
 }
 
-/** Leaves out the native parts of ssh2, which tries them and does without: a bundle is one file for every machine. */
-export const withoutNativeParts: Plugin = {
-  name: 'without-native-parts',
-  setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: 'native' }))
-    onLoad({ filter: /.*/, namespace: 'native' }, () => ({ contents: `throw new Error('not bundled')` }))
-  },
-}
-
 /** Drops zod's JSON Schema writer, which zod ties to every schema: a function only checks requests. */
 export const withoutJsonSchema: Plugin = {
   name: 'without-json-schema',

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { withoutNativeParts } from './bundle-plugins.ts'
+import { build, type Plugin } from 'esbuild'
 import { ROOT } from './commands.ts'
 
 /** Bundles the command line into one file without packages beside it, and returns its path. */
@@ -22,4 +21,13 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     },
   })
   return outfile
+}
+
+/** Leaves out the native parts of ssh2, which tries them and does without: a bundle is one file for every machine. */
+const withoutNativeParts: Plugin = {
+  name: 'without-native-parts',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: 'native' }))
+    onLoad({ filter: /.*/, namespace: 'native' }, () => ({ contents: `throw new Error('not bundled')` }))
+  },
 }
