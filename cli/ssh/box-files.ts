@@ -20,7 +20,7 @@ export interface FileChange {
 /** A refusal, told to a client of SFTP by its kind. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  readonly kind: 'missing' | 'denied' | 'unsupported' | 'failed'
+  readonly kind: 'denied' | 'unsupported' | 'failed'
 
   constructor(kind: FileError['kind'], message: string) {
     super(message)

@@ -3,9 +3,11 @@ import type { Duplex } from 'node:stream'
 import ssh2, { type AuthContext, type Connection, type ParsedKey } from 'ssh2'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { type BoxAccount, readAccount } from './accounts.ts'
+import { createDrafts, type Drafts } from './drafts.ts'
 import { serveForward } from './forwards.ts'
+import type { SshGuest } from './guest.ts'
 import { parsePrivateKey, type SshKeys } from './keys.ts'
-import { type SshGuest, serveSession } from './sessions.ts'
+import { serveSession } from './sessions.ts'
 
 export interface SshServed {
   boxyard: Boxyard
@@ -25,6 +27,7 @@ export interface SshServed {
 export async function serveSsh(transport: Duplex, served: SshServed): Promise<void> {
   const { keys, box } = served
   const gone = new AbortController()
+  const drafts = createDrafts()
   let refusal: unknown = null
   // Asked while both ends shake hands; nobody is let in before it is answered.
   const known = box.info()
@@ -40,13 +43,14 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
     // As sshd: a client that was suspended is not cut off.
     keepaliveInterval: NEVER_MS,
   })
-  server.on('connection', (client) => serveClient(client, { served, clientKey, known, gone: gone.signal }))
+  server.on('connection', (client) => serveClient(client, { served, clientKey, known, drafts, gone: gone.signal }))
   const closed = new Promise<void>((resolve) => transport.once('close', resolve))
   transport.on('error', () => undefined).once('end', () => transport.destroy())
   // Asks for a socket, and uses what any stream has.
   server.injectSocket(transport as Socket)
   await closed
   gone.abort()
+  drafts.remove()
   if (refusal !== null) throw refusal
 }
 
@@ -54,16 +58,23 @@ interface ClientDeps {
   served: SshServed
   clientKey: ParsedKey
   known: Promise<unknown>
+  drafts: Drafts
   gone: AbortSignal
 }
 
 // Forwards to the client, of ports, agents and X11, are refused by ssh2 itself: nobody here asks for them.
-function serveClient(client: Connection, { served, clientKey, known, gone }: ClientDeps): void {
+function serveClient(client: Connection, { served, clientKey, known, drafts, gone }: ClientDeps): void {
   const { boxyard, box, hostName, tell } = served
   let user = 'root'
   let account: Promise<BoxAccount> | null = null
   // Read once, when it is first needed.
-  const guest: SshGuest = { boxyard, box, user: () => user, account: () => (account ??= readAccount(box, user)) }
+  const guest: SshGuest = {
+    boxyard,
+    box,
+    drafts,
+    user: () => user,
+    account: () => (account ??= readAccount(box, user)),
+  }
   // An error of the protocol closes the stream, and the client tells of it.
   client.on('error', () => undefined)
   client.on('authentication', (context) => {

@@ -1,17 +1,8 @@
-import type { Session } from 'ssh2'
-import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import type { ServerChannel, Session, SFTPWrapper } from 'ssh2'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
-import type { BoxAccount } from './accounts.ts'
 import { type ClientChannel, createClientChannel } from './channels.ts'
+import type { SshGuest } from './guest.ts'
 import { serveSftp } from './sftp.ts'
-
-/** The box of a connection, and the user that its client named. */
-export interface SshGuest {
-  boxyard: Boxyard
-  box: BoxHandle
-  user(): string
-  account(): Promise<BoxAccount>
-}
 
 /** Serves a session of a client: a command, a shell or SFTP, until it ends or `gone`. */
 export function serveSession(session: Session, guest: SshGuest, gone: AbortSignal): void {
@@ -40,13 +31,19 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
     if (stream !== null) void sendSignal(guest, stream, name)
     accept?.()
   })
-  const run = (channel: ClientChannel, line: string | null): void => {
+  const run = (accepted: ServerChannel | undefined, line: string | null): void => {
+    // A session runs one program.
+    if (accepted === undefined) return
+    const channel = createClientChannel(accepted, isOver)
     void runCommand(channel, { guest, asked, line, gone: isOver, started: (made) => (stream = made) })
   }
   // Accepted at once: a client may end its input, and so the session, right after it has asked.
-  session.on('exec', (accept, _reject, { command }) => run(createClientChannel(accept(), isOver), command))
-  session.on('shell', (accept) => run(createClientChannel(accept(), isOver), null))
-  session.on('sftp', (accept) => serveSftp(accept(), guest, isOver))
+  session.on('exec', (accept, _reject, { command }) => run(accept(), command))
+  session.on('shell', (accept) => run(accept(), null))
+  session.on('sftp', (accept) => {
+    const accepted = accept() as SFTPWrapper | undefined
+    if (accepted !== undefined) serveSftp(accepted, guest, isOver)
+  })
 }
 
 interface AskedFor {
@@ -71,6 +68,7 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
   try {
     const { shell } = await guest.account()
     const { terminal } = asked
+    const size: { cols?: number; rows?: number } = terminal === null ? {} : { cols: terminal.cols, rows: terminal.rows }
     stream = await guest.box.stream(line === null ? [shell, '-l'] : [shell, '-c', line], {
       user: guest.user(),
       stdin: true,
@@ -80,10 +78,13 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
         ...(terminal === null || terminal.term === '' ? {} : { TERM: terminal.term }),
         ...asked.env,
       },
-      ...(terminal === null ? {} : { cols: terminal.cols, rows: terminal.rows }),
+      ...size,
     })
     if (gone.aborted) return stream.close()
     started(stream)
+    // Changed while it was started.
+    if (terminal !== null && (terminal.cols !== size.cols || terminal.rows !== size.rows))
+      await stream.resize(terminal.cols, terminal.rows)
     void passInput(channel, stream)
     for await (const { stream: name, bytes } of stream) await channel.send(name, bytes)
     const { exitCode, message } = await stream.ended()

@@ -1,7 +1,7 @@
 import type { FileEntry } from 'ssh2'
 import { FileError } from './box-files.ts'
 import type { OpenBoxFile } from './open-files.ts'
-import type { SftpReply } from './sftp-server.ts'
+import type { SftpReply } from './sftp-text.ts'
 
 /** A directory that a client reads. */
 export interface ReadDirectory {

@@ -1,23 +1,12 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, posix } from 'node:path'
-import ssh2, { type Attributes, type FileEntry } from 'ssh2'
+import { posix } from 'node:path'
+import ssh2, { type Attributes } from 'ssh2'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxAccount } from './accounts.ts'
 import { type BoxFiles, createBoxFiles, type FileChange, FileError, orNull } from './box-files.ts'
+import type { SshGuest } from './guest.ts'
 import { type OpenBoxFile, openToRead, openToWrite } from './open-files.ts'
-import type { SshGuest } from './sessions.ts'
 import { createSftpHandles, type SftpHandles } from './sftp-handles.ts'
-import { attributesOf, entryOf, nameOf } from './sftp-text.ts'
-
-/** The answer to a request of SFTP. */
-export type SftpReply =
-  | { kind: 'status'; code: number }
-  | { kind: 'handle'; handle: Buffer }
-  | { kind: 'data'; bytes: Uint8Array }
-  | { kind: 'names'; names: FileEntry[] }
-  | { kind: 'attrs'; attrs: Attributes }
+import { attributesOf, entryOf, nameOf, type SftpReply } from './sftp-text.ts'
 
 /** Attributes that a client gives: what it leaves out is undefined. */
 export type GivenAttributes = { [Name in keyof Attributes]?: Attributes[Name] | undefined }
@@ -51,8 +40,7 @@ export async function createSftpServer(guest: SshGuest, account: BoxAccount): Pr
   const home = (await orNull(files.follow(account.home)))?.file.type === 'directory' ? account.home : '/'
   const absolute = (path: string): string => (path.startsWith('/') ? path : posix.join(home, path))
   const handles = createSftpHandles()
-  const drafts = createDrafts()
-  const openFile = createOpener({ guest, files, newDraft: drafts.newPath })
+  const openFile = createOpener(guest, files)
   return {
     ...createPathRequests(files, absolute),
     ...createHandleRequests(files, handles),
@@ -66,10 +54,7 @@ export async function createSftpServer(guest: SshGuest, account: BoxAccount): Pr
       if (found.file.type !== 'directory') throw new FileError('failed', `${path}: it is no directory.`)
       return handles.addDirectory(found.path)
     },
-    leave: async () => {
-      await handles.leaveAll()
-      drafts.remove()
-    },
+    leave: handles.leaveAll,
   }
 }
 
@@ -144,15 +129,9 @@ function createHandleRequests(files: BoxFiles, handles: SftpHandles): HandleRequ
   }
 }
 
-interface OpenerDeps {
-  guest: SshGuest
-  files: BoxFiles
-  newDraft(): string
-}
-
 type Opener = (path: string, flags: number, mode: number) => Promise<OpenBoxFile>
 
-function createOpener({ guest, files, newDraft }: OpenerDeps): Opener {
+function createOpener(guest: SshGuest, files: BoxFiles): Opener {
   return async (path, flags, mode) => {
     const has = (flag: number): boolean => (flags & flag) !== 0
     if (!has(OPEN.WRITE)) return openToRead(guest, files, path)
@@ -162,7 +141,8 @@ function createOpener({ guest, files, newDraft }: OpenerDeps): Opener {
     if (!isNew && (await files.follow(path)).file.type !== 'file')
       throw new FileError('failed', `${path}: it is no file.`)
     const content = isNew ? 'new' : has(OPEN.TRUNC) ? 'dropped' : 'kept'
-    return openToWrite(guest.box, files, { path, content, isAppended: has(OPEN.APPEND), draftPath: newDraft() })
+    const draftPath = guest.drafts.newPath()
+    return openToWrite(guest.box, files, { path, content, isAppended: has(OPEN.APPEND), draftPath })
   }
 }
 
@@ -179,28 +159,11 @@ function changeOf({ mode, uid, gid, mtime, size }: GivenAttributes): FileChange 
   return { mode: mode === undefined ? undefined : mode & 0o7777, uid, gid, mtime, sizeBytes: size }
 }
 
-/** Where what is written is gathered: on this machine's disk, since its `/tmp` may be memory. */
-function createDrafts(): { newPath(): string; remove(): void } {
-  let directory: string | null = null
-  const place = tmpdir() === '/tmp' && existsSync('/var/tmp') ? '/var/tmp' : tmpdir()
-  return {
-    newPath: () => {
-      directory ??= mkdtempSync(join(place, 'boxyard-ssh-'))
-      return join(directory, randomBytes(8).toString('hex'))
-    },
-    remove: () => {
-      if (directory !== null) rmSync(directory, { recursive: true, force: true })
-      directory = null
-    },
-  }
-}
-
 const OPEN = ssh2.utils.sftp.OPEN_MODE
 const STATUS = ssh2.utils.sftp.STATUS_CODE
 const OK: SftpReply = { kind: 'status', code: STATUS.OK }
 const END: SftpReply = { kind: 'status', code: STATUS.EOF }
 const CODES: Readonly<Record<FileError['kind'], number>> = {
-  missing: STATUS.NO_SUCH_FILE,
   denied: STATUS.PERMISSION_DENIED,
   unsupported: STATUS.OP_UNSUPPORTED,
   failed: STATUS.FAILURE,

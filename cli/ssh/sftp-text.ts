@@ -1,6 +1,14 @@
 import type { Attributes, FileEntry } from 'ssh2'
 import type { BoxFile } from './box-files.ts'
 
+/** The answer to a request of SFTP. */
+export type SftpReply =
+  | { kind: 'status'; code: number }
+  | { kind: 'handle'; handle: Buffer }
+  | { kind: 'data'; bytes: Uint8Array }
+  | { kind: 'names'; names: FileEntry[] }
+  | { kind: 'attrs'; attrs: Attributes }
+
 /** Returns the attributes of a file as SFTP has them. A pure function. */
 export function attributesOf({ type, mode, size_bytes: size, uid, gid, modified_at: modified }: BoxFile): Attributes {
   const mtime = Math.floor(Date.parse(modified) / 1000)

@@ -1,6 +1,7 @@
 import type { SFTPWrapper } from 'ssh2'
-import type { SshGuest } from './sessions.ts'
-import { createSftpServer, type SftpReply, type SftpServer, statusOf } from './sftp-server.ts'
+import type { SshGuest } from './guest.ts'
+import { createSftpServer, type SftpServer, statusOf } from './sftp-server.ts'
+import type { SftpReply } from './sftp-text.ts'
 
 /**
  * Serves SFTP (version 3) on the files of a box, until the client ends it or `gone`. One request after another, since their effects

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { Duplex } from 'node:stream'
 import { BOX_DOMAIN, createHostOpener } from '../context/box-host.ts'
 import type { Verb } from './verb.ts'
 
@@ -36,12 +35,11 @@ const sshProxy: Verb = {
   run: async (context, [host = '']) => {
     const { serveSsh } = await import('../ssh/server.ts')
     const { readSshKeys, sshPathsOf } = await import('../ssh/keys.ts')
+    const { joinStdio } = await import('../ssh/stdio.ts')
     const { boxyard, box } = createHostOpener(context)(host)
     // Stderr is the terminal of who has called ssh: warnings of Node.js have no place there.
     process.removeAllListeners('warning')
-    const transport = Duplex.from({ readable: process.stdin, writable: process.stdout })
-    for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.once(signal, () => transport.destroy())
-    await serveSsh(transport, {
+    await serveSsh(joinStdio(process), {
       boxyard,
       box,
       hostName: host,

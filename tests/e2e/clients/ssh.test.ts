@@ -56,7 +56,8 @@ describe('a command', () => {
   })
 
   test('runs as the user that is named', async () => {
-    await client.shell('demo', 'web', 'adduser -D -s /bin/ash ann')
+    const made = `echo ann:x:1000:1000::/home/ann:/bin/ash >> /etc/passwd; mkdir /home/ann`
+    await client.shell('demo', 'web', made)
     const { stdout } = await lab.ssh([`ann@${HOST}`, 'id -un; pwd; echo $SHELL'])
     expect(stdout.toString()).toBe('ann\n/home/ann\n/bin/ash\n')
   })
@@ -99,7 +100,7 @@ describe('a terminal', () => {
   test('has the size of the client’s, also when that changes', async () => {
     execFileSync('mkfifo', [lab.path('resize')])
     const remote = `stty size; until [ "$(stty size)" = "40 100" ]; do sleep 0.1; done; echo resized $TERM`
-    const resize = `(read go < ${lab.path('resize')}; stty rows 40 cols 100) &`
+    const resize = `(read go < ${lab.path('resize')}; stty -F /dev/tty rows 40 cols 100) &`
     const child = inTerminal(`${resize} ${ssh()} -t ${HOST} '${remote}'`)
     let shown = ''
     child.stdout.on('data', (piece: Buffer) => (shown += piece.toString()))
@@ -115,7 +116,7 @@ describe('a terminal', () => {
     let shown = ''
     child.stdout.on('data', (piece: Buffer) => (shown += piece.toString()))
     const end = ended(child)
-    await eventually(() => shown.includes('web'))
+    await eventually(() => /# $/.test(shown))
     child.stdin.write('echo se$((1))en; tty; exit 3\n')
     expect((await end).code).toBe(3)
     expect(shown).toMatch(/se1en\r\n\/dev\/pts\/\d/)
