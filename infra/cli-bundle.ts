@@ -9,6 +9,10 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     outfile,
     bundle: true,
     minify: true,
+    // A file of ssh2 asks for its directory, and finds nothing there that it needs.
+    define: { __dirname: '"/"' },
+    // Ssh2 asks objects for the name of their class.
+    keepNames: true,
     platform: 'node',
     target: 'node20',
     format: 'esm',

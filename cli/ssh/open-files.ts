@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { type BoxFile, type BoxFiles, type FileChange, formatMode } from './box-files.ts'
+import { type BoxFile, type BoxFiles, type FileChange, FileError, formatMode } from './box-files.ts'
 
 /** A file of a box that a client has open. @throws ApiError, ConnectionError, FileError */
 export interface OpenBoxFile {
@@ -17,7 +18,10 @@ export interface OpenBoxFile {
   leave(): Promise<void>
 }
 
-/** Opens a file to read: its bytes come as one stream, which is begun anew where a client goes elsewhere. */
+/**
+ * Opens a file to read: its bytes come as one stream, which is begun anew where a client goes elsewhere, and where it broke off if the
+ * file is still the same.
+ */
 export async function openToRead(
   { boxyard, box }: { boxyard: Boxyard; box: BoxHandle },
   files: BoxFiles,
@@ -25,24 +29,36 @@ export async function openToRead(
 ): Promise<OpenBoxFile> {
   const at = { project: box.project, name: box.name }
   const begin = async (offset: number): Promise<ByteCursor> => {
-    if (offset === 0) return cursorOf(await box.readFile(path), 0)
-    const { file } = await files.follow(path)
-    if (offset >= file.size_bytes) return cursorOf(new Blob([]).stream(), offset)
-    const headers = { range: `bytes=${offset}-` }
-    const { body } = await boxyard.transfer('readFile', { path: at, query: { path }, headers })
-    return cursorOf(body ?? new Blob([]).stream(), offset)
+    const headers: Record<string, string> = offset === 0 ? {} : { range: `bytes=${offset}-` }
+    try {
+      const response = await boxyard.transfer('readFile', { path: at, query: { path }, headers })
+      return cursorOf(response.body ?? new Blob([]).stream(), offset, response.headers.get('etag'))
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'range_not_satisfiable')) throw error
+      return cursorOf(new Blob([]).stream(), offset, null)
+    }
   }
   let cursor = await begin(0)
+  const goTo = async (offset: number): Promise<void> => {
+    const ahead = offset - cursor.offset()
+    if (ahead >= 0 && ahead <= SKIPPED_MAX_BYTES) return void (await cursor.take(ahead))
+    cursor.close()
+    cursor = await begin(offset)
+  }
   return {
     read: async (offset, length) => {
-      const ahead = offset - cursor.offset()
-      if (ahead < 0 || ahead > SKIPPED_MAX_BYTES) {
-        cursor.close()
+      try {
+        await goTo(offset)
+        return await cursor.take(length)
+      } catch (error) {
+        if (error instanceof ApiError) throw error
+        const broken = cursor
         cursor = await begin(offset)
-      } else if (ahead > 0) await cursor.take(ahead)
-      return cursor.take(length)
+        if (cursor.etag !== broken.etag) throw error
+        return cursor.take(length)
+      }
     },
-    write: () => Promise.reject(new Error('It is open to read.')),
+    write: () => Promise.reject(new FileError('denied', 'It is open to read.')),
     stat: async () => (await files.follow(path)).file,
     change: (change) => files.change(path, change),
     close: async () => cursor.close(),
@@ -138,17 +154,20 @@ async function discard(draft: FileHandle, path: string): Promise<void> {
 
 /** A stream that is read by length. */
 interface ByteCursor {
+  /** Of the file that it is of; null behind its end. */
+  readonly etag: string | null
   offset(): number
   /** Returns the next bytes, fewer only at the end. */
   take(length: number): Promise<Uint8Array>
   close(): void
 }
 
-function cursorOf(stream: ReadableStream<Uint8Array>, start: number): ByteCursor {
+function cursorOf(stream: ReadableStream<Uint8Array>, start: number, etag: string | null): ByteCursor {
   const reader = stream.getReader()
   let at = start
   let rest: Uint8Array = new Uint8Array(0)
   return {
+    etag,
     offset: () => at,
     take: async (length) => {
       const pieces: Uint8Array[] = []

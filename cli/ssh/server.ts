@@ -79,6 +79,8 @@ function serveClient(client: Connection, { served, clientKey, known, drafts, gon
   client.on('error', () => undefined)
   client.on('authentication', (context) => {
     user = context.username
+    // Read while both ends go on; the first command needs it.
+    guest.account().catch(() => undefined)
     void authenticate(context, clientKey, known)
   })
   client.on('session', (accept) => serveSession(accept(), guest, gone))
