@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 import { ROOT } from './commands.ts'
 
 /** Bundles the command line into one file without packages beside it, and returns its path. */
@@ -16,7 +16,8 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    plugins: [withoutNativeParts],
+    // Native parts of ssh2, which tries them and does without: a bundle is one file for every machine.
+    external: ['cpu-features', '*.node'],
     legalComments: 'none',
     logLevel: 'warning',
     // What CommonJS packages load Node.js's own modules with.
@@ -25,13 +26,4 @@ export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Pr
     },
   })
   return outfile
-}
-
-/** Leaves out the native parts of ssh2, which tries them and does without: a bundle is one file for every machine. */
-const withoutNativeParts: Plugin = {
-  name: 'without-native-parts',
-  setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: 'native' }))
-    onLoad({ filter: /.*/, namespace: 'native' }, () => ({ contents: `throw new Error('not bundled')` }))
-  },
 }
