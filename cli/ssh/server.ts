@@ -28,11 +28,11 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
   const { keys, box } = served
   const gone = new AbortController()
   const drafts = createDrafts()
-  let refusal: unknown = null
+  let refusal: Error | null = null
   // Asked while both ends shake hands; nobody is let in before it is answered.
   const known = box.info()
   known.catch((error: unknown) => {
-    refusal = error
+    refusal = error instanceof Error ? error : new Error(String(error))
     transport.destroy()
   })
   const clientKey = parsePrivateKey(keys.clientKey)
@@ -51,7 +51,8 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
   await closed
   gone.abort()
   drafts.remove()
-  if (refusal !== null) throw refusal
+  // Its type is that of the assignment above, which is made by another turn.
+  if (refusal !== null) throw refusal as Error
 }
 
 interface ClientDeps {
