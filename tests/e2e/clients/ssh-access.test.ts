@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { ended, useSshLab } from '../../helpers/clients/ssh-lab.ts'
+import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { freePort } from '../../helpers/service.ts'
 
@@ -83,7 +83,7 @@ describe('ports of the box', () => {
   test('are reached by ssh -L, each direction to its end', async () => {
     const port = await freePort()
     const child = lab.start('ssh', [...lab.config(), '-N', '-L', `127.0.0.1:${port}:localhost:7001`, HOST])
-    const end = ended(child)
+    const end = runToEnd(child)
     const echo = async (text: string): Promise<string> => {
       const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
       let answer = ''

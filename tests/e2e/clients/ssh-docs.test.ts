@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { delimiter, join } from 'node:path'
 import { beforeAll, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
-import { ended, useSshLab } from '../../helpers/clients/ssh-lab.ts'
+import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { commandsIn, missingFrom } from '../../helpers/console-blocks.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { freePort } from '../../helpers/service.ts'
@@ -39,6 +39,6 @@ test.each(commands)(`${PAGE}:$line: $command`, async ({ command, shown }) => {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (output += piece.toString()))
   const wanted = shown.map((line) => line.replace('1080', String(port)).replace('…/', `${lab.path()}/`))
   if (isServer) await eventually(() => output.includes('\n'))
-  else expect({ code: (await ended(child)).code, output }).toEqual({ code: 0, output })
+  else expect({ code: (await runToEnd(child)).code, output }).toEqual({ code: 0, output })
   expect({ output, missing: missingFrom(output, wanted) }).toEqual({ output, missing: [] })
 })

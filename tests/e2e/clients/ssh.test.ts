@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { Duplex } from 'node:stream'
 import { describe, expect, test } from '@jest/globals'
 import ssh2 from 'ssh2'
-import { ended, useSshLab } from '../../helpers/clients/ssh-lab.ts'
+import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const lab = useSshLab()
@@ -45,7 +45,7 @@ describe('a command', () => {
     child.stdin.end()
     // Nothing is read of either for as long as it takes until the command waits.
     await eventually(() => child.stdout.readableLength > 0 && child.stderr.readableLength > 0)
-    const { code, stdout, stderr } = await ended(child)
+    const { code, stdout, stderr } = await runToEnd(child)
     expect([code, stdout.length, stderr.length]).toEqual([0, 6_000_000, 6_000_000])
   })
 
@@ -104,7 +104,7 @@ describe('a terminal', () => {
     const child = inTerminal(`${resize} ${ssh()} -t ${HOST} '${remote}'`)
     let shown = ''
     child.stdout.on('data', (piece: Buffer) => (shown += piece.toString()))
-    const end = ended(child)
+    const end = runToEnd(child)
     await eventually(() => shown.includes('33 91'))
     writeFileSync(lab.path('resize'), 'go\n')
     expect((await end).code).toBe(0)
@@ -115,7 +115,7 @@ describe('a terminal', () => {
     const child = inTerminal(`${ssh()} ${HOST}`)
     let shown = ''
     child.stdout.on('data', (piece: Buffer) => (shown += piece.toString()))
-    const end = ended(child)
+    const end = runToEnd(child)
     await eventually(() => shown.includes('# '))
     child.stdin.write('echo se$((1))en; tty; exit 3\n')
     expect((await end).code).toBe(3)

@@ -13,7 +13,7 @@ export interface Ran {
   stderr: string
 }
 
-export interface RunOptions {
+export interface ProgramInput {
   input?: string | Buffer
   env?: Record<string, string>
 }
@@ -23,12 +23,12 @@ export interface SshLab extends OwnService {
   /** Returns a path below the home directory. */
   path(...names: string[]): string
   /** Runs a program as that user, to its end. */
-  run(program: string, args: readonly string[], options?: RunOptions): Promise<Ran>
+  run(program: string, args: readonly string[], options?: ProgramInput): Promise<Ran>
   start(program: string, args: readonly string[], env?: Record<string, string>): ChildProcessWithoutNullStreams
   /** Runs the command line. */
   boxyard(...args: string[]): Promise<Ran>
   /** Runs ssh, asking nothing, with the installed configuration. */
-  ssh(args: readonly string[], options?: RunOptions): Promise<Ran>
+  ssh(args: readonly string[], options?: ProgramInput): Promise<Ran>
   /** Arguments by which ssh, scp and sftp take the installed configuration: they look for it in the home of the password file. */
   config(): string[]
 }
@@ -55,7 +55,7 @@ export function useSshLab(): SshLab {
     run: (name, args, { input = '', env = {} } = {}) => {
       const child = start(name, args, env)
       child.stdin.end(input)
-      return ended(child)
+      return runToEnd(child)
     },
     boxyard: (...args) => lab.run(process.execPath, [program, ...args]),
     ssh: (args, options) => lab.run('ssh', [...lab.config(), ...args], options),
@@ -76,7 +76,7 @@ export function useSshLab(): SshLab {
 }
 
 /** Waits for the end of a program. */
-export function ended(child: ChildProcessWithoutNullStreams): Promise<Ran> {
+export function runToEnd(child: ChildProcessWithoutNullStreams): Promise<Ran> {
   const stdout: Buffer[] = []
   let stderr = ''
   child.stdout.on('data', (piece: Buffer) => stdout.push(piece))
