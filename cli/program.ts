@@ -82,6 +82,7 @@ function contextOf(flags: ConnectionFlags & { output: OutputFormat }): VerbConte
   const connection = findConnection(flags, process.env, process.cwd())
   return {
     connection,
+    environment: process.env,
     format: flags.output,
     boxyard: createBoxyard({ url: connection.url, token: connection.token }),
     project: () => {

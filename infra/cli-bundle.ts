@@ -17,9 +17,15 @@ export function cliBundle(tree: string, outfile: string): Esbuild.BuildOptions {
     outfile,
     bundle: true,
     minify: true,
+    // A file of ssh2 asks for its directory, and finds nothing there that it needs.
+    define: { __dirname: '"/"' },
+    // Ssh2 asks objects for the name of their class.
+    keepNames: true,
     platform: 'node',
     target: 'node20',
     format: 'esm',
+    // Native parts of ssh2, which tries them and does without: a bundle is one file for every machine.
+    external: ['cpu-features', '*.node'],
     legalComments: 'none',
     logLevel: 'warning',
     // What CommonJS packages load Node.js's own modules with.

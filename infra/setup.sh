@@ -22,12 +22,12 @@ host_packages=(
 # gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the second line emulates a Debian, the third builds AWS's client
 # of Lambda and holds an emulator of AWS; the last is run in consoles, and by readers of the documentation. Chromium is 740 MB.
 test_packages=(
-  "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
+  "${host_packages[@]}" caddy git openssl procps rsync gcc libc6-dev libseccomp-dev chromium
   "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils e2fsprogs openssh-client
   cmake g++ make xz-utils python3-venv
   htop ncurses-base vim-tiny curl jq systemd
 )
-bench_packages=("${test_packages[@]}" restic rsync)
+bench_packages=("${test_packages[@]}" restic)
 # Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 

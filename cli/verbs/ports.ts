@@ -1,8 +1,8 @@
-import { createServer, type Server, type Socket } from 'node:net'
-import { Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { Socket } from 'node:net'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import { createHostOpener } from '../context/box-host.ts'
 import { UsageError } from '../output/failures.ts'
+import { isLeaving, joinPort, listenUntilInterrupted } from '../ports/forwarding.ts'
 import type { Verb } from './verb.ts'
 
 const portForward: Verb = {
@@ -16,30 +16,43 @@ const portForward: Verb = {
     const pairs = given.map(portsOf)
     const box = boxyard.box(project(), name)
     await box.info()
-    const host = typeof flags['address'] === 'string' ? flags['address'] : '127.0.0.1'
-    const servers: Server[] = []
-    const open = new Set<Socket>()
-    const take = (socket: Socket, port: number): void => {
-      open.add(socket.once('close', () => open.delete(socket)))
-      void carry(socket, box, port)
-    }
-    try {
-      for (const { local, port } of pairs) {
-        servers.push(await listen({ host, local }, (socket) => take(socket, port)))
-        const address = servers.at(-1)?.address()
-        const at = typeof address === 'object' && address !== null ? address.port : local
-        process.stdout.write(`Forwarding ${host}:${at} to port ${port} of ${name}\n`)
-      }
-      await untilInterrupted()
-    } finally {
-      for (const server of servers) server.close()
-      for (const socket of open) socket.destroy()
-    }
+    const host = addressOf(flags['address'])
+    const listeners = pairs.map(({ local, port }) => {
+      return { host, port: local, take: (socket: Socket) => carry(socket, box, port) }
+    })
+    await listenUntilInterrupted(listeners, (index, at) => {
+      process.stdout.write(`Forwarding ${host}:${at} to port ${pairs[index]?.port} of ${name}\n`)
+    })
+  },
+}
+
+const proxy: Verb = {
+  words: 'proxy',
+  args: '',
+  flags: [
+    ['--address <address>', 'where to listen here (127.0.0.1)'],
+    ['--port <port>', 'port to listen at (1080); 0 is a free one'],
+  ],
+  summary:
+    'Serve SOCKS5 until Ctrl-C: BOX[.PROJECT].boxyard leads to the ports of that box, and nothing else is reached',
+  examples: ['boxyard proxy', 'curl --socks5-hostname 127.0.0.1:1080 http://web.boxyard:8000/'],
+  operations: ['openPort'],
+  run: async (context, _args, flags) => {
+    const { serveSocks } = await import('../ports/socks.ts')
+    const { port = '1080' } = flags
+    if (typeof port !== 'string' || !/^\d{1,5}$/.test(port) || Number(port) > PORT_MAX)
+      throw new UsageError(`Not a port up to ${PORT_MAX}: ${String(port)}`)
+    const host = addressOf(flags['address'])
+    const open = createHostOpener(context)
+    const take = (socket: Socket): Promise<void> => serveSocks(socket, open, tellError)
+    await listenUntilInterrupted([{ host, port: Number(port), take }], (_, at) => {
+      process.stdout.write(`SOCKS5 proxy at ${host}:${at}\n`)
+    })
   },
 }
 
 /** The verbs that reach ports. */
-export const PORT_VERBS: readonly Verb[] = [portForward]
+export const PORT_VERBS: readonly Verb[] = [portForward, proxy]
 
 function portsOf(text: string): { local: number; port: number } {
   const [, local = '', port = local] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? []
@@ -49,36 +62,22 @@ function portsOf(text: string): { local: number; port: number } {
   return pair
 }
 
-function listen({ host, local }: { host: string; local: number }, take: (socket: Socket) => void): Promise<Server> {
-  // A client that has sent all still waits for the answer.
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, take)
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new Error(`Port ${local} of ${host}: ${error.message}`)))
-    server.listen(local, host, () => resolve(server))
-  })
-}
-
 async function carry(socket: Socket, box: BoxHandle, port: number): Promise<void> {
-  socket.on('error', () => undefined)
   try {
-    const { readable, writable } = await box.connect(port)
-    await pipeline(socket, Duplex.fromWeb({ readable, writable }), socket)
+    await joinPort(socket, await box.connect(port))
   } catch (error) {
-    if (!socket.destroyed || !isLeaving(error))
-      process.stderr.write(`boxyard: port ${port}: ${error instanceof Error ? error.message : String(error)}\n`)
+    if (!socket.destroyed || !isLeaving(error)) tellError(`port ${port}`, error)
     // Tells the client of an error, not of an end.
     socket.resetAndDestroy()
   }
 }
 
-function isLeaving(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+function tellError(what: string, error: unknown): void {
+  process.stderr.write(`boxyard: ${what}: ${error instanceof Error ? error.message : String(error)}\n`)
 }
 
-function untilInterrupted(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-  })
+function addressOf(flag: unknown): string {
+  return typeof flag === 'string' ? flag : '127.0.0.1'
 }
 
 const PORT_MAX = 65_535

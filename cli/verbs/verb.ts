@@ -7,6 +7,7 @@ import type { OutputFormat } from '../output/printing.ts'
 export interface VerbContext {
   connection: Connection
   boxyard: Boxyard
+  environment: NodeJS.ProcessEnv
   format: OutputFormat
   /** The project that the command is for. @throws UsageError without one */
   project(): string

@@ -22,6 +22,7 @@ import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
 import { benchShortcuts } from './shortcuts.ts'
 import { benchSnapshots } from './snapshots.ts'
+import { benchSsh } from './ssh.ts'
 import { benchStreams } from './streams.ts'
 import { benchTerminals } from './terminals.ts'
 import { benchUpdate } from './update.ts'
@@ -53,6 +54,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('up')) await benchSecondUp()
   if (wants('edge')) await benchEdge()
   if (wants('ports')) await benchPorts()
+  if (wants('ssh')) await benchSsh()
   if (wants('terminals')) await benchTerminals()
   if (wants('shortcuts')) await benchShortcuts()
   if (wants('neighbours')) await benchNeighbours()

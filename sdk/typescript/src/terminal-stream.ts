@@ -45,7 +45,10 @@ export function createTerminalStream(socket: ChannelSocket, resume: Resume | nul
   return {
     id: socket.id,
     [Symbol.asyncIterator]: () => output,
-    write: (bytes) => socket.send(CHANNEL.stdin, bytes),
+    write: async (bytes) => {
+      for (let at = 0; at < bytes.length; at += MESSAGE_BYTES)
+        await socket.send(CHANNEL.stdin, bytes.subarray(at, at + MESSAGE_BYTES))
+    },
     endInput: () => socket.send(CHANNEL.close, Uint8Array.of(CHANNEL.stdin)),
     resize: (cols, rows) =>
       socket.send(CHANNEL.resize, new TextEncoder().encode(JSON.stringify({ Width: cols, Height: rows }))),
@@ -94,3 +97,6 @@ interface KubernetesStatus {
   message?: string
   details?: { causes?: { message: string }[] }
 }
+
+/** Below the longest message that the service takes. */
+const MESSAGE_BYTES = 256 * 1024

@@ -1,0 +1,53 @@
+import { type BoxHandle, type Boxyard, createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { UsageError } from '../output/failures.ts'
+import type { VerbContext } from '../verbs/verb.ts'
+import { findConnection } from './connection.ts'
+
+/** A host name that leads to a box; null is what the command is for anyway. */
+export interface BoxHost {
+  box: string
+  project: string | null
+  context: string | null
+}
+
+/**
+ * Parses `BOX[.PROJECT[.CONTEXT]].boxyard`, in any case and with a dot at its end; a context may have dots of its own. Null for
+ * any other name. A pure function.
+ */
+export function parseBoxHost(host: string): BoxHost | null {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  if (!name.endsWith(BOX_DOMAIN)) return null
+  const [box = '', project = null, ...rest] = name.slice(0, -BOX_DOMAIN.length).split('.')
+  const isName = (label: string): boolean => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label)
+  if (!isName(box) || (project !== null && !isName(project)) || rest.includes('')) return null
+  return { box, project, context: rest.length === 0 ? null : rest.join('.') }
+}
+
+/** A box, with the client of the service that it is of. */
+export interface OpenedBox {
+  boxyard: Boxyard
+  box: BoxHandle
+}
+
+/** Makes what opens boxes by host name; it makes the clients of other contexts once. The opener throws UsageError for what names no box, or no context. */
+export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox {
+  const clients = new Map<string, { boxyard: Boxyard; project: string | null }>()
+  const clientOf = (context: string): { boxyard: Boxyard; project: string | null } => {
+    const known = clients.get(context)
+    if (known !== undefined) return known
+    const { url, token, project } = findConnection({ context }, verb.environment, process.cwd())
+    const made = { boxyard: createBoxyard({ url, token }), project }
+    clients.set(context, made)
+    return made
+  }
+  return (text) => {
+    const host = parseBoxHost(text)
+    if (host === null) throw new UsageError(`Not BOX[.PROJECT[.CONTEXT]]${BOX_DOMAIN}: ${text}`)
+    const { boxyard, project } =
+      host.context === null ? { boxyard: verb.boxyard, project: null } : clientOf(host.context)
+    return { boxyard, box: boxyard.box(host.project ?? project ?? verb.project(), host.box) }
+  }
+}
+
+/** The end of all names of boxes. */
+export const BOX_DOMAIN = '.boxyard'

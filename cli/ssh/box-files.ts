@@ -1,0 +1,148 @@
+import { posix } from 'node:path'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import type { BoxAccount } from './accounts.ts'
+
+/** A file as the API tells of it. */
+export type BoxFile = AnswerOf<'statFile'>
+
+/** Attributes to give to a file; what is undefined stays. */
+export interface FileChange {
+  mode?: number | undefined
+  uid?: number | undefined
+  gid?: number | undefined
+  /** Seconds since 1970. */
+  mtime?: number | undefined
+  sizeBytes?: number | undefined
+}
+
+/** A refusal, told to a client of SFTP by its kind. */
+export class FileError extends Error {
+  override readonly name = 'FileError'
+  readonly kind: 'denied' | 'unsupported' | 'failed'
+
+  constructor(kind: FileError['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+/** Files of a box in the terms of SFTP. Its paths are absolute; links at their ends are followed where that is said. @throws ApiError, FileError */
+export interface BoxFiles {
+  /** Stats a path as lstat does. */
+  lstat(path: string): Promise<BoxFile>
+  /** Follows links; returns where they lead, and what is there. */
+  follow(path: string): Promise<{ path: string; file: BoxFile }>
+  /** Lists a directory from the beginning, or where a page has ended. */
+  list(path: string, token: string | null): Promise<{ files: readonly BoxFile[]; next: string | null }>
+  /** Makes an empty file; false if there is one. */
+  create(path: string, mode: number): Promise<boolean>
+  makeDirectory(path: string, mode: number): Promise<void>
+  remove(path: string, kind: 'directory' | 'other'): Promise<void>
+  /** Gives a new name, which must be free. */
+  rename(from: string, to: string): Promise<void>
+  /** Makes a symbolic link. */
+  link(path: string, target: string): Promise<void>
+  /** Changes attributes. */
+  change(path: string, change: FileChange): Promise<void>
+}
+
+/** What of SFTP the API has no operation for is done by a command of the box, as its user: chmod, chown, touch, truncate and ln. */
+export function createBoxFiles(
+  deps: { boxyard: Boxyard; box: BoxHandle },
+  user: string,
+  account: BoxAccount,
+): BoxFiles {
+  const { boxyard, box } = deps
+  const at = { project: box.project, name: box.name }
+  const lstat: BoxFiles['lstat'] = (path) => boxyard.call('statFile', { path: at, query: { path } })
+  const run = async (command: readonly string[], as: string): Promise<void> => {
+    const { exit_code: code, stderr } = await box.run(command, { user: as, cwd: '/' })
+    if (code === 0) return
+    const [program = ''] = command
+    if (code === null || code === 126 || code === 127) throw new FileError('unsupported', `The box has no ${program}.`)
+    throw new FileError(/permi/i.test(stderr) ? 'denied' : 'failed', stderr.trim())
+  }
+  const checkFree = async (path: string): Promise<void> => {
+    if ((await orNull(lstat(path))) !== null) throw new FileError('failed', `${path}: it exists.`)
+  }
+  // The API makes files for root.
+  const giveToUser = async (path: string): Promise<void> => {
+    if (account.uid !== 0) await run(['chown', `${account.uid}:${account.gid}`, path], 'root')
+  }
+  return {
+    lstat,
+    follow: (path) => followLinks(path, lstat),
+    list: async (path, token) => {
+      const query = { path, max_results: PAGE_FILES, ...(token === null ? {} : { continuation_token: token }) }
+      const { files, next_continuation_token: next } = await boxyard.call('listFiles', { path: at, query })
+      return { files, next }
+    },
+    create: async (path, mode) => {
+      try {
+        const body = { path, content: '', mode: formatMode(mode) }
+        await boxyard.call('writeFile', { path: at, body, headers: { 'if-none-match': '*' } })
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'precondition_failed') return false
+        throw error
+      }
+      await giveToUser(path)
+      return true
+    },
+    makeDirectory: async (path, mode) => {
+      await checkFree(path)
+      await boxyard.call('makeDirectory', { path: at, body: { path, mode: formatMode(mode) } })
+      await giveToUser(path)
+    },
+    remove: async (path, kind) => {
+      const isDirectory = (await lstat(path)).type === 'directory'
+      if (isDirectory !== (kind === 'directory'))
+        throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
+      await boxyard.call('deleteFile', { path: at, query: { path } })
+    },
+    rename: async (from, to) => {
+      await boxyard.call('moveFile', { path: at, body: { from, to } })
+    },
+    link: async (path, target) => {
+      await checkFree(path)
+      await run(['ln', '-s', '--', target, path], user)
+    },
+    change: async (path, { mode, uid, gid, mtime, sizeBytes }) => {
+      if (sizeBytes !== undefined) await run(['truncate', '-s', String(sizeBytes), path], user)
+      if (uid !== undefined && gid !== undefined) await run(['chown', `${uid}:${gid}`, path], user)
+      // After the owner, whose change takes set-user-id bits away.
+      if (mode !== undefined) await run(['chmod', formatMode(mode), path], user)
+      if (mtime !== undefined) await run(['touch', '-c', '-d', `@${mtime}`, path], user)
+    },
+  }
+}
+
+/** Returns the value, or null where there is no such file. */
+export async function orNull<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'file_not_found') return null
+    throw error
+  }
+}
+
+async function followLinks(path: string, lstat: BoxFiles['lstat']): ReturnType<BoxFiles['follow']> {
+  let at = path
+  for (let hops = 0; hops <= LINKS_MAX; hops++) {
+    const file = await lstat(at)
+    if (file.type !== 'symlink' || file.target === null) return { path: at, file }
+    // Not made shorter: a name before `..` may be a link itself, which only the box's kernel resolves.
+    at = file.target.startsWith('/') ? file.target : `${posix.dirname(at)}/${file.target}`
+  }
+  throw new FileError('failed', `${path}: too many links.`)
+}
+
+/** Formats permission bits as the API takes them. */
+export function formatMode(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}
+
+const LINKS_MAX = 40
+const PAGE_FILES = 1000

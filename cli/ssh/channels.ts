@@ -1,0 +1,49 @@
+import type { ServerChannel } from 'ssh2'
+
+/** A channel that a client opened: what it sends is read, and what is sent to it waits for its window. */
+export interface ClientChannel {
+  /** What the client sends, to the end of its direction. */
+  input: AsyncIterable<Uint8Array>
+  /** Sends bytes, and waits until the client's window has taken them: a slow client holds up its own command alone. @throws Error once it is gone */
+  send(stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void>
+  /** Ends the direction to the client; the other goes on. */
+  endOutput(): void
+  /** Closes the channel; with an exit code where it is that of a command. */
+  close(exitCode?: number): void
+}
+
+/**
+ * Makes a channel of ssh2's. One send at a time, of either stream: ssh2 keeps what the window did not take in one place for each
+ * stream, does not clear it, and would send it again when the other stream waits.
+ */
+export function createClientChannel(channel: ServerChannel, gone: AbortSignal): ClientChannel {
+  const waiting = channel as ServerChannel & WaitingChunks
+  // What comes of a write to a client that is gone is told by `send`.
+  channel.on('error', () => undefined)
+  channel.stderr.on('error', () => undefined)
+  return {
+    // Leaving the loop must not close the channel, which may still have output.
+    input: channel.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>,
+    send: (stream, bytes) =>
+      new Promise((resolve, reject) => {
+        const leave = (): void => reject(new Error('The client is gone.'))
+        if (gone.aborted || !channel.writable) return leave()
+        gone.addEventListener('abort', leave, { once: true })
+        const target = stream === 'stdout' ? channel : channel.stderr
+        target.write(bytes, (error) => {
+          gone.removeEventListener('abort', leave)
+          for (const key of WAITING_CHUNKS) waiting[key] = undefined
+          if (error) reject(error)
+          else resolve()
+        })
+      }),
+    endOutput: () => channel.eof(),
+    close: (exitCode) => {
+      if (exitCode !== undefined) channel.exit(exitCode)
+      channel.end()
+    },
+  }
+}
+
+const WAITING_CHUNKS = ['_chunk', '_chunkcb', '_chunkErr', '_chunkcbErr'] as const
+type WaitingChunks = Partial<Record<(typeof WAITING_CHUNKS)[number], unknown>>

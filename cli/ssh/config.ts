@@ -1,0 +1,68 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { BOX_DOMAIN } from '../context/box-host.ts'
+import { ensureSshKeys, publicKeyText, type SshPaths, writeWhole } from './keys.ts'
+
+/**
+ * Formats the configuration of OpenSSH for the hosts `*.boxyard`. A pure function.
+ * @param program what starts this program, word by word
+ */
+export function formatSshConfig({ clientKey, knownHosts }: SshPaths, program: readonly string[]): string {
+  const proxy = [...program.map(shellWord), 'ssh-proxy'].join(' ').replaceAll('%', '%%')
+  const lines = [
+    `ProxyCommand ${proxy} %h`,
+    'User root',
+    `IdentityFile ${quoted(clientKey)}`,
+    'IdentitiesOnly yes',
+    'IdentityAgent none',
+    'PreferredAuthentications publickey',
+    `UserKnownHostsFile ${quoted(knownHosts)}`,
+    'GlobalKnownHostsFile /dev/null',
+    'StrictHostKeyChecking yes',
+    'UpdateHostKeys no',
+    'ForwardAgent no',
+    'ForwardX11 no',
+    'AddKeysToAgent no',
+    // The connection is a pipe of this machine.
+    'Compression no',
+    'IgnoreUnknown WarnWeakCrypto',
+    'WarnWeakCrypto no',
+  ]
+  return `# Written by "boxyard ssh-config"; changes are lost.\nHost *${BOX_DOMAIN}\n${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+/** Writes keys, known hosts and configuration, without a change where they are up to date; returns the configuration. */
+export function writeSshFiles(paths: SshPaths, program: readonly string[]): string {
+  const { hostKey } = ensureSshKeys(paths)
+  const config = formatSshConfig(paths, program)
+  replace(paths.knownHosts, `*${BOX_DOMAIN} ${publicKeyText(hostKey)}\n`)
+  replace(paths.config, config)
+  return config
+}
+
+/** Makes the user's OpenSSH configuration include ours; returns its path, and whether it was changed. */
+export function includeSshConfig({ config }: SshPaths): { path: string; isChanged: boolean } {
+  const path = join(homedir(), '.ssh/config')
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  const line = `Include "${config}"`
+  if (text.split('\n').some((each) => each.trim() === line)) return { path, isChanged: false }
+  // First, since an Include behind a Host is for that host alone. A link to a file elsewhere stays one.
+  const target = existsSync(path) ? realpathSync(path) : path
+  writeWhole(target, `${line}\n\n${text}`, existsSync(path) ? statSync(path).mode & 0o777 : 0o600)
+  return { path, isChanged: true }
+}
+
+function replace(path: string, text: string): void {
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeWhole(path, text)
+}
+
+/** Quotes a path for ssh_config, where a percent sign begins a token. */
+function quoted(path: string): string {
+  return `"${path.replaceAll('%', '%%')}"`
+}
+
+function shellWord(word: string): string {
+  return /^[A-Za-z0-9_./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,28 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Names of files of this machine, where what is written to a box is gathered. */
+export interface Drafts {
+  /** Returns a path where nothing is yet. */
+  newPath(): string
+  /** Removes all at once. */
+  remove(): void
+}
+
+/** Creates a place for drafts once one is needed: on disk, where the `/tmp` of this machine may be memory. */
+export function createDrafts(): Drafts {
+  let directory: string | null = null
+  const place = tmpdir() === '/tmp' && existsSync('/var/tmp') ? '/var/tmp' : tmpdir()
+  return {
+    newPath: () => {
+      directory ??= mkdtempSync(join(place, 'boxyard-ssh-'))
+      return join(directory, randomBytes(8).toString('hex'))
+    },
+    remove: () => {
+      if (directory !== null) rmSync(directory, { recursive: true, force: true })
+      directory = null
+    },
+  }
+}

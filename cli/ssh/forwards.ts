@@ -1,0 +1,74 @@
+import type { ServerChannel } from 'ssh2'
+import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import type { PortStream } from '../../sdk/typescript/src/port-stream.ts'
+import { type ClientChannel, createClientChannel } from './channels.ts'
+
+/** A connection that a client wants: what `ssh -L` makes for each of its own. */
+export interface ForwardRequest {
+  host: string
+  port: number
+  accept(): ServerChannel
+  reject(): void
+}
+
+export interface ForwardDeps {
+  box: BoxHandle
+  /** The name that the client has reached the box by. */
+  hostName: string
+  gone: AbortSignal
+  tell(message: string): void
+}
+
+/** Connects a client to a port of the box, and to nothing else. */
+export async function serveForward(request: ForwardRequest, { box, hostName, gone, tell }: ForwardDeps): Promise<void> {
+  const { host, port } = request
+  const here = [...LOCAL_HOSTS, box.name, `${box.name}.${box.project}`, hostName.toLowerCase()]
+  if (!here.includes(host.toLowerCase())) {
+    tell(`${host}:${port} is not the box: only its own ports are reached, as localhost.`)
+    return request.reject()
+  }
+  let stream: PortStream
+  try {
+    stream = await box.connect(port)
+  } catch (error) {
+    tell(`port ${port}: ${error instanceof Error ? error.message : String(error)}`)
+    return request.reject()
+  }
+  // Undefined where the client has gone meanwhile.
+  const accepted = request.accept() as ServerChannel | undefined
+  if (gone.aborted || accepted === undefined) return stream.close()
+  const left = new AbortController()
+  const isOver = AbortSignal.any([gone, left.signal])
+  accepted.once('close', () => left.abort())
+  await join(createClientChannel(accepted, isOver), stream, isOver)
+}
+
+/** Carries bytes both ways until both directions have ended; what breaks off one ends the other. */
+async function join(channel: ClientChannel, { readable, writable }: PortStream, gone: AbortSignal): Promise<void> {
+  const writer = writable.getWriter()
+  const reader = readable.getReader()
+  const leave = (): void => {
+    void writer.abort().catch(() => undefined)
+    void reader.cancel().catch(() => undefined)
+  }
+  const up = async (): Promise<void> => {
+    for await (const bytes of channel.input) await writer.write(bytes)
+    if (!gone.aborted) await writer.close()
+  }
+  const down = async (): Promise<void> => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read())
+      await channel.send('stdout', piece.value)
+    channel.endOutput()
+  }
+  gone.addEventListener('abort', leave, { once: true })
+  try {
+    await Promise.all([up(), down()])
+  } catch {
+    leave()
+  } finally {
+    gone.removeEventListener('abort', leave)
+    channel.close()
+  }
+}
+
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '::1']

@@ -1,0 +1,196 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { type BoxFile, type BoxFiles, type FileChange, FileError, formatMode } from './box-files.ts'
+
+/** A file of a box that a client has open. @throws ApiError, ConnectionError, FileError */
+export interface OpenBoxFile {
+  /** Returns up to `length` bytes, fewer only at the end of the file. */
+  read(offset: number, length: number): Promise<Uint8Array>
+  write(offset: number, bytes: Uint8Array): Promise<void>
+  stat(): Promise<BoxFile & { size_bytes: number }>
+  change(change: FileChange): Promise<void>
+  /** Where something was written, the file has it afterwards, whole and durable. */
+  close(): Promise<void>
+  /** Closes it, and sends nothing: the file stays as it was. */
+  leave(): Promise<void>
+}
+
+/**
+ * Opens a file to read: its bytes come as one stream, which is begun anew where a client goes elsewhere, and where it broke off if the
+ * file is still the same.
+ */
+export async function openToRead(
+  { boxyard, box }: { boxyard: Boxyard; box: BoxHandle },
+  files: BoxFiles,
+  path: string,
+): Promise<OpenBoxFile> {
+  const at = { project: box.project, name: box.name }
+  const begin = async (offset: number): Promise<ByteCursor> => {
+    const headers: Record<string, string> = offset === 0 ? {} : { range: `bytes=${offset}-` }
+    try {
+      const response = await boxyard.transfer('readFile', { path: at, query: { path }, headers })
+      return cursorOf(response.body ?? new Blob([]).stream(), offset, response.headers.get('etag'))
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'range_not_satisfiable')) throw error
+      return cursorOf(new Blob([]).stream(), offset, null)
+    }
+  }
+  let cursor = await begin(0)
+  const goTo = async (offset: number): Promise<void> => {
+    const ahead = offset - cursor.offset()
+    if (ahead >= 0 && ahead <= SKIPPED_MAX_BYTES) return void (await cursor.take(ahead))
+    cursor.close()
+    cursor = await begin(offset)
+  }
+  return {
+    read: async (offset, length) => {
+      try {
+        await goTo(offset)
+        return await cursor.take(length)
+      } catch (error) {
+        if (error instanceof ApiError) throw error
+        const broken = cursor
+        cursor = await begin(offset)
+        if (cursor.etag !== broken.etag) throw error
+        return cursor.take(length)
+      }
+    },
+    write: () => Promise.reject(new FileError('denied', 'It is open to read.')),
+    stat: async () => (await files.follow(path)).file,
+    change: (change) => files.change(path, change),
+    close: async () => cursor.close(),
+    leave: async () => cursor.close(),
+  }
+}
+
+export interface WriteOpening {
+  path: string
+  /** Whether the file was made just now, is to lose what it holds, or keeps that. */
+  content: 'new' | 'dropped' | 'kept'
+  /** Whether all writes go to its end. */
+  isAppended: boolean
+  /** Where to gather the bytes on this machine. */
+  draftPath: string
+}
+
+/**
+ * Opens a file to write, or to read and write. Clients write pieces anywhere, and the API whole files: the bytes are gathered on
+ * disk here, and sent when the file is closed.
+ */
+export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: WriteOpening): Promise<OpenBoxFile> {
+  const { path, content, isAppended, draftPath } = opening
+  const draft = await open(draftPath, 'wx+', 0o600)
+  try {
+    if (content === 'kept') await fill(draft, await box.readFile(path))
+  } catch (error) {
+    await discard(draft, draftPath)
+    throw error
+  }
+  let isChanged = content === 'dropped'
+  let mode: number | undefined
+  let later: FileChange = {}
+  const sizeOf = async (): Promise<number> => (await draft.stat()).size
+  return {
+    read: async (offset, length) => {
+      const bytes = Buffer.alloc(Math.min(length, Math.max(0, (await sizeOf()) - offset)))
+      const { bytesRead } = await draft.read(bytes, 0, bytes.length, offset)
+      return bytes.subarray(0, bytesRead)
+    },
+    write: async (offset, bytes) => {
+      isChanged = true
+      await writeAll(draft, bytes, isAppended ? await sizeOf() : offset)
+    },
+    stat: async () => ({ ...(await files.follow(path)).file, size_bytes: await sizeOf() }),
+    change: async (change) => {
+      const { sizeBytes, mode: wanted, ...others } = change
+      if (sizeBytes !== undefined) {
+        isChanged = true
+        await draft.truncate(sizeBytes)
+      }
+      if (wanted !== undefined) mode = wanted
+      later = { ...later, ...others }
+    },
+    close: async () => {
+      try {
+        if (isChanged) {
+          const bytes = await bytesOf(draftPath, await sizeOf())
+          await box.writeFile(path, bytes, mode === undefined ? {} : { mode: formatMode(mode) })
+        }
+        await files.change(path, isChanged ? later : { ...later, mode })
+      } finally {
+        await discard(draft, draftPath)
+      }
+    },
+    leave: () => discard(draft, draftPath),
+  }
+}
+
+/** A small file as bytes, which are sent again where that is needed; of a larger one only pieces are held. */
+async function bytesOf(path: string, sizeBytes: number): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  if (sizeBytes <= HELD_MAX_BYTES) return readFile(path)
+  return Readable.toWeb(createReadStream(path, { highWaterMark: PIECE_BYTES })) as ReadableStream<Uint8Array>
+}
+
+async function fill(draft: FileHandle, bytes: ReadableStream<Uint8Array>): Promise<void> {
+  let offset = 0
+  for await (const piece of bytes) {
+    await writeAll(draft, piece, offset)
+    offset += piece.length
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length; )
+    done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten
+}
+
+async function discard(draft: FileHandle, path: string): Promise<void> {
+  await draft.close()
+  await rm(path, { force: true })
+}
+
+/** A stream that is read by length. */
+interface ByteCursor {
+  /** Of the file that it is of; null behind its end. */
+  readonly etag: string | null
+  offset(): number
+  /** Returns the next bytes, fewer only at the end. */
+  take(length: number): Promise<Uint8Array>
+  close(): void
+}
+
+function cursorOf(stream: ReadableStream<Uint8Array>, start: number, etag: string | null): ByteCursor {
+  const reader = stream.getReader()
+  let at = start
+  let rest: Uint8Array = new Uint8Array(0)
+  return {
+    etag,
+    offset: () => at,
+    take: async (length) => {
+      const pieces: Uint8Array[] = []
+      let missing = length
+      while (missing > 0) {
+        if (rest.length === 0) {
+          const { done, value } = await reader.read()
+          if (done) break
+          rest = value
+        }
+        const piece = rest.subarray(0, missing)
+        rest = rest.subarray(piece.length)
+        missing -= piece.length
+        pieces.push(piece)
+      }
+      at += length - missing
+      return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
+    },
+    close: () => void reader.cancel().catch(() => undefined),
+  }
+}
+
+/** What a client passes over is read rather than asked for anew. */
+const SKIPPED_MAX_BYTES = 1024 * 1024
+const HELD_MAX_BYTES = 4 * 1024 * 1024
+const PIECE_BYTES = 256 * 1024

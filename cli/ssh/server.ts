@@ -1,0 +1,107 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import ssh2, { type AuthContext, type Connection, type ParsedKey } from 'ssh2'
+import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { type BoxAccount, readAccount } from './accounts.ts'
+import { createDrafts, type Drafts } from './drafts.ts'
+import { serveForward } from './forwards.ts'
+import type { SshGuest } from './guest.ts'
+import { parsePrivateKey, type SshKeys } from './keys.ts'
+import { serveSession } from './sessions.ts'
+
+export interface SshServed {
+  boxyard: Boxyard
+  box: BoxHandle
+  /** The name that the client has reached the box by. */
+  hostName: string
+  keys: SshKeys
+  /** Tells the person before the client what the protocol has no words for. */
+  tell(message: string): void
+}
+
+/**
+ * Speaks the server's side of SSH on a stream, for one connection to a box: nothing listens, and nothing runs in the box but what
+ * the client asks for. Lets the client key of ours in, and nobody else. Returns once the stream has closed.
+ * @throws ApiError, ConnectionError if there is no such box
+ */
+export async function serveSsh(transport: Duplex, served: SshServed): Promise<void> {
+  const { keys, box } = served
+  const gone = new AbortController()
+  const drafts = createDrafts()
+  let refusal: Error | null = null
+  // Asked while both ends shake hands; nobody is let in before it is answered.
+  const known = box.info()
+  known.catch((error: unknown) => {
+    refusal = error instanceof Error ? error : new Error(String(error))
+    transport.destroy()
+  })
+  const clientKey = parsePrivateKey(keys.clientKey)
+  const server = new ssh2.Server({
+    hostKeys: [keys.hostKey],
+    // Processors have AES; ChaCha20 is slower by far without native code.
+    algorithms: { cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com'] },
+    // As sshd: a client that was suspended is not cut off.
+    keepaliveInterval: NEVER_MS,
+  })
+  server.on('connection', (client) => serveClient(client, { served, clientKey, known, drafts, gone: gone.signal }))
+  const closed = new Promise<void>((resolve) => transport.once('close', resolve))
+  transport.on('error', () => undefined).once('end', () => transport.destroy())
+  // Asks for a socket, and uses what any stream has.
+  server.injectSocket(transport as Socket)
+  await closed
+  gone.abort()
+  drafts.remove()
+  // Its type is that of the assignment above, which is made by another turn.
+  if (refusal !== null) throw refusal as Error
+}
+
+interface ClientDeps {
+  served: SshServed
+  clientKey: ParsedKey
+  known: Promise<unknown>
+  drafts: Drafts
+  gone: AbortSignal
+}
+
+// Forwards to the client, of ports, agents and X11, are refused by ssh2 itself: nobody here asks for them.
+function serveClient(client: Connection, { served, clientKey, known, drafts, gone }: ClientDeps): void {
+  const { boxyard, box, hostName, tell } = served
+  let user = 'root'
+  let account: Promise<BoxAccount> | null = null
+  // Read once, when it is first needed.
+  const guest: SshGuest = {
+    boxyard,
+    box,
+    drafts,
+    user: () => user,
+    account: () => (account ??= readAccount(box, user)),
+  }
+  // An error of the protocol closes the stream, and the client tells of it.
+  client.on('error', () => undefined)
+  client.on('authentication', (context) => {
+    user = context.username
+    // Read while both ends go on; the first command needs it.
+    guest.account().catch(() => undefined)
+    void authenticate(context, clientKey, known)
+  })
+  client.on('session', (accept) => serveSession(accept(), guest, gone))
+  client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
+    void serveForward({ host, port, accept, reject }, { box, hostName, gone, tell })
+  })
+}
+
+async function authenticate(context: AuthContext, clientKey: ParsedKey, known: Promise<unknown>): Promise<void> {
+  if (context.method !== 'publickey' || !clientKey.getPublicSSH().equals(context.key.data))
+    return context.reject(['publickey'])
+  const { signature, blob, hashAlgo } = context
+  // Without a signature the client only asks whether the key would do.
+  const isSigned =
+    signature === undefined || (blob !== undefined && clientKey.verify(blob, signature, hashAlgo) === true)
+  if (!isSigned) return context.reject(['publickey'])
+  await known.then(
+    () => context.accept(),
+    () => context.reject([]),
+  )
+}
+
+const NEVER_MS = 2_147_483_647

@@ -1,0 +1,74 @@
+import type { FileEntry } from 'ssh2'
+import { FileError } from './box-files.ts'
+import type { OpenBoxFile } from './open-files.ts'
+import type { SftpReply } from './sftp-text.ts'
+
+/** A directory that a client reads. */
+export interface ReadDirectory {
+  path: string
+  /** What is known and was not sent yet. */
+  names: FileEntry[]
+  /** Where the next page begins: null is the first one, undefined is behind the last. */
+  next: string | null | undefined
+}
+
+/** What a client of SFTP has open. @throws FileError for a handle that is none, or of the other kind */
+export interface SftpHandles {
+  checkRoom(): void
+  addFile(file: OpenBoxFile): SftpReply
+  addDirectory(path: string): SftpReply
+  file(handle: Buffer): OpenBoxFile
+  directory(handle: Buffer): ReadDirectory
+  /** Forgets a handle; returns its file, or null for a directory. */
+  take(handle: Buffer): OpenBoxFile | null
+  leaveAll(): Promise<void>
+}
+
+export function createSftpHandles(): SftpHandles {
+  const open = new Map<number, { file: OpenBoxFile } | { directory: ReadDirectory }>()
+  let last = 0
+  const add = (one: { file: OpenBoxFile } | { directory: ReadDirectory }): SftpReply => {
+    last = (last + 1) % 2 ** 32
+    open.set(last, one)
+    const handle = Buffer.alloc(HANDLE_BYTES)
+    handle.writeUInt32BE(last)
+    return { kind: 'handle', handle }
+  }
+  const numberOf = (handle: Buffer): number => (handle.length === HANDLE_BYTES ? handle.readUInt32BE() : -1)
+  return {
+    checkRoom: () => {
+      if (open.size >= OPEN_MAX) throw new FileError('failed', `More than ${OPEN_MAX} files are open.`)
+    },
+    addFile: (file) => add({ file }),
+    addDirectory: (path) => add({ directory: { path, names: [], next: null } }),
+    file: (handle) => {
+      const one = open.get(numberOf(handle))
+      if (one === undefined || !('file' in one)) throw notOpen()
+      return one.file
+    },
+    directory: (handle) => {
+      const one = open.get(numberOf(handle))
+      if (one === undefined || !('directory' in one)) throw notOpen()
+      return one.directory
+    },
+    take: (handle) => {
+      const number = numberOf(handle)
+      const one = open.get(number)
+      if (one === undefined) throw notOpen()
+      open.delete(number)
+      return 'file' in one ? one.file : null
+    },
+    leaveAll: async () => {
+      const files = [...open.values()].flatMap((one) => ('file' in one ? [one.file] : []))
+      open.clear()
+      await Promise.allSettled(files.map((file) => file.leave()))
+    },
+  }
+}
+
+function notOpen(): FileError {
+  return new FileError('failed', 'That is not open.')
+}
+
+const HANDLE_BYTES = 4
+const OPEN_MAX = 1024

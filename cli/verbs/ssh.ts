@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { BOX_DOMAIN, createHostOpener } from '../context/box-host.ts'
+import type { Verb } from './verb.ts'
+
+const sshConfig: Verb = {
+  words: 'ssh-config',
+  args: '',
+  flags: [
+    ['--install', 'make OpenSSH know boxes'],
+    ['--print', 'print the configuration and change nothing in ~/.ssh (the default)'],
+  ],
+  summary: `Let ssh, scp, sftp, rsync, git and editors reach boxes as BOX[.PROJECT[.CONTEXT]]${BOX_DOMAIN}`,
+  examples: ['boxyard ssh-config --install', 'ssh web.demo.boxyard', 'scp notes.txt web.demo.boxyard:'],
+  operations: [],
+  run: async ({ environment, tell }, _args, flags) => {
+    const { includeSshConfig, writeSshFiles } = await import('../ssh/config.ts')
+    const { sshPathsOf } = await import('../ssh/keys.ts')
+    const paths = sshPathsOf(environment)
+    const config = writeSshFiles(paths, ownProgram())
+    if (flags['install'] !== true || flags['print'] === true) return void process.stdout.write(config)
+    const { path, isChanged } = includeSshConfig(paths)
+    process.stdout.write(`${path} ${isChanged ? 'now includes' : 'includes'} ${paths.config}\n`)
+    tell(`Try: ssh BOX.PROJECT${BOX_DOMAIN}`)
+  },
+}
+
+const sshProxy: Verb = {
+  words: 'ssh-proxy',
+  args: '<host>',
+  flags: [],
+  summary: 'Speak the server’s side of SSH on stdin and stdout, for OpenSSH’s ProxyCommand',
+  examples: ['ssh -o "ProxyCommand boxyard ssh-proxy %h" web.demo.boxyard'],
+  operations: ['getBox', 'streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
+  run: async (context, [host = '']) => {
+    const { serveSsh } = await import('../ssh/server.ts')
+    const { readSshKeys, sshPathsOf } = await import('../ssh/keys.ts')
+    const { joinStdio } = await import('../ssh/stdio.ts')
+    const { boxyard, box } = createHostOpener(context)(host)
+    // Stderr is the terminal of who has called ssh: warnings of Node.js have no place there.
+    process.removeAllListeners('warning')
+    await serveSsh(joinStdio(process), {
+      boxyard,
+      box,
+      hostName: host,
+      keys: readSshKeys(sshPathsOf(context.environment)),
+      tell: (message) => void process.stderr.write(`boxyard: ${message}\r\n`),
+    })
+  },
+}
+
+const ssh: Verb = {
+  words: 'ssh',
+  args: '<box> [command...]',
+  flags: [],
+  summary: 'Run the ssh of this machine with a box, also where nothing was installed; what follows the box is its own',
+  examples: ['boxyard ssh web', 'boxyard ssh web make -C /srv', 'boxyard ssh web -N -L 5432:localhost:5432'],
+  operations: ['getBox'],
+  run: async ({ environment, project }, [name = '', ...rest], flags) => {
+    const { writeSshFiles } = await import('../ssh/config.ts')
+    const { sshPathsOf } = await import('../ssh/keys.ts')
+    const paths = sshPathsOf(environment)
+    writeSshFiles(paths, ownProgram())
+    const context = typeof flags['context'] === 'string' ? `.${flags['context']}` : ''
+    const host = `${name}.${project()}${context}${BOX_DOMAIN}`
+    const child = spawn('ssh', ['-F', paths.config, host, ...rest], { stdio: 'inherit' })
+    // A terminal sends Ctrl-C to both; ssh decides what it means.
+    process.on('SIGINT', () => undefined)
+    return new Promise((resolve, reject) => {
+      child.once('error', (error) => reject(new Error(`ssh could not be started: ${error.message}`)))
+      child.once('close', (code, signal) => resolve(code ?? 128 + (constants.signals[signal ?? 'SIGTERM'] ?? 0)))
+    })
+  },
+}
+
+/** The verbs of SSH. */
+export const SSH_VERBS: readonly Verb[] = [ssh, sshConfig, sshProxy]
+
+/** Returns what starts this program anew, word by word: a single executable, or Node.js with the file that it runs. */
+function ownProgram(): string[] {
+  const [, file] = process.argv
+  const isSingle = process.getBuiltinModule?.('node:sea')?.isSea() === true
+  return isSingle || file === undefined ? [process.execPath] : [process.execPath, file]
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from '@jest/globals'
+import { parseBoxHost } from '../../../cli/context/box-host.ts'
+import { accountOf } from '../../../cli/ssh/accounts.ts'
+import { formatSshConfig } from '../../../cli/ssh/config.ts'
+import { attributesOf, entryOf } from '../../../cli/ssh/sftp-text.ts'
+
+describe('a host name', () => {
+  test('is a box, with a project and a context where they are named', () => {
+    expect(parseBoxHost('web.boxyard')).toEqual({ box: 'web', project: null, context: null })
+    expect(parseBoxHost('Web.Demo.Boxyard.')).toEqual({ box: 'web', project: 'demo', context: null })
+    expect(parseBoxHost('web.demo.boxes.example.com.boxyard')).toEqual({
+      box: 'web',
+      project: 'demo',
+      context: 'boxes.example.com',
+    })
+  })
+
+  test.each([
+    '',
+    'boxyard',
+    '.boxyard',
+    'web',
+    'web.example',
+    'web..boxyard',
+    '-a.boxyard',
+    'a_b.demo.boxyard',
+    'web.demo..boxyard',
+  ])('is none of a box: %j', (host) => expect(parseBoxHost(host)).toBeNull())
+})
+
+describe('an account', () => {
+  const passwd = 'root:x:0:0:root:/root:/bin/ash\nann:x:1000:100:Ann:/home/ann:\n'
+  test('is found by name or number, with the shell of a user without one', () => {
+    expect(accountOf(passwd, 'root')).toEqual({ uid: 0, gid: 0, home: '/root', shell: '/bin/ash' })
+    expect(accountOf(passwd, '1000')).toEqual({ uid: 1000, gid: 100, home: '/home/ann', shell: '/bin/sh' })
+    expect(accountOf(passwd, 'ann:users')).toMatchObject({ uid: 1000 })
+  })
+
+  test('is guessed where the box does not know it', () => {
+    expect(accountOf('', 'root')).toEqual({ uid: 0, gid: 0, home: '/root', shell: '/bin/sh' })
+    expect(accountOf('', '7')).toEqual({ uid: 7, gid: 0, home: '/', shell: '/bin/sh' })
+  })
+})
+
+test('the configuration quotes what names of directories may hold', () => {
+  const place = '/home/a b/100%'
+  const paths = { config: '', knownHosts: `${place}/known`, hostKey: '', clientKey: `${place}/key` }
+  const text = formatSshConfig(paths, ['/usr/bin/node', `${place}/it's.mjs`])
+  expect(text).toContain(`  ProxyCommand /usr/bin/node '/home/a b/100%%/it'\\''s.mjs' ssh-proxy %h\n`)
+  expect(text).toContain('  IdentityFile "/home/a b/100%%/key"\n')
+  expect(text).toMatch(/^ {2}StrictHostKeyChecking yes$/m)
+  expect(text).toMatch(/^ {2}ForwardAgent no$/m)
+})
+
+describe('a file', () => {
+  const file = {
+    path: 'run',
+    path_base64: null,
+    type: 'file',
+    size_bytes: 7,
+    mode: '4751',
+    uid: 1000,
+    gid: 100,
+    modified_at: '2026-11-05T10:11:12.900Z',
+    target: null,
+    etag: '',
+  } as const
+
+  test('has its type in the bits of its mode, and whole seconds', () => {
+    const mtime = Date.UTC(2026, 10, 5, 10, 11, 12) / 1000
+    expect(attributesOf(file)).toEqual({ mode: 0o104751, size: 7, uid: 1000, gid: 100, atime: mtime, mtime })
+  })
+
+  test('has a line as ls has it', () => {
+    expect(entryOf(file).longname).toBe('-rwsr-x--x    1 1000     100             7 Nov  5  2026 run')
+    const listed = entryOf({ ...file, type: 'directory', mode: '1776' }).longname
+    expect(listed.slice(0, 10)).toBe('drwxrwxrwT')
+  })
+})
