@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
 import { type ConnectionFlags, findConnection } from './context/connection.ts'
+import { withDefaultBox } from './context/default-box.ts'
 import { completionScript } from './output/completion.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
 import type { OutputFormat } from './output/printing.ts'
@@ -17,6 +18,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .option('-p, --project <project>', 'the project')
     .addOption(new Option('-o, --output <format>', 'form of the answer').choices(FORMATS).default('table'))
     .enablePositionalOptions()
+    .addHelpText('after', HELP)
     .exitOverride()
   const verbs = allVerbs()
   for (const verb of verbs) {
@@ -52,7 +54,8 @@ type Run = (context: VerbContext, args: string[], flags: VerbFlags) => Promise<v
 function addVerb(program: Command, verb: Verb, run: Run): void {
   const [first = '', second] = verb.words.split(' ')
   const parent = second === undefined ? program : groupOf(program, first)
-  const command = parent.command(`${second ?? first} ${verb.args}`.trim()).description(verb.summary)
+  const command = parent.command(`${second ?? first} ${verb.args}`.trim()).summary(verb.summary)
+  command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
   for (const [flag, meaning] of verb.flags) command.option(flag, meaning)
   // Everything behind the box is the command's own.
   if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
@@ -66,7 +69,8 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
       .slice(0, -2)
       .flat()
       .filter((each): each is string => typeof each === 'string')
-    await run(contextOf(flags), args, flags)
+    const context = contextOf(flags)
+    await run(context, withDefaultBox(verb.args, args, context.connection.box), flags)
   })
 }
 
@@ -81,6 +85,7 @@ function contextOf(flags: ConnectionFlags & { output: OutputFormat }): VerbConte
   return {
     connection,
     format: flags.output,
+    environment: process.env,
     boxyard: createBoxyard({ url: connection.url, token: connection.token }),
     project: () => {
       if (connection.project === null) throw new UsageError('No project: boxyard use PROJECT, or --project PROJECT.')
@@ -91,6 +96,13 @@ function contextOf(flags: ConnectionFlags & { output: OutputFormat }): VerbConte
     },
   }
 }
+
+const HELP = `
+A directory may have a file .boxyard, for itself and those below:
+  project = "demo"
+  box = "web"
+Then . stands for that box where a command takes one: boxyard exec . ls; boxyard cp a.txt .:/srv/
+BOXYARD_URL, BOXYARD_TOKEN, BOXYARD_PROJECT, BOXYARD_BOX and BOXYARD_CONTEXT win over the file, flags over all.`
 
 const FORMATS = ['table', 'json', 'yaml', 'name']
 /** The flags of all verbs, taken behind the verb, too. */

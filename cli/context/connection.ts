@@ -10,6 +10,8 @@ export interface Connection {
   token(): string | null
   /** Null: none was named. */
   project: string | null
+  /** The box of the directory, which `.` stands for; null: none was named. */
+  box: string | null
 }
 
 export interface ConnectionFlags {
@@ -30,14 +32,15 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
   if (named !== undefined && context === undefined)
     throw new UsageError(`There is no context "${named}": boxyard login.`)
   const project = flags.project ?? environment['BOXYARD_PROJECT'] ?? defaults.project ?? context?.project ?? null
+  const box = environment['BOXYARD_BOX'] ?? defaults.box ?? null
   const url = environment['BOXYARD_URL'] ?? context?.url
   const token = environment['BOXYARD_TOKEN'] ?? (context?.url === url ? context?.token : undefined)
-  if (url === undefined) return { ...localService(environment, token), project }
-  return { url, token: () => token ?? null, project }
+  if (url === undefined) return { ...localService(environment, token), project, box }
+  return { url, token: () => token ?? null, project, box }
 }
 
 /** The service of this host, by the settings that it is run with (docs/install.md). */
-function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Omit<Connection, 'project'> {
+function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Omit<Connection, 'project' | 'box'> {
   const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
   return {
     url: `http://127.0.0.1:${environment['BOXYARD_PORT'] ?? '8080'}`,

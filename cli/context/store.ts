@@ -19,6 +19,7 @@ export interface StoredContexts {
 /** What a `.boxyard` file says for its directory and those below. */
 export interface DirectoryDefaults {
   project?: string | undefined
+  box?: string | undefined
   context?: string | undefined
 }
 
