@@ -2,12 +2,13 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ROOT } from './commands.ts'
+import { packExecutable } from './release/executable.ts'
 import { packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
-import { type Architecture, layOut, readSource } from './release/tree.ts'
+import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts'
 
 /**
- * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, a bill of materials, and
- * checksums. Two builds of one commit are the same bytes. Returns the paths.
+ * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, the command line as
+ * one file, a bill of materials, and checksums. Two builds of one commit are the same bytes. Returns the paths.
  */
 export function makeRelease(architecture: Architecture, directory: string): string[] {
   const source = readSource(architecture)
@@ -18,6 +19,7 @@ export function makeRelease(architecture: Architecture, directory: string): stri
     layOut(root, source)
     // The archive first: the package adds files of its own.
     const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
+    made.push(packExecutable(source, nodeOf(root, architecture), scratch))
     made.push(writeBillOfMaterials(source, scratch))
     mkdirSync(directory, { recursive: true })
     const paths = made.map((path) => join(directory, basename(path)))
