@@ -21,7 +21,10 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .addHelpText('after', HELP)
     .exitOverride()
   const verbs = allVerbs()
-  for (const verb of verbs) {
+  const word = firstWordOf(args)
+  const named = verbs.filter(({ words }) => words.split(' ')[0] === word)
+  // All others are only needed to tell of them.
+  for (const verb of named.length > 0 ? named : verbs) {
     addVerb(program, verb, async (context, given, flags) => {
       exitCode = (await verb.run(context, given, flags)) ?? 0
     })
@@ -47,6 +50,11 @@ export async function runProgram(args: readonly string[], version: string): Prom
     if (error instanceof CommanderError) return error.exitCode === 0 || args.length === 0 ? 0 : 2
     return reportFailure(error, (text) => void process.stderr.write(text))
   }
+}
+
+/** Returns the first argument that is neither a flag nor the value of one: the first word of a verb. */
+function firstWordOf(args: readonly string[]): string | undefined {
+  return args.find((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
 }
 
 type Run = (context: VerbContext, args: string[], flags: VerbFlags) => Promise<void>
@@ -104,6 +112,7 @@ A directory may have a file .boxyard, for itself and those below:
 Then . stands for that box where a command takes one: boxyard exec . ls; boxyard cp a.txt .:/srv/
 BOXYARD_URL, BOXYARD_TOKEN, BOXYARD_PROJECT, BOXYARD_BOX and BOXYARD_CONTEXT win over the file, flags over all.`
 
+const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])
 const FORMATS = ['table', 'json', 'yaml', 'name']
 /** The flags of all verbs, taken behind the verb, too. */
 const GLOBAL_FLAGS = [

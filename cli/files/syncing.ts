@@ -3,9 +3,8 @@ import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
-import { differingFiles } from './comparing.ts'
 import { type Exclusion, type LocalEntry, scanTree } from './local-tree.ts'
-import { type Owner, packEntries } from './packing.ts'
+import type { Owner } from './packing.ts'
 import { describeRemote } from './remote-path.ts'
 import { parentsOf, planSync, type RemoteEntry, type SyncPlan } from './sync-plan.ts'
 
@@ -50,13 +49,18 @@ export function createSync(options: SyncOptions): Sync {
       const listing = before ?? readRemote(options)
       const local = scanTree(options.from, options.isExcluded)
       const tree = await listing
-      const differing = options.comparesContent && before === null ? await differingFiles(options, local) : undefined
+      const differing = options.comparesContent && before === null ? await findDiffering(options, local) : undefined
       const plan = planSync(local, tree.entries, { ...options, ...(differing === undefined ? {} : { differing }) })
       const result = await carryOut(options, plan, tree)
       if (!options.isTrial) known = tree
       return result
     },
   }
+}
+
+async function findDiffering(options: SyncOptions, local: readonly LocalEntry[]): Promise<Set<string>> {
+  const { differingFiles } = await import('./comparing.ts')
+  return differingFiles(options, local)
 }
 
 interface KnownTree {
@@ -92,6 +96,7 @@ async function sendAll(
     const owned = [path, ...parentsOf(path)].map((each) => tree.entries.get(each)).find((each) => each !== undefined)
     return owned ?? tree.owner
   }
+  const { packEntries } = await import('./packing.ts')
   const archive = packEntries({ root: from, entries, ownerOf, onGone: (path) => gone.add(path) })
   const { refused, refused_count: refusedCount } = await box.writeArchive(to, await bodyOf(archive, entries, onBytes))
   if (refusedCount > 0)

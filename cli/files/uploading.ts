@@ -3,7 +3,6 @@ import { posix } from 'node:path'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { describeLocal, scanTree } from './local-tree.ts'
-import { packEntries } from './packing.ts'
 import { describeRemote } from './remote-path.ts'
 
 /** Where something is sent to. */
@@ -34,6 +33,8 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   const itself = isThere ? null : describeLocal(from, '.')
   const entries = [...(itself === null ? [] : [{ ...itself, path: '' }]), ...scanTree(from)]
   const prefix = isThere ? '' : `${posix.basename(path)}/`
+  // Loaded when it is needed: most verbs start without it.
+  const { packEntries } = await import('./packing.ts')
   const archive = packEntries({ root: from, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
   const report = await box.writeArchive(into, ReadableStream.from(metered(archive, meter)))
   if (report.refused_count === 0) return

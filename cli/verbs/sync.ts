@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
-import { exclusionOf } from '../files/exclusions.ts'
 import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
 import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
 import { UsageError } from '../output/failures.ts'
@@ -34,6 +33,7 @@ What is left out is never deleted either, and nothing is without --delete. -o na
     const box = context.boxyard.box(context.project(), remote.box)
     const to = (await absolutePathIn(box, remote.path)).replace(/(?<=.)\/+$/, '')
     const patterns = Array.isArray(flags['exclude']) ? flags['exclude'] : []
+    const { exclusionOf } = await import('../files/exclusions.ts')
     const options: Omit<SyncOptions, 'onBytes'> = {
       boxyard: context.boxyard,
       ...{ box, from, to },
