@@ -4,7 +4,7 @@ import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
 import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, formatBytes } from '../output/meter.ts'
-import { printAnswer } from '../output/printing.ts'
+import { printAnswer, visibleText } from '../output/printing.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const sync: Verb = {
@@ -84,7 +84,7 @@ async function tellRound(
   if (format === 'name') await printAnswer([...result.sent, ...result.deleted], format)
   else if (format !== 'table') await printAnswer(result, format)
   const line = resultLine(result, isTrial)
-  if (line !== null) process.stderr.write(`${line} (${Math.round(performance.now() - begun)} ms)\n`)
+  if (line !== null) process.stderr.write(`${visibleText(line)} (${Math.round(performance.now() - begun)} ms)\n`)
 }
 
 /** Says in a line what a round did; null for nothing. A pure function. */

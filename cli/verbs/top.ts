@@ -3,7 +3,7 @@ import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
 import { formatBytes } from '../output/meter.ts'
-import { printAnswer } from '../output/printing.ts'
+import { printAnswer, printRows } from '../output/printing.ts'
 import type { Verb } from './verb.ts'
 
 const top: Verb = {
@@ -31,7 +31,8 @@ const top: Verb = {
       )
       if (isLive) process.stdout.write(CLEAR)
       if (format === 'json' || format === 'yaml') return printAnswer(now, format)
-      if (rows.length > 0) await printAnswer(rows, format)
+      if (format === 'name') await printAnswer(rows, format)
+      else printRows(rows)
       if (!isLive) return
       before = now
     }

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { withDefaultBox } from '../../../cli/context/default-box.ts'
 import { homeOfRoot, remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
+import { visibleText } from '../../../cli/output/printing.ts'
 import { progressLine } from '../../../cli/output/waiting.ts'
 import { lastLines } from '../../../cli/verbs/logs.ts'
 import { resultLine } from '../../../cli/verbs/sync.ts'
@@ -48,6 +49,10 @@ test('the last lines of a text are whole', () => {
   expect(of('a\n\n', 1)).toBe('\n')
   expect(of('a\nb\n', 5)).toBe('a\nb\n')
   expect([of('a\n', 0), of('', 3)]).toEqual(['', ''])
+})
+
+test('what a box says does not command the terminal', () => {
+  expect(visibleText('a\x1b[2Jb\x07\x9bc\td\n')).toBe('a\\x1b[2Jb\\x07\\x9bc\td\n')
 })
 
 test('bytes are told by thousands', () => {
