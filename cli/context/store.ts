@@ -53,3 +53,10 @@ export function readDirectoryDefaults(directory: string): DirectoryDefaults {
     if (dirname(at) === at) return {}
   }
 }
+
+/** Changes the `.boxyard` file of a directory, or makes it. */
+export function writeDirectoryDefaults(directory: string, changes: DirectoryDefaults): void {
+  const path = join(directory, '.boxyard')
+  const before = existsSync(path) ? parse(readFileSync(path, 'utf8')) : {}
+  writeFileSync(path, `${stringify({ ...before, ...changes }).trimEnd()}\n`)
+}

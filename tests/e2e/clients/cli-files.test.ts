@@ -218,7 +218,8 @@ describe('edit', () => {
 })
 
 test('a directory has a box of its own, that a point stands for', async () => {
-  write('.boxyard', 'project = "demo"\nbox = "web"\n')
+  expect(await cli.run(['use', 'demo', '--here', '--box', 'web'], { cwd: here })).toMatchObject({ code: 0 })
+  expect(readFileSync(join(here, '.boxyard'), 'utf8')).toBe('project = "demo"\nbox = "web"\n')
   write('a', 'dotted')
   const env = { BOXYARD_PROJECT: '' }
   expect(await cli.run(['cp', 'a', '.:/srv/dotted'], { cwd: here })).toMatchObject({ code: 0 })
