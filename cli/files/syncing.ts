@@ -94,7 +94,8 @@ async function sendAll(
   const gone = new Set<string>()
   const ownerOf = (path: string): Owner => {
     const owned = [path, ...parentsOf(path)].map((each) => tree.entries.get(each)).find((each) => each !== undefined)
-    return owned ?? tree.owner
+    const { uid, gid } = owned ?? tree.owner
+    return { uid, gid }
   }
   const { packEntries } = await import('./packing.ts')
   const archive = packEntries({ root: from, entries, ownerOf, onGone: (path) => gone.add(path) })
@@ -150,18 +151,17 @@ function unlessGone(error: unknown): void {
 
 async function readRemote({ boxyard, box, to, isTrial }: SyncOptions): Promise<KnownTree> {
   const place = { project: box.project, name: box.name }
-  const base = await describeRemote(boxyard, place, to)
   const entries = new Map<string, RemoteEntry>()
-  if (base === null) {
-    if (isTrial) return { entries, owner: { uid: 0, gid: 0 } }
-    const { uid, gid } = await boxyard.call('makeDirectory', { path: place, body: { path: to, parents: true } })
-    return { entries, owner: { uid, gid } }
+  const list = async (): Promise<void> => {
+    const query = { path: to, recursive: true, max_results: LIST_MAX }
+    // Names that are no text are none that could be here.
+    for await (const file of boxyard.list('listFiles', { path: place, query }))
+      if (file.path_base64 === null) entries.set(file.path, remoteEntryOf(file))
   }
-  const query = { path: to, recursive: true, max_results: LIST_MAX }
-  // Names that are no text are none that could be here.
-  for await (const file of boxyard.list('listFiles', { path: place, query }))
-    if (file.path_base64 === null) entries.set(file.path, remoteEntryOf(file))
-  return { entries, owner: { uid: base.uid, gid: base.gid } }
+  const [base] = await Promise.all([describeRemote(boxyard, place, to), list().catch(unlessGone)])
+  if (base !== null) return { entries, owner: base }
+  if (isTrial) return { entries, owner: { uid: 0, gid: 0 } }
+  return { entries, owner: await boxyard.call('makeDirectory', { path: place, body: { path: to, parents: true } }) }
 }
 
 function remoteEntryOf(file: AnswerOf<'statFile'>): RemoteEntry {

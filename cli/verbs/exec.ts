@@ -61,7 +61,8 @@ const consoleVerb: Verb = {
   run: async ({ boxyard, project, tell }, [name = ''], flags) => {
     const box = boxyard.box(project(), name)
     const options = { session: textOf(flags['session']), shell: textOf(flags['shell']), user: textOf(flags['user']) }
-    let attempts = 0
+    // The first one is not tried again.
+    let attempts = REATTACHES
     for (;;) {
       try {
         const console = await box.console({ ...options, ...sizeOf() })
