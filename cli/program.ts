@@ -64,7 +64,7 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
   const parent = second === undefined ? program : groupOf(program, first)
   const command = parent.command(`${second ?? first} ${verb.args}`.trim()).summary(verb.summary)
   command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
-  for (const [flag, meaning] of verb.flags) command.option(flag, meaning)
+  for (const [flag, meaning] of verb.flags) addFlag(command, flag, meaning)
   // Everything behind the box is the command's own.
   if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
   for (const option of GLOBAL_FLAGS) command.addOption(option())
@@ -80,6 +80,13 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
     const context = contextOf(flags)
     await run(context, withDefaultBox(verb.args, args, context.connection.box), flags)
   })
+}
+
+// One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
+function addFlag(command: Command, flag: string, meaning: string): void {
+  if (!flag.endsWith('...>')) return void command.option(flag, meaning)
+  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
+  command.addOption(new Option(flag.replace('...>', '>'), `${meaning}; repeatable`).argParser(collect))
 }
 
 function groupOf(program: Command, name: string): Command {

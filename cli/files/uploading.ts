@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, realpathSync, statSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { type Meter, metered } from '../output/meter.ts'
@@ -30,12 +30,14 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   const isThere = (await describeRemote(boxyard, place, path)) !== null
   const into = isThere ? path : posix.dirname(path)
   if (!isThere) await boxyard.call('makeDirectory', { path: place, body: { path: into, parents: true } })
-  const itself = isThere ? null : describeLocal(from, '.')
-  const entries = [...(itself === null ? [] : [{ ...itself, path: '' }]), ...scanTree(from)]
+  // A link to a directory stands for it.
+  const root = realpathSync(from)
+  const itself = isThere ? null : describeLocal(root, '')
+  const entries = [...(itself === null ? [] : [itself]), ...scanTree(root)]
   const prefix = isThere ? '' : `${posix.basename(path)}/`
   // Loaded when it is needed: most verbs start without it.
   const { packEntries } = await import('./packing.ts')
-  const archive = packEntries({ root: from, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
+  const archive = packEntries({ root, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
   const report = await box.writeArchive(into, ReadableStream.from(metered(archive, meter)))
   if (report.refused_count === 0) return
   throw new Error(report.refused.map((each) => `${posix.join(into, each.path)} was refused: ${each.reason}`).join('\n'))

@@ -28,7 +28,7 @@ export function plainVerb({ words, operation, args = '', fields = [] }: PlainVer
     const [name = '', kind = 'text'] = field.split(':')
     return [
       `--${name.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`,
-      kind === 'map' ? 'KEY=VALUE, repeated' : `\`${name}\``,
+      kind === 'map' ? `\`${name}\`, KEY=VALUE` : `\`${name}\``,
     ]
   })
   const body: [string, string][] =

@@ -16,7 +16,7 @@ const deploy: Verb = {
   ],
   summary: 'Start a version of a service beside the active one, and wait until it is ready; exit code 1 if it fails',
   details: 'It is at its preview URL until boxyard promote makes it the active one, or boxyard discard ends it.',
-  examples: ['boxyard deploy web site /srv/site-2', 'boxyard deploy web site --env LEVEL=debug --isolation fork'],
+  examples: ['boxyard deploy web site /srv/site-2', 'boxyard deploy --env LEVEL=debug --isolation fork web site'],
   operations: ['deployService', 'getService'],
   run: async (context, [name = '', service = '', ...command], flags) => {
     const body = {

@@ -21,7 +21,7 @@ const sync: Verb = {
   details: `A file is taken to be the same by its size, time and mode. New files belong to whom the directory in the box belongs.
 What is left out is never deleted either, and nothing is without --delete. -o name prints the paths, -o json all.`,
   examples: [
-    'boxyard sync . web:/srv/app --exclude node_modules .git',
+    'boxyard sync . web:/srv/app --exclude node_modules --exclude .git',
     'boxyard sync site web:/srv/site --delete --watch',
     'boxyard sync . web:app --delete --dry-run -o name',
   ],

@@ -32,21 +32,40 @@ describe('services', () => {
   })
 
   test('a version is deployed, promoted and rolled back, and one that fails is told', async () => {
-    const deployed = await cli.run(['deploy', 'web', 'site', 'sh', '-c', 'exec sleep 700'])
+    const deployed = await cli.run([
+      'deploy',
+      '--env',
+      'A=b',
+      '--env',
+      'C=d',
+      'web',
+      'site',
+      'sh',
+      '-c',
+      'exec sleep 700',
+    ])
     expect([deployed.code, deployed.stdout]).toEqual([
       0,
       expect.stringMatching(/^preview +running: sh -c exec sleep 700$/m),
     ])
+    expect(await json('service', 'info', 'web', 'site')).toMatchObject({
+      preview: { spec: { env: { A: 'b', C: 'd' } } },
+    })
     const promoted = await cli.run(['promote', 'web', 'site'])
     expect(promoted.stdout).toMatch(/^active +sh -c exec sleep 700$/m)
     expect(await json('rollback', 'web', 'site')).toMatchObject({
       name: 'site',
       previous: { spec: { command: ['sh', '-c', 'exec sleep 700'] } },
     })
-    const failed = await cli.run(['deploy', 'web', 'site', 'sh', '-c', 'echo broken; exit 9'])
+  })
+
+  test('a version that fails is told with what it wrote', async () => {
+    const listen = 'exec nc -ll -p $PORT -e /bin/cat'
+    expect((await cli.run(['service', 'put', '--port', '8099', 'web', 'ported', 'sh', '-c', listen])).code).toBe(0)
+    const failed = await cli.run(['deploy', 'web', 'ported', 'sh', '-c', 'echo broken; exit 9'])
     expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('broken')])
-    expect((await cli.run(['discard', 'web', 'site'])).code).toBe(0)
-    expect((await cli.run(['promote', 'web', 'site'])).code).toBe(1)
+    expect((await cli.run(['discard', 'web', 'ported'])).code).toBe(0)
+    expect((await cli.run(['promote', 'web', 'ported'])).code).toBe(1)
   })
 
   test('the URL is printed, and opened where there is a display', async () => {
@@ -116,7 +135,7 @@ describe('tickets', () => {
     const query = ['--query', 'path=/root/told']
     const { stdout } = await cli.run(['ticket', 'box', 'web', 'readFile', '-o', 'name', ...query])
     expect(await (await fetch(stdout.trim())).text()).toBe('told\n')
-    expect((await fetch(stdout.trim())).status).toBe(401)
+    expect((await fetch(stdout.trim())).ok).toBe(false)
   })
 
   test('that of a port, a service and a project are asked for by flags', async () => {
