@@ -49,7 +49,7 @@ async function writeEntries(archive: Pack, { root, entries, prefix = '', ownerOf
     try {
       await writeEntry(archive, header, { place: join(root, entry.path), entry })
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+      if (!(typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT')) throw error
       onGone?.(entry.path)
     }
   }
