@@ -148,7 +148,7 @@ describe('tickets', () => {
 
 test('answers have every form', async () => {
   const raw = await cli.run(['api', 'GET', '/v1/me', '-o', 'yaml'])
-  expect(raw.stdout).toMatch(/^name: /)
+  expect(raw.stdout).toMatch(/^name: admin$/m)
   expect((await cli.run(['events', '-o', 'name'])).stdout).toMatch(/^\S+\n/)
   expect((await cli.run(['url', 'web', '-o', 'yaml'])).stdout).toMatch(/^url: http/)
 })
