@@ -6,6 +6,8 @@ import { useCommandLine } from '../../helpers/clients/command-line.ts'
 const cli = useCommandLine()
 /** Nobody has logged in, and nothing says where the service is. */
 const NOBODY = { BOXYARD_URL: '', BOXYARD_TOKEN: '', BOXYARD_PROJECT: '' }
+/** That of a shell of a box, which may ask the terminal where its cursor is. */
+const PROMPT = /# (\x1b\[6n)?$/
 
 beforeAll(async () => {
   expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
@@ -53,7 +55,7 @@ describe('in a terminal', () => {
 
   test('a console is attached again after the agent was killed', async () => {
     const console = cli.startInTerminal(['console', 'web', '--session', 'kept'])
-    // Long lines of a shell are drawn anew: only the outcome is a text of its own.
+    await console.until(PROMPT)
     console.type('n=40; echo before-$((n+1))\r')
     await console.until(/before-41/)
     await cli.service().killAgent()
@@ -67,6 +69,7 @@ describe('in a terminal', () => {
 
   test('a console is left by Ctrl-], and goes on', async () => {
     const console = cli.startInTerminal(['console', 'web', '--session', 'left'])
+    await console.until(PROMPT)
     console.type('echo here-$((1+1))\r')
     await console.until(/here-2/)
     console.type('\x1d')

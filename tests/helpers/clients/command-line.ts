@@ -89,7 +89,9 @@ export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): Tes
       return ended
     },
     startInTerminal: (args, place = {}) => {
-      const line = [process.execPath, program, ...args].map(quote).join(' ')
+      const command = [process.execPath, program, ...args].map(quote).join(' ')
+      // A terminal has no size where script(1) has none.
+      const line = `stty cols 100 rows 30 && exec ${command}`
       return begin(['script', '--quiet', '--flush', '--return', '--command', line, '/dev/null'], place)
     },
   }
