@@ -116,7 +116,8 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
     )
   }
   const endInput = (): void => void stream.endInput().catch(() => undefined)
-  if (hasInput) stdin.on('data', type).on('end', endInput)
+  // Resumed, since it was paused if this is not the first stream.
+  if (hasInput) stdin.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
   if (isRaw) stdin.setRawMode(true)
   try {
