@@ -25,6 +25,9 @@ export function packExecutable(source: ReleaseSource, node: string, directory: s
     outfile: 'boxyard.cjs',
     bundle: true,
     minify: true,
+    // As in infra/cli-bundle.ts: packages ask for names of classes, and do without their native parts.
+    keepNames: true,
+    external: ['cpu-features', '*.node'],
     platform: 'node',
     target: 'node24',
     format: 'cjs',
@@ -35,7 +38,7 @@ export function packExecutable(source: ReleaseSource, node: string, directory: s
   const settings = { main: 'boxyard.cjs', output: 'boxyard.blob', disableExperimentalSEAWarning: true }
   writeFileSync(join(stage, 'sea.json'), JSON.stringify(settings))
   const run = (...args: string[]): void =>
-    void execFileSync(process.execPath, args, { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] })
+    void execFileSync(process.execPath, args, { cwd: stage, stdio: ['ignore', 'ignore', 'pipe'] })
   run('--experimental-sea-config', 'sea.json')
   const path = join(directory, `boxyard-cli-${source.version}-linux-${source.architecture}`)
   copyFileSync(node, path)
