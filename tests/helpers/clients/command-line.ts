@@ -9,7 +9,7 @@ import { type OwnService, useOwnService } from '../own-service.ts'
 import type { TestServiceOptions } from '../service.ts'
 
 /** What a command line printed, and its exit code; null: a signal ended it. */
-export interface CommandEnd {
+export interface CommandLineEnd {
   code: number | null
   stdout: string
   stderr: string
@@ -30,7 +30,7 @@ export interface RunningCommand {
   type(text: string): void
   /** Waits until what it printed matches. */
   until(pattern: RegExp): Promise<void>
-  ended: Promise<CommandEnd>
+  ended: Promise<CommandLineEnd>
 }
 
 /** The command line of a test file, beside a service of its own, whose project is `demo`. */
@@ -40,7 +40,7 @@ export interface TestCommandLine extends OwnService {
   /** Path of the bundle. */
   program(): string
   /** Runs it to its end, as a user does. */
-  run(args: readonly string[], place?: CommandPlace): Promise<CommandEnd>
+  run(args: readonly string[], place?: CommandPlace): Promise<CommandLineEnd>
   /** Starts it; killed after the test. */
   start(args: readonly string[], place?: CommandPlace): RunningCommand
   /** Starts it in a terminal of its own, by script(1). */
@@ -106,7 +106,7 @@ function watch(child: ReturnType<typeof spawn>): RunningCommand {
       shown += piece.toString('utf8')
     })
   child.stdin?.on('error', () => undefined)
-  const ended = new Promise<CommandEnd>((resolve, reject) => {
+  const ended = new Promise<CommandLineEnd>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, ...text }))
   })
