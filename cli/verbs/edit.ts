@@ -32,6 +32,8 @@ const edit: Verb = {
       else await writeTagged(boxyard, place, { content, etag: before.etag })
       isKept = false
     } catch (error) {
+      isKept = !readFileSync(copy).equals(before.content)
+      if (!isKept) throw error
       const reason = error instanceof Error ? error.message : String(error)
       throw new Error(`${reason}\nNothing was written; what you edited is in ${copy}`, { cause: error })
     } finally {
