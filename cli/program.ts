@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
 import { type ConnectionFlags, findConnection } from './context/connection.ts'
+import { withDefaultBox } from './context/default-box.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { completionScript } from './output/completion.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
@@ -19,9 +20,13 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .addOption(new Option('-o, --output <format>', 'form of the answer').choices(FORMATS).default('table'))
     .addHelpText('after', `\nOn the host of a service also, of its own: boxyard ${[...HOST_WORDS].join('|')} --help`)
     .enablePositionalOptions()
+    .addHelpText('after', HELP)
     .exitOverride()
   const verbs = allVerbs()
-  for (const verb of verbs) {
+  const word = firstWordOf(args)
+  const named = verbs.filter(({ words }) => words.split(' ')[0] === word)
+  // All others are only needed to tell of them.
+  for (const verb of named.length > 0 ? named : verbs) {
     addVerb(program, verb, async (context, given, flags) => {
       exitCode = (await verb.run(context, given, flags)) ?? 0
     })
@@ -49,13 +54,19 @@ export async function runProgram(args: readonly string[], version: string): Prom
   }
 }
 
+/** Returns the first argument that is neither a flag nor the value of one: the first word of a verb. */
+function firstWordOf(args: readonly string[]): string | undefined {
+  return args.find((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
+}
+
 type Run = (context: VerbContext, args: string[], flags: VerbFlags) => Promise<void>
 
 function addVerb(program: Command, verb: Verb, run: Run): void {
   const [first = '', second] = verb.words.split(' ')
   const parent = second === undefined ? program : groupOf(program, first)
-  const command = parent.command(`${second ?? first} ${verb.args}`.trim()).description(verb.summary)
-  for (const [flag, meaning] of verb.flags) command.option(flag, meaning)
+  const command = parent.command(`${second ?? first} ${verb.args}`.trim()).summary(verb.summary)
+  command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
+  for (const [flag, meaning] of verb.flags) addFlag(command, flag, meaning)
   // Everything behind the box is the command's own.
   if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
   for (const option of GLOBAL_FLAGS) command.addOption(option())
@@ -68,8 +79,16 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
       .slice(0, -2)
       .flat()
       .filter((each): each is string => typeof each === 'string')
-    await run(contextOf(flags), args, flags)
+    const context = contextOf(flags)
+    await run(context, withDefaultBox(verb.args, args, context.connection.box), flags)
   })
+}
+
+// One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
+function addFlag(command: Command, flag: string, meaning: string): void {
+  if (!flag.endsWith('...>')) return void command.option(flag, meaning)
+  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
+  command.addOption(new Option(flag.replace('...>', '>'), `${meaning}; repeatable`).argParser(collect))
 }
 
 function groupOf(program: Command, name: string): Command {
@@ -95,6 +114,14 @@ function contextOf(flags: ConnectionFlags & { output: OutputFormat }): VerbConte
   }
 }
 
+const HELP = `
+A directory may have a file .boxyard, for itself and those below:
+  project = "demo"
+  box = "web"
+Then . stands for that box where a command takes one: boxyard exec . ls; boxyard cp a.txt .:/srv/
+BOXYARD_URL, BOXYARD_TOKEN, BOXYARD_PROJECT, BOXYARD_BOX and BOXYARD_CONTEXT win over the file, flags over all.`
+
+const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])
 const FORMATS = ['table', 'json', 'yaml', 'name']
 /** The flags of all verbs, taken behind the verb, too. */
 const GLOBAL_FLAGS = [

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ROOT } from './commands.ts'
 import { packClients } from './release/clients.ts'
+import { packExecutable } from './release/executable.ts'
 import { packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
-import { type Architecture, layOut, readSource } from './release/tree.ts'
+import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts'
 
 /**
  * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, packages of the command line and
- * of the TypeScript SDK for npm, a bill of materials, and checksums. Two builds of one commit are the same bytes. Returns the paths.
+ * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. Two builds of one commit are the same
+ * bytes. Returns the paths.
  */
 export function makeRelease(architecture: Architecture, directory: string): string[] {
   const source = readSource(architecture)
@@ -19,7 +21,8 @@ export function makeRelease(architecture: Architecture, directory: string): stri
     layOut(root, source)
     // The archive first: the package adds files of its own.
     const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
-    made.push(...packClients(source.commit, scratch), writeBillOfMaterials(source, scratch))
+    made.push(...packClients(source.commit, scratch), packExecutable(source, nodeOf(root, architecture), scratch))
+    made.push(writeBillOfMaterials(source, scratch))
     mkdirSync(directory, { recursive: true })
     const paths = made.map((path) => join(directory, basename(path)))
     for (const [index, path] of paths.entries()) cpSync(made[index] ?? '', path)

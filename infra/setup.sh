@@ -30,6 +30,8 @@ test_packages=(
 bench_packages=("${test_packages[@]}" restic)
 # Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
+# Its client is a package of its own where there is one.
+command -v docker >/dev/null || ! apt-cache show docker-cli >/dev/null 2>&1 || bench_packages+=(docker-cli)
 
 main() {
   local purpose=${1:-}

@@ -20,6 +20,7 @@ export interface StoredContexts {
 /** What a `.boxyard` file says for its directory and those below. */
 export interface DirectoryDefaults {
   project?: string | undefined
+  box?: string | undefined
   context?: string | undefined
 }
 
@@ -52,4 +53,11 @@ export function readDirectoryDefaults(directory: string): DirectoryDefaults {
     if (existsSync(path)) return parse(readFileSync(path, 'utf8'))
     if (dirname(at) === at) return {}
   }
+}
+
+/** Changes the `.boxyard` file of a directory, or makes it. */
+export function writeDirectoryDefaults(directory: string, changes: DirectoryDefaults): void {
+  const path = join(directory, '.boxyard')
+  const before = existsSync(path) ? parse(readFileSync(path, 'utf8')) : {}
+  writeFileSync(path, `${stringify({ ...before, ...changes }).trimEnd()}\n`)
 }

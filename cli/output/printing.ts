@@ -12,6 +12,12 @@ export async function printAnswer(answer: unknown, format: OutputFormat): Promis
   write(items === null ? fieldsOf(answer) : tableOf(items))
 }
 
+/** Prints rows of one shape as a table with all their columns. */
+export function printRows(rows: readonly Record<string, string>[]): void {
+  const [first] = rows
+  if (first !== undefined) write(alignedText(Object.keys(first), rows))
+}
+
 /** Returns the elements of an answer that is a list; null for another. */
 export function itemsOf(answer: unknown): unknown[] | null {
   if (Array.isArray(answer)) return answer as unknown[]
@@ -27,7 +33,13 @@ function tableOf(items: readonly unknown[]): string {
   const present = COLUMNS.filter((column) => records.some((record) => isShown(record[column])))
   const columns =
     present.length > 0 ? present.slice(0, COLUMNS_MAX) : Object.keys(records[0] ?? {}).slice(0, COLUMNS_MAX)
-  const rows = records.map((record) => columns.map((column) => textOf(record[column])))
+  return alignedText(columns, records)
+}
+
+function alignedText(columns: readonly string[], records: readonly Record<string, unknown>[]): string {
+  const rows = records.map((record) =>
+    columns.map((column) => visibleText(textOf(record[column])).replaceAll(/\s/g, ' ')),
+  )
   const head = columns.map((column) => column.toUpperCase().replaceAll('_', ' '))
   const widths = columns.map((_, i) => Math.max(...[head, ...rows].map((row) => row[i]?.length ?? 0)))
   const line = (row: string[]): string =>
@@ -46,8 +58,13 @@ function fieldsOf(answer: unknown): string {
   if (!isRecord(answer)) return textOf(answer)
   const width = Math.max(0, ...Object.keys(answer).map((key) => key.length))
   return Object.entries(answer)
-    .map(([key, value]) => `${key.padEnd(width)}  ${textOf(value)}`)
+    .map(([key, value]) => `${key.padEnd(width)}  ${visibleText(textOf(value))}`)
     .join('\n')
+}
+
+/** Shows control characters but tabs and new lines by their codes: what boxes say must not command a terminal. A pure function. */
+export function visibleText(text: string): string {
+  return text.replaceAll(CONTROLS, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
 function nameOf(item: unknown): string {
@@ -72,6 +89,7 @@ function write(text: string): void {
   if (text !== '') process.stdout.write(`${text}\n`)
 }
 
+const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
 const PAGING = new Set(['has_more', 'next_continuation_token', 'next_cursor'])
 const COLUMNS_MAX = 7
 /** Columns of tables, the first that the items have. */

@@ -1,7 +1,8 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
 import { callAndPrint, fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
-import type { Verb } from './verb.ts'
+import type { Verb, VerbContext } from './verb.ts'
 
 const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
 const BOX_FLAGS = [
@@ -25,14 +26,12 @@ const create: Verb = {
   operations: ['createBox'],
   run: async (context, [name = ''], flags) => {
     const mounts = Array.isArray(flags['mount']) ? flags['mount'] : []
-    context.tell(`Making ${name}`)
-    const box = await context.boxyard.createBox(context.project(), {
+    await makeBox(context, {
       name,
       ...fieldsFrom(['base'], flags),
       ...settingsFrom(flags),
       ...(mounts.length === 0 ? {} : { data_mounts: mounts.map(mountOf) }),
     })
-    await printAnswer(await box.info(), context.format)
   },
 }
 
@@ -44,8 +43,7 @@ const fork: Verb = {
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
   operations: ['createBox'],
   run: async (context, [source = '', name = ''], flags) => {
-    const box = await context.boxyard.createBox(context.project(), { name, fork: source, ...settingsFrom(flags) })
-    await printAnswer(await box.info(), context.format)
+    await makeBox(context, { name, fork: source, ...settingsFrom(flags) })
   },
 }
 
@@ -125,14 +123,29 @@ const events: Verb = {
       return printAnswer(page, format)
     }
     for await (const event of boxyard.events(project(), { since: query.since ?? 'now', types: query.type })) {
-      const line = format === 'json' ? JSON.stringify(event) : `${event.ts}  ${event.type}  ${event.resource}`
-      process.stdout.write(`${line}\n`)
+      if (format === 'table') process.stdout.write(`${event.ts}  ${event.type}  ${event.resource}\n`)
+      else if (format === 'json') process.stdout.write(`${JSON.stringify(event)}\n`)
+      else await printAnswer(format === 'yaml' ? [event] : event, format)
     }
   },
 }
 
 /** The verbs of boxes. */
 export const BOX_VERBS: readonly Verb[] = [create, list, remove, update, fork, wait, events]
+
+/** Makes a box and prints it once it runs. Who does not wait for that is told that it goes on. */
+async function makeBox(
+  { boxyard, project, format, tell }: VerbContext,
+  body: CallInput<'createBox'>['body'],
+): Promise<void> {
+  const { name } = body
+  tell(`Making ${name}`)
+  const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}\n`
+  await whileInterruptible(
+    () => void process.stderr.write(goesOn),
+    async () => printAnswer(await (await boxyard.createBox(project(), body)).info(), format),
+  )
+}
 
 type Settings = Pick<CallInput<'createBox'>['body'], 'config' | 'environment' | 'tags'>
 

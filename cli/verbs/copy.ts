@@ -1,26 +1,44 @@
-import { spawn } from 'node:child_process'
-import { createReadStream, createWriteStream, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { Readable } from 'node:stream'
+import { statSync } from 'node:fs'
+import { basename, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ReadableStream as NodeStream } from 'node:stream/web'
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import { saveFile, saveTree } from '../files/downloading.ts'
+import {
+  absolutePathIn,
+  describeRemote,
+  type RemotePath,
+  remotePathOf,
+  requireRemotePath,
+} from '../files/remote-path.ts'
+import { sendFile, sendTree } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
+import { createMeter, type Meter } from '../output/meter.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const copy: Verb = {
   words: 'cp',
-  args: '<from> <to>',
+  args: '<path> <path...>',
   flags: [],
-  summary: 'Copy a file or directory into a box or out of it; - is stdin or stdout',
-  examples: ['boxyard cp app.js web:/srv/', 'boxyard cp web:/var/log ./log', 'boxyard cp - web:/etc/motd < motd'],
-  operations: ['readFile', 'writeFile', 'readArchive', 'writeArchive', 'statFile'],
-  run: async (context, [from = '', to = '']) => {
-    const [source, target] = [remoteOf(from), remoteOf(to)]
-    if ((source === null) === (target === null)) throw new UsageError('One of both is BOX:PATH, the other a path here.')
-    if (source !== null) return download(context, source, to)
-    if (target !== null) return upload(context, from, target)
+  summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
+  details: `A path in a box without a slash at its beginning is below the home of root. Modes are kept; in the box all belongs to root.
+A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
+  examples: [
+    'boxyard cp app.js web:/srv/',
+    'boxyard cp web:/var/log ./log',
+    'boxyard cp index.html style.css web:/srv/site/',
+    'boxyard cp web:notes.txt -',
+    'boxyard cp - web:/etc/motd < motd',
+  ],
+  operations: ['readFile', 'writeFile', 'readArchive', 'writeArchive', 'makeDirectory', 'statFile'],
+  run: async (context, given) => {
+    const [to = '', ...sources] = [given.at(-1) ?? '', ...given.slice(0, -1)]
+    const target = remotePathOf(to)
+    if (sources.some((from) => (remotePathOf(from) === null) === (target === null)))
+      throw new UsageError('One side is BOX:PATH, the other is here.')
+    for (const from of sources) {
+      const source = remotePathOf(from)
+      if (source !== null) await download(context, source, { to, isOneOfSeveral: sources.length > 1 })
+      else if (target !== null) await upload(context, from, { target, isOneOfSeveral: sources.length > 1 })
+    }
   },
 }
 
@@ -29,13 +47,13 @@ const cat: Verb = {
   args: '<box:path...>',
   flags: [],
   summary: 'Print files of boxes',
-  examples: ['boxyard cat web:/etc/hostname'],
+  examples: ['boxyard cat web:/etc/hostname', 'boxyard cat web:notes.txt'],
   operations: ['readFile'],
   run: async ({ boxyard, project }, paths) => {
     for (const text of paths) {
-      const remote = remoteOf(text)
-      if (remote === null) throw new UsageError(`"${text}" is not BOX:PATH.`)
-      await toStdout(await boxyard.box(project(), remote.box).readFile(remote.path))
+      const remote = requireRemotePath(text)
+      const box = boxyard.box(project(), remote.box)
+      await toStdout(await box.readFile(await absolutePathIn(box, remote.path)))
     }
   },
 }
@@ -43,63 +61,57 @@ const cat: Verb = {
 /** The verbs that copy files. */
 export const COPY_VERBS: readonly Verb[] = [copy, cat]
 
-interface Remote {
-  box: string
-  path: string
+async function download(
+  { boxyard, project }: VerbContext,
+  source: RemotePath,
+  { to, isOneOfSeveral }: { to: string; isOneOfSeveral: boolean },
+): Promise<void> {
+  const box = boxyard.box(project(), source.box)
+  const path = await absolutePathIn(box, source.path)
+  const found = await describeRemote(boxyard, { project: project(), name: source.box }, path)
+  if (found === null) throw new Error(`There is no ${path} in ${source.box}.`)
+  const isTree = found.type === 'directory'
+  const bytes = isTree ? await box.readArchive(path) : await box.readFile(path)
+  if (to === '-') return toStdout(bytes)
+  if (isOneOfSeveral && !isDirectory(to)) throw new UsageError(`${to} is no directory, which several copies need.`)
+  const place = isDirectory(to) ? join(to, posix.basename(path)) : to
+  // The mode of a link tells nothing of what it leads to.
+  const mode = found.type === 'symlink' ? PLAIN_MODE : Number.parseInt(found.mode, 8)
+  await withMeter({ label: basename(place), totalBytes: found.type === 'file' ? found.size_bytes : null }, (meter) =>
+    isTree ? saveTree(place, bytes, { mode, meter }) : saveFile(place, bytes, { mode, meter }),
+  )
 }
 
-function remoteOf(text: string): Remote | null {
-  const found = /^([a-z0-9-]+):(.*)$/.exec(text)
-  const [, box = '', path = ''] = found ?? []
-  if (found === null) return null
-  if (!path.startsWith('/')) throw new UsageError(`"${text}": a path in a box begins with a slash.`)
-  return { box, path }
-}
-
-async function download({ boxyard, project }: VerbContext, { box, path }: Remote, to: string): Promise<void> {
-  const handle = boxyard.box(project(), box)
-  const isTree = (await typeOf(boxyard, { project: project(), box, path })) === 'directory'
-  if (!isTree) {
-    const bytes = await handle.readFile(path)
-    if (to === '-') return toStdout(bytes)
-    const file = isDirectory(to) ? join(to, basename(path)) : to
-    return pipeline(Readable.fromWeb(bytes as NodeStream), createWriteStream(file))
-  }
-  const archive = await handle.readArchive(path)
-  if (to === '-') return toStdout(archive)
-  const { mkdirSync } = await import('node:fs')
-  const directory = isDirectory(to) ? join(to, basename(path)) : to
-  mkdirSync(directory, { recursive: true })
-  const tar = spawn('tar', ['-x', '-C', directory], { stdio: ['pipe', 'inherit', 'inherit'] })
-  await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), tar.stdin), ended(tar)])
-}
-
-async function upload({ boxyard, project }: VerbContext, from: string, { box, path }: Remote): Promise<void> {
-  const handle = boxyard.box(project(), box)
-  const isInto = path.endsWith('/') || (await typeOf(boxyard, { project: project(), box, path })) === 'directory'
-  if (from !== '-' && isDirectory(from)) return uploadTree(handle, from, isInto ? join(path, basename(from)) : path)
+async function upload(
+  { boxyard, project }: VerbContext,
+  from: string,
+  { target, isOneOfSeveral }: { target: RemotePath; isOneOfSeveral: boolean },
+): Promise<void> {
+  const box = boxyard.box(project(), target.box)
+  const given = await absolutePathIn(box, target.path)
+  const place = { project: project(), name: target.box }
+  const isInto = target.path.endsWith('/') || (await describeRemote(boxyard, place, given))?.type === 'directory'
+  if (isOneOfSeveral && !isInto)
+    throw new UsageError(`${given} is no directory; end it with a slash for a new one that several copies come into.`)
   if (from === '-' && isInto) throw new UsageError('What comes from stdin needs the name of a file.')
-  const input = from === '-' ? process.stdin : createReadStream(from)
-  const target = isInto ? join(path, basename(from)) : path
-  await handle.writeFile(target, webOf(input), { parents: 'true', ...(from === '-' ? {} : { mode: modeOf(from) }) })
+  const path = isInto ? posix.join(given, basename(from)) : given
+  const isTree = from !== '-' && isDirectory(from)
+  const totalBytes = from === '-' || isTree ? null : statSync(from).size
+  await withMeter({ label: from === '-' ? posix.basename(path) : basename(from), totalBytes }, async (meter) => {
+    if (isTree) return sendTree({ boxyard, box, path: path.replace(/\/+$/, '') || '/', meter }, from)
+    await sendFile({ boxyard, box, path, meter }, from === '-' ? null : from)
+  })
 }
 
-async function uploadTree(handle: BoxHandle, from: string, path: string): Promise<void> {
-  await handle.run(['mkdir', '-p', path])
-  const tar = spawn('tar', ['-c', '-C', from, '.'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [report] = await Promise.all([handle.writeArchive(path, webOf(tar.stdout)), ended(tar)])
-  const refused = report.refused ?? []
-  for (const each of refused) process.stderr.write(`boxyard: ${JSON.stringify(each)}\n`)
-  if (refused.length > 0) throw new Error(`${dirname(path)}: not everything was unpacked.`)
-}
-
-async function typeOf(boxyard: VerbContext['boxyard'], at: Remote & { project: string }): Promise<string | null> {
+async function withMeter(
+  { label, totalBytes }: { label: string; totalBytes: number | null },
+  work: (meter: Meter) => Promise<void>,
+): Promise<void> {
+  const meter = createMeter(label, totalBytes)
   try {
-    const path = { project: at.project, name: at.box }
-    return (await boxyard.call('statFile', { path, query: { path: at.path } })).type
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'file_not_found') return null
-    throw error
+    await work(meter)
+  } finally {
+    meter.end()
   }
 }
 
@@ -107,21 +119,8 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function modeOf(path: string): string {
-  return (statSync(path).mode & 0o7777).toString(8).padStart(4, '0')
-}
-
-function webOf(input: Readable): ReadableStream<Uint8Array> {
-  return Readable.toWeb(input) as ReadableStream<Uint8Array>
-}
-
 async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<void> {
-  await pipeline(Readable.fromWeb(bytes as NodeStream), process.stdout, { end: false })
+  await pipeline(bytes, process.stdout, { end: false })
 }
 
-function ended(child: ReturnType<typeof spawn>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`tar ended with code ${code}.`))))
-  })
-}
+const PLAIN_MODE = 0o644

@@ -1,4 +1,4 @@
-import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
@@ -61,15 +61,17 @@ const consoleVerb: Verb = {
   run: async ({ boxyard, project, tell }, [name = ''], flags) => {
     const box = boxyard.box(project(), name)
     const options = { session: textOf(flags['session']), shell: textOf(flags['shell']), user: textOf(flags['user']) }
-    for (let losses = 0; ; losses++) {
+    // The first one is not tried again.
+    let attempts = REATTACHES
+    for (;;) {
       try {
-        return await converse(await box.console({ ...options, ...sizeOf() }), {
-          isTerminal: true,
-          leavesBy: CTRL_BRACKET,
-        })
+        const console = await box.console({ ...options, ...sizeOf() })
+        attempts = 0
+        return await converse(console, { isTerminal: true, leavesBy: CTRL_BRACKET })
       } catch (error) {
-        if (!(error instanceof ConnectionError) || losses === REATTACHES) throw error
-        tell('\r\nThe connection was lost; attaching again')
+        if (!isAway(error) || attempts === REATTACHES) throw error
+        if (attempts === 0) tell('\r\nThe connection was lost; attaching again')
+        attempts++
         await new Promise((resolve) => setTimeout(resolve, REATTACH_MS))
       }
     }
@@ -114,7 +116,8 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
     )
   }
   const endInput = (): void => void stream.endInput().catch(() => undefined)
-  if (hasInput) stdin.on('data', type).on('end', endInput)
+  // Resumed, since it was paused if this is not the first stream.
+  if (hasInput) stdin.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
   if (isRaw) stdin.setRawMode(true)
   try {
@@ -148,6 +151,11 @@ function requestOf(flags: VerbFlags): {
   }
 }
 
+/** Tells whether the service, or the way to it, is away for now. */
+function isAway(error: unknown): boolean {
+  return error instanceof ConnectionError || (error instanceof ApiError && AWAY.has(error.status))
+}
+
 // A terminal of unknown size reports 0.
 function sizeOf(): { cols: number; rows: number } {
   return { cols: process.stdout.columns || 80, rows: process.stdout.rows || 24 }
@@ -158,5 +166,6 @@ function textOf(value: unknown): string | undefined {
 }
 
 const CTRL_BRACKET = 0x1d
+const AWAY = new Set([502, 503, 504])
 const REATTACHES = 60
 const REATTACH_MS = 1000

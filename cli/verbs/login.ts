@@ -1,6 +1,6 @@
 import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { readContexts, type StoredContext, writeContexts } from '../context/store.ts'
+import { readContexts, type StoredContext, writeContexts, writeDirectoryDefaults } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
 import type { Verb } from './verb.ts'
@@ -45,11 +45,18 @@ const logout: Verb = {
 const use: Verb = {
   words: 'use',
   args: '<project>',
-  flags: [],
+  flags: [
+    ['--here', 'in this directory and those below: writes its file .boxyard'],
+    ['--box <box>', 'with --here: the box that . stands for'],
+  ],
   summary: 'Make a project the one that commands are for',
-  examples: ['boxyard use demo'],
+  examples: ['boxyard use demo', 'boxyard use demo --here --box web'],
   operations: [],
-  run: async (_context, [project = '']) => {
+  run: async (_context, [project = ''], flags) => {
+    const box = flags['box']
+    if (flags['here'] === true)
+      return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
+    if (box !== undefined) throw new UsageError('--box goes with --here.')
     const { contexts, current = LOCAL } = readContexts(process.env)
     writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
   },

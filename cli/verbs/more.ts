@@ -9,10 +9,10 @@ const api: Verb = {
   words: 'api',
   args: '<method> <path>',
   flags: [['-d, --data <json>', 'body; @FILE, or - for stdin']],
-  summary: 'Send any request of the API, and print its answer; {project} in the path is filled in',
+  summary: 'Send any request of the API, and print its answer as it comes; {project} in the path is filled in',
   examples: ['boxyard api GET /v1/me', `boxyard api POST /v1/projects/{project}/boxes -d '{"name":"web"}'`],
   operations: [],
-  run: async ({ connection, project }, [method = '', given = ''], flags) => {
+  run: async ({ connection, project, format }, [method = '', given = ''], flags) => {
     const path = given.includes('{project}') ? given.replaceAll('{project}', project()) : given
     if (!path.startsWith('/')) throw new UsageError('The path begins with a slash.')
     const token = connection.token()
@@ -27,25 +27,8 @@ const api: Verb = {
     })
     const text = await response.text()
     if (!response.ok) throw toApiError(response.status, parseJson(text))
-    if (text !== '') process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
-  },
-}
-
-const url: Verb = {
-  words: 'url',
-  args: '<box> [service]',
-  flags: [],
-  summary: 'Print the URL of a box, or of a service in it',
-  examples: ['boxyard url web', 'boxyard url web site'],
-  operations: ['getBox', 'getService'],
-  run: async ({ boxyard, project }, [name = '', service]) => {
-    const path = { project: project(), name }
-    const found =
-      service === undefined
-        ? (await boxyard.call('getBox', { path })).url
-        : (await boxyard.call('getService', { path: { ...path, service } })).active_url
-    if (found === null || found === undefined) throw new Error(`${service ?? name} has no URL.`)
-    process.stdout.write(`${found}\n`)
+    if (format !== 'table') await printAnswer(parseJson(text), format)
+    else if (text !== '') process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
   },
 }
 
@@ -70,4 +53,4 @@ const health: Verb = {
 }
 
 /** Further verbs. */
-export const MORE_VERBS: readonly Verb[] = [api, url, health]
+export const MORE_VERBS: readonly Verb[] = [api, health]

@@ -3,6 +3,7 @@ import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
+import { followOperation } from '../output/waiting.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
@@ -27,7 +28,7 @@ export function plainVerb({ words, operation, args = '', fields = [] }: PlainVer
     const [name = '', kind = 'text'] = field.split(':')
     return [
       `--${name.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`,
-      kind === 'map' ? 'KEY=VALUE, repeated' : `\`${name}\``,
+      kind === 'map' ? `\`${name}\`, KEY=VALUE` : `\`${name}\``,
     ]
   })
   const body: [string, string][] =
@@ -95,16 +96,14 @@ export function jsonFrom(text: string): Record<string, unknown> {
 
 /** Calls an operation, waits for what goes on after its answer, and prints it; of a list all pages. */
 export async function callAndPrint(context: VerbContext, operation: OperationId, input: object): Promise<void> {
-  const { boxyard, format, tell } = context
+  const { boxyard, format } = context
   // The table decides at run time which operation it is, so that no type can tell what it takes.
   const callAny = boxyard.callFully as unknown as (id: OperationId, input: object) => Promise<FullAnswer<unknown>>
   const call = (more: object): Promise<FullAnswer<unknown>> => callAny(operation, { ...input, ...more })
   const { status, headers, body } = await call({})
   const later = headers.get('operation-location')
-  if (later?.includes('/operations/') === true && (status === 201 || status === 202)) {
-    tell(`Waiting for ${later.slice(later.lastIndexOf('/') + 1)}`)
-    return printAnswer(await boxyard.waitForOperation(later), format)
-  }
+  if (later?.includes('/operations/') === true && (status === 201 || status === 202))
+    return printAnswer(await followOperation(boxyard, later), format)
   let page = body as Page
   const items = itemsOf(page)
   while (items !== null && page.has_more === true && typeof page.next_continuation_token === 'string') {
@@ -165,5 +164,5 @@ const VALUES: Readonly<Record<string, string>> = {
 /** Operations that change something and take no body. */
 const BARE: ReadonlySet<OperationId> = new Set<OperationId>([
   ...(['startScrub', 'stopBox', 'resumeBox', 'startService', 'stopService'] as const),
-  ...(['promoteService', 'rollbackService', 'discardService', 'createBackup'] as const),
+  ...(['discardService', 'createBackup'] as const),
 ])

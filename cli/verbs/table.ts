@@ -81,12 +81,6 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: ['interval_seconds:number', 'keep_count:number', 'keep_seconds:number'],
   },
   // Bases.
-  {
-    words: 'base create',
-    operation: 'createBase',
-    args: '<base=name>',
-    fields: ['box', 'snapshot', 'image', 'shared:flag'],
-  },
   { words: 'base ls', operation: 'listBases', fields: ['prefix'] },
   { words: 'base shared', operation: 'listSharedBases', fields: ['prefix'] },
   { words: 'base info', operation: 'getBase', args: '<base>' },
@@ -105,16 +99,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   { words: 'service stop', operation: 'stopService', args: '<box=name> <service>' },
   { words: 'service publish', operation: 'publishService', args: '<box=name> <service>', fields: ['domains:list'] },
   { words: 'service unpublish', operation: 'unpublishService', args: '<box=name> <service>', fields: ['domains:list'] },
-  {
-    words: 'deploy',
-    operation: 'deployService',
-    args: '<box=name> <service> [command...]',
-    fields: ['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:number'],
-  },
-  { words: 'promote', operation: 'promoteService', args: '<box=name> <service>' },
-  { words: 'rollback', operation: 'rollbackService', args: '<box=name> <service>' },
   { words: 'discard', operation: 'discardService', args: '<box=name> <service>' },
-  { words: 'logs', operation: 'getServiceLogs', args: '<box=name> <service>', fields: ['version', 'offset:number'] },
   // Access and the service as a whole.
   {
     words: 'token create',
@@ -125,8 +110,6 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   { words: 'token ls', operation: 'listTokens' },
   { words: 'token rm', operation: 'deleteToken', args: '<token>' },
   { words: 'me', operation: 'getMe' },
-  { words: 'ticket box', operation: 'createTicket', args: '<box=name> <operation>', fields: ['service'] },
-  { words: 'ticket project', operation: 'createProjectTicket', args: '<operation>' },
   { words: 'quota', operation: 'getQuota' },
   { words: 'set-quota', operation: 'updateQuota' },
   { words: 'audit', operation: 'listAudit', fields: ['actor', 'operation', 'status:number'] },

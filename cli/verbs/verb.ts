@@ -9,6 +9,7 @@ export interface VerbContext {
   boxyard: Boxyard
   environment: NodeJS.ProcessEnv
   format: OutputFormat
+  environment: NodeJS.ProcessEnv
   /** The project that the command is for. @throws UsageError without one */
   project(): string
   /** Tells on stderr what is waited for, where that is a terminal. */
@@ -25,7 +26,10 @@ export interface Verb {
   args: string
   /** Flags in commander's form, with what they mean. */
   flags: readonly (readonly [flag: string, meaning: string])[]
+  /** A line. */
   summary: string
+  /** What its help tells beyond that. */
+  details?: string
   examples: readonly string[]
   /** The operations that it calls. */
   operations: readonly OperationId[]

@@ -69,6 +69,11 @@ function installPackages(lib: string, architecture: Architecture): void {
   for (const unused of ['include', 'share', 'CHANGELOG.md']) rmSync(join(node, unused), { recursive: true })
 }
 
+/** Returns the path of the Node.js of a release that is laid out below `root`. */
+export function nodeOf(root: string, architecture: Architecture): string {
+  return join(root, `usr/lib/boxyard/node_modules/node-linux-${architecture === 'amd64' ? 'x64' : 'arm64'}/bin/node`)
+}
+
 function place(root: string, from: string, to: string): void {
   const target = join(root, to)
   mkdirSync(dirname(target), { recursive: true })

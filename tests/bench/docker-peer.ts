@@ -8,6 +8,8 @@ import { Pool } from 'undici'
 
 /** Docker's API on this host, with a daemon, image and data of its own. */
 export interface DockerPeer {
+  /** Where its daemon listens, for docker's own client: `DOCKER_HOST`. */
+  host: string
   createAndStart(name: string, image?: string): Promise<void>
   /** Runs `echo` and waits for its output and exit code. */
   exec(name: string): Promise<void>
@@ -60,6 +62,7 @@ export async function startDockerPeer(): Promise<DockerPeer> {
     if (ExitCode !== 0) throw new Error(`docker exec ended with ${ExitCode}`)
   }
   return {
+    host: `unix://${socketPath}`,
     createAndStart: async (name, image = 'bench:1') => {
       const body = { Image: image, Cmd: ['sleep', '1000000'], HostConfig: { NetworkMode: 'none' } }
       await call('POST', `/containers/create?name=${name}`, body)
@@ -118,7 +121,7 @@ async function busyboxRoot(directory: string): Promise<Buffer> {
     root="$1/root"
     mkdir -p "$root/bin" "$root/etc" "$root/tmp"
     cp /bin/busybox "$root/bin/busybox"
-    for applet in sh sleep echo mkdir head cp; do ln -s busybox "$root/bin/$applet"; done
+    for applet in sh sleep echo mkdir head cp true; do ln -s busybox "$root/bin/$applet"; done
     tar -C "$root" -c .`
   const options = { encoding: 'buffer', maxBuffer: 64 * 1024 ** 2 } as const
   return (await promisify(execFile)('sh', ['-c', script, 'root', directory], options)).stdout

@@ -1,6 +1,7 @@
 import { createClient } from '../helpers/front/client.ts'
 import { startService } from '../helpers/service.ts'
 import { benchBackups } from './backups.ts'
+import { benchCli } from './cli.ts'
 import { benchCluster } from './cluster/sections.ts'
 import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
@@ -44,6 +45,7 @@ const SECTIONS = {
   files: benchFiles,
   backups: benchBackups,
   urls: benchUrls,
+  cli: benchCli,
 }
 
 async function main(names: readonly string[]): Promise<void> {
@@ -66,7 +68,7 @@ async function main(names: readonly string[]): Promise<void> {
   const service = await startService({
     settings: {
       ...BENCH_SETTINGS,
-      BOXYARD_POOL_GB: wants('fork') || wants('files') || wants('snapshots') || wants('backups') ? '8' : '4',
+      BOXYARD_POOL_GB: ['fork', 'files', 'snapshots', 'backups', 'cli'].some(wants) ? '8' : '4',
       BOXYARD_BASES: wants('files') ? 'debian' : '',
     },
   })

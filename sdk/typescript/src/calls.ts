@@ -60,9 +60,13 @@ type Plain<T> = [T] extends [never] ? undefined : T
 
 /** Creates the one place that sends requests of the API: openapi-fetch with idempotency keys, retries and errors as classes. */
 export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
-  const client = createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
-  // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
-  const request = client.request as unknown as (...args: unknown[]) => Promise<Outcome>
+  let client: ReturnType<typeof createFetchClient<paths>> | null = null
+  const request = (...args: unknown[]): Promise<Outcome> => {
+    // Made at the first call: it loads the whole of fetch, which a stream alone does not need.
+    client ??= createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
+    // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
+    return (client.request as unknown as (...args: unknown[]) => Promise<Outcome>)(...args)
+  }
   const send = async (id: OperationId, input: LooseInput): Promise<Outcome> => {
     const { method, path, retry } = OPERATIONS[id]
     const bearer = token()

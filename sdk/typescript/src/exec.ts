@@ -127,7 +127,7 @@ interface OutputPage {
 }
 
 /** Repeats a read while the service is away, for some minutes. */
-async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await read()

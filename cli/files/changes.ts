@@ -1,0 +1,50 @@
+import { relative, sep } from 'node:path'
+import { watch } from 'chokidar'
+import type { Exclusion } from './local-tree.ts'
+
+/** Tells that something below a directory has changed. */
+export interface Changes {
+  /** Resolves once something has changed since the last call, and a moment more, in which others come. */
+  next(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Watches a directory and what is below it; resolves once no change will be missed. */
+export async function watchChanges(directory: string, isExcluded: Exclusion): Promise<Changes> {
+  let hasChanged = false
+  let wake: (() => void) | null = null
+  const watcher = watch(directory, {
+    ignoreInitial: true,
+    followSymlinks: false,
+    ignored: (path, stats) => {
+      const below = relative(directory, path).replaceAll(sep, '/')
+      return below !== '' && stats !== undefined && isExcluded(below, stats.isDirectory())
+    },
+  })
+  let timer: NodeJS.Timeout | undefined
+  watcher.on('all', () => {
+    // Not begun anew by what comes then, so that a file that is always written to does not put it off.
+    timer ??= setTimeout(() => {
+      timer = undefined
+      hasChanged = true
+      wake?.()
+    }, BATCH_MS)
+  })
+  await new Promise<void>((resolve, reject) => {
+    watcher.once('ready', () => resolve())
+    watcher.on('error', reject)
+  })
+  return {
+    next: async () => {
+      while (!hasChanged) await new Promise<void>((resolve) => (wake = resolve))
+      hasChanged = false
+    },
+    close: async () => {
+      clearTimeout(timer)
+      await watcher.close()
+    },
+  }
+}
+
+/** Changes within this time are one batch. */
+const BATCH_MS = 50

@@ -1,0 +1,47 @@
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as NodeStream } from 'node:stream/web'
+import { extract } from 'tar-stream'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import type { LocalEntry } from './local-tree.ts'
+
+/** Returns the files here that hold something else than those of the same path and size in the box, of which one tar is read. */
+export async function differingFiles(
+  { box, from, to }: { box: BoxHandle; from: string; to: string },
+  local: readonly LocalEntry[],
+): Promise<Set<string>> {
+  const files = new Map(local.filter(({ kind }) => kind === 'file').map((entry) => [entry.path, entry.sizeBytes]))
+  const differing = new Set<string>()
+  const archive = await archiveOf(box, to)
+  if (archive === null) return differing
+  const entries = extract()
+  const compare = async (): Promise<void> => {
+    for await (const entry of entries) {
+      const path = entry.header.name.replace(/^\.\//, '')
+      const theirs = await digestOf(entry)
+      if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
+      if ((await digestOf(createReadStream(join(from, path)))) !== theirs) differing.add(path)
+    }
+  }
+  await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), entries), compare()])
+  return differing
+}
+
+async function archiveOf(box: BoxHandle, path: string): Promise<ReadableStream<Uint8Array> | null> {
+  try {
+    return await box.readArchive(path)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'file_not_found') return null
+    throw error
+  }
+}
+
+async function digestOf(content: AsyncIterable<unknown>): Promise<string> {
+  const hash: Hash = createHash('sha256')
+  for await (const piece of content) hash.update(piece as Uint8Array)
+  return hash.digest('hex')
+}

@@ -1,0 +1,57 @@
+import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { join } from 'node:path'
+
+/** A file, directory or symbolic link below a directory of this machine. */
+export interface LocalEntry {
+  /** Below the directory, with slashes; empty for the directory itself. */
+  path: string
+  kind: 'file' | 'directory' | 'symlink'
+  sizeBytes: number
+  mode: number
+  /** Whole milliseconds since the epoch. */
+  modifiedMs: number
+  /** Of a link; else null. */
+  target: string | null
+}
+
+/** Tells whether a path below a directory is left out, and all that is in it. */
+export type Exclusion = (path: string, isDirectory: boolean) => boolean
+
+/** Describes all that is below a directory, each directory before what is in it. Leaves out what is neither file, directory nor link. */
+export function scanTree(root: string, isExcluded: Exclusion = () => false): LocalEntry[] {
+  const entries: LocalEntry[] = []
+  const enter = (directory: string): void => {
+    for (const found of readdirSync(join(root, directory), { withFileTypes: true })) {
+      const path = directory === '' ? found.name : `${directory}/${found.name}`
+      if (isExcluded(path, found.isDirectory())) continue
+      const entry = describeLocal(root, path)
+      if (entry === null) continue
+      entries.push(entry)
+      if (entry.kind === 'directory') enter(path)
+    }
+  }
+  enter('')
+  return entries
+}
+
+/** Describes one path below a directory; null where nothing is, or nothing that is copied. */
+export function describeLocal(root: string, path: string): LocalEntry | null {
+  const place = join(root, path)
+  const stats = lstatSync(place, { throwIfNoEntry: false })
+  const kind = stats === undefined ? null : kindOf(stats)
+  if (stats === undefined || kind === null) return null
+  return {
+    path,
+    kind,
+    sizeBytes: kind === 'file' ? stats.size : 0,
+    mode: stats.mode & 0o7777,
+    modifiedMs: Math.floor(stats.mtimeMs),
+    target: kind === 'symlink' ? readlinkSync(place) : null,
+  }
+}
+
+function kindOf(stats: Stats): LocalEntry['kind'] | null {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'directory'
+  return stats.isSymbolicLink() ? 'symlink' : null
+}

@@ -1,0 +1,79 @@
+import type { Exclusion, LocalEntry } from './local-tree.ts'
+import type { Owner } from './packing.ts'
+
+/** A path below a directory of a box. */
+export interface RemoteEntry extends Owner {
+  /** Any kind that the API tells. */
+  kind: string
+  sizeBytes: number
+  mode: number
+  /** Whole milliseconds since the epoch. */
+  modifiedMs: number
+  target: string | null
+}
+
+export type RemoteTree = ReadonlyMap<string, RemoteEntry>
+
+/** What makes a directory of a box the same as one here. */
+export interface SyncPlan {
+  /** To be sent, each directory before what is in it. */
+  send: LocalEntry[]
+  /** To be deleted first, since something of another kind comes there. */
+  replace: string[]
+  /** To be deleted in the end: paths that are not here, each with all that is in it. */
+  remove: string[]
+}
+
+export interface PlanOptions {
+  /** Whether what is not here is deleted there. */
+  removes: boolean
+  isExcluded: Exclusion
+  /** Paths of files that have to be sent although size and time are the same. */
+  differing?: ReadonlySet<string>
+}
+
+/** Plans a round. A pure function. What is excluded is neither sent nor deleted, nor is a directory that holds such. */
+export function planSync(local: readonly LocalEntry[], remote: RemoteTree, options: PlanOptions): SyncPlan {
+  const send = local.filter((entry) => {
+    return !isSame(entry, remote.get(entry.path)) || options.differing?.has(entry.path) === true
+  })
+  const replace = send.filter((entry) => isInTheWay(entry, remote.get(entry.path))).map(({ path }) => path)
+  return { send, replace, remove: options.removes ? removedPaths(local, remote, options.isExcluded) : [] }
+}
+
+/** Tells whether a file is the same by kind, size, time and mode; a directory by its mode, a link by its target. */
+function isSame(local: LocalEntry, remote: RemoteEntry | undefined): boolean {
+  if (remote === undefined || remote.kind !== local.kind) return false
+  if (local.kind === 'symlink') return remote.target === local.target
+  if (remote.mode !== local.mode) return false
+  return local.kind === 'directory' || isSameFile(local, remote)
+}
+
+function isSameFile(local: LocalEntry, remote: RemoteEntry): boolean {
+  return remote.sizeBytes === local.sizeBytes && remote.modifiedMs === local.modifiedMs
+}
+
+/** Tells whether unpacking an entry does not replace what is there: it replaces files and links, and takes directories as they are. */
+function isInTheWay(local: LocalEntry, remote: RemoteEntry | undefined): boolean {
+  if (remote === undefined || remote.kind === local.kind) return false
+  return local.kind === 'directory' || !['file', 'symlink'].includes(remote.kind)
+}
+
+function removedPaths(local: readonly LocalEntry[], remote: RemoteTree, isExcluded: Exclusion): string[] {
+  const kept = new Set(local.map(({ path }) => path))
+  const isLeftOut = (path: string, { kind }: RemoteEntry): boolean => isExcluded(path, kind === 'directory')
+  for (const [path, entry] of remote) if (isLeftOut(path, entry)) for (const above of parentsOf(path)) kept.add(above)
+  const removed = new Set<string>()
+  for (const [path, entry] of [...remote].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!kept.has(path) && !isLeftOut(path, entry) && !parentsOf(path).some((above) => removed.has(above)))
+      removed.add(path)
+  }
+  return [...removed]
+}
+
+/** Returns the directories above a path, the nearest first. */
+export function parentsOf(path: string): string[] {
+  const parents: string[] = []
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) parents.push(path.slice(0, end))
+  return parents
+}

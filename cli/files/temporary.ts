@@ -1,0 +1,16 @@
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { whileInterruptible } from '../output/interrupts.ts'
+
+/** Does `work` with a free path beside `path`, and deletes what is there in the end, also if it is interrupted. */
+export async function withTemporaryBeside<T>(path: string, work: (temporary: string) => Promise<T>): Promise<T> {
+  const name = `.${basename(path)}.boxyard-${randomBytes(4).toString('hex')}`
+  const temporary = join(dirname(path), name)
+  const remove = (): void => rmSync(temporary, { recursive: true, force: true })
+  try {
+    return await whileInterruptible(remove, () => work(temporary))
+  } finally {
+    remove()
+  }
+}

@@ -1,0 +1,46 @@
+import { createReadStream, realpathSync, statSync } from 'node:fs'
+import { posix } from 'node:path'
+import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { type Meter, metered } from '../output/meter.ts'
+import { describeLocal, scanTree } from './local-tree.ts'
+import { describeRemote } from './remote-path.ts'
+
+/** Where something is sent to. */
+export interface UploadTarget {
+  boxyard: Boxyard
+  box: BoxHandle
+  /** Absolute path in the box. */
+  path: string
+  meter: Meter
+}
+
+/** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
+export async function sendFile({ box, path, meter }: UploadTarget, from: string | null): Promise<void> {
+  const input = from === null ? process.stdin : createReadStream(from, { highWaterMark: READ_BYTES })
+  const mode = from === null ? {} : { mode: (statSync(from).mode & 0o7777).toString(8).padStart(4, '0') }
+  await box.writeFile(path, ReadableStream.from(metered(input, meter)), { parents: 'true', ...mode })
+}
+
+/**
+ * Sends a directory with modes and times, as files of root. Each file comes whole or not at all; those before an interruption stay.
+ * A directory that is there keeps its mode. @throws Error if the box refused an entry
+ */
+export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from: string): Promise<void> {
+  const place = { project: box.project, name: box.name }
+  const isThere = (await describeRemote(boxyard, place, path)) !== null
+  const into = isThere ? path : posix.dirname(path)
+  if (!isThere) await boxyard.call('makeDirectory', { path: place, body: { path: into, parents: true } })
+  // A link to a directory stands for it.
+  const root = realpathSync(from)
+  const itself = isThere ? null : describeLocal(root, '')
+  const entries = [...(itself === null ? [] : [itself]), ...scanTree(root)]
+  const prefix = isThere ? '' : `${posix.basename(path)}/`
+  // Loaded when it is needed: most verbs start without it.
+  const { packEntries } = await import('./packing.ts')
+  const archive = packEntries({ root, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
+  const report = await box.writeArchive(into, ReadableStream.from(metered(archive, meter)))
+  if (report.refused_count === 0) return
+  throw new Error(report.refused.map((each) => `${posix.join(into, each.path)} was refused: ${each.reason}`).join('\n'))
+}
+
+const READ_BYTES = 1024 * 1024

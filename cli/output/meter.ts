@@ -1,0 +1,48 @@
+/** Tells on stderr how many bytes have gone, and how fast, where that is a terminal. */
+export interface Meter {
+  add(bytes: number): void
+  /** Takes its line away. */
+  end(): void
+}
+
+/** Begins to tell of a transfer of `totalBytes`, or of a number that nobody knows. */
+export function createMeter(label: string, totalBytes: number | null): Meter {
+  if (!process.stderr.isTTY) return { add: () => undefined, end: () => undefined }
+  const begun = performance.now()
+  let bytes = 0
+  let shownAt = begun
+  return {
+    add: (more) => {
+      bytes += more
+      const now = performance.now()
+      if (now - shownAt < REDRAW_MS) return
+      shownAt = now
+      const of = totalBytes === null ? '' : ` of ${formatBytes(totalBytes)}`
+      const rate = formatBytes((bytes * 1000) / (now - begun))
+      process.stderr.write(`\r${label}: ${formatBytes(bytes)}${of}, ${rate}/s${ERASE_TO_END}`)
+    },
+    end: () => void process.stderr.write(`\r${ERASE_TO_END}`),
+  }
+}
+
+/** Passes on what comes, and tells the meter of it. */
+export async function* metered(pieces: AsyncIterable<Uint8Array>, meter: Meter): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    meter.add(piece.length)
+    yield piece
+  }
+}
+
+/** Formats bytes for people, by thousands: `1.5 MB`. */
+export function formatBytes(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000
+    unit++
+  }
+  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+const REDRAW_MS = 100
+const ERASE_TO_END = '\x1b[K'

@@ -1,0 +1,35 @@
+import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { toApiError } from '../../sdk/typescript/src/problems.ts'
+import type { Operation } from '../../sdk/typescript/src/waits.ts'
+import { whileInterruptible } from './interrupts.ts'
+
+/**
+ * Waits for the end of an operation, an id or what `Operation-Location` says, and tells on a terminal how far it is. Whoever
+ * interrupts that is told that it goes on. @throws ApiError with its problem if it failed
+ */
+export async function followOperation(boxyard: Boxyard, location: string): Promise<Operation> {
+  const id = location.slice(location.lastIndexOf('/') + 1)
+  const goesOn = `boxyard: it goes on by itself; to see how: boxyard operation ${id}\n`
+  const write = (text: string): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${text}\x1b[K`)
+  }
+  return whileInterruptible(
+    () => void process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}${goesOn}`),
+    async () => {
+      for (;;) {
+        const query = { wait_seconds: process.stderr.isTTY ? 1 : 25 }
+        const operation = await boxyard.call('getOperation', { path: { operation: id }, query })
+        if (operation.status !== 'running') write('')
+        if (operation.status === 'failed') throw toApiError(409, operation.error)
+        if (operation.status === 'done') return operation
+        write(progressLine(operation))
+      }
+    },
+  )
+}
+
+/** Says what an operation does, and how far it is where that is known. A pure function. */
+export function progressLine({ kind, resource, progress }: Pick<Operation, 'kind' | 'resource' | 'progress'>): string {
+  const name = resource.slice(resource.lastIndexOf('/') + 1)
+  return `Waiting for ${kind} of ${name}${progress === null ? '' : `: ${Math.floor(progress * 100)} %`}`
+}

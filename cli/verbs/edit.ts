@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
+import type { Verb } from './verb.ts'
+
+const edit: Verb = {
+  words: 'edit',
+  args: '<box:path>',
+  flags: [],
+  summary: 'Edit a file of a box with $VISUAL or $EDITOR; it is written if you changed it, and nobody else did',
+  examples: ['boxyard edit web:/etc/motd', 'EDITOR="code --wait" boxyard edit web:notes.txt'],
+  operations: ['readFile', 'writeFile'],
+  run: async ({ boxyard, project, environment, tell }, [given = '']) => {
+    const remote = requireRemotePath(given)
+    const path = await absolutePathIn(boxyard.box(project(), remote.box), remote.path)
+    const place = { project: project(), name: remote.box, path }
+    const before = await readTagged(boxyard, place)
+    const directory = mkdtempSync(join(tmpdir(), 'boxyard-edit-'))
+    const copy = join(directory, posix.basename(path))
+    writeFileSync(copy, before.content)
+    chmodSync(copy, 0o600)
+    let isKept = true
+    try {
+      await runEditor(environment['VISUAL'] || environment['EDITOR'] || 'vi', copy)
+      const content = readFileSync(copy)
+      const isSame = content.equals(before.content)
+      if (isSame) tell('Nothing was changed.')
+      else await writeTagged(boxyard, place, { content, etag: before.etag })
+      isKept = false
+    } catch (error) {
+      isKept = !readFileSync(copy).equals(before.content)
+      if (!isKept) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new Error(`${reason}\nNothing was written; what you edited is in ${copy}`, { cause: error })
+    } finally {
+      if (!isKept) rmSync(directory, { recursive: true, force: true })
+    }
+  },
+}
+
+/** The verb that edits files of boxes. */
+export const EDIT_VERBS: readonly Verb[] = [edit]
+
+interface TaggedContent {
+  content: Buffer
+  /** Null: there is no such file. */
+  etag: string | null
+}
+
+interface FilePlace {
+  project: string
+  name: string
+  path: string
+}
+
+async function readTagged(boxyard: Boxyard, { project, name, path }: FilePlace): Promise<TaggedContent> {
+  try {
+    const response = await boxyard.transfer('readFile', { path: { project, name }, query: { path } })
+    return { content: Buffer.from(await response.arrayBuffer()), etag: response.headers.get('etag') }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'file_not_found') return { content: Buffer.alloc(0), etag: null }
+    throw error
+  }
+}
+
+async function writeTagged(
+  boxyard: Boxyard,
+  { project, name, path }: FilePlace,
+  { content, etag }: TaggedContent,
+): Promise<void> {
+  const headers: Record<string, string> = etag === null ? { 'if-none-match': '*' } : { 'if-match': etag }
+  const contentType = 'application/octet-stream'
+  await boxyard.transfer('writeFile', { path: { project, name }, query: { path }, body: content, contentType, headers })
+}
+
+/** Runs an editor, a command line of the shell, to its end. @throws Error unless it ends with 0 */
+function runEditor(editor: string, path: string): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${editor} ended with code ${code}.`))))
+  })
+}

@@ -1,0 +1,119 @@
+import { type ExecFollow, followExec, persist } from '../../sdk/typescript/src/exec.ts'
+import type { OutputPiece } from '../../sdk/typescript/src/terminal-stream.ts'
+import { UsageError } from '../output/failures.ts'
+import type { OutputFormat } from '../output/printing.ts'
+import type { Verb, VerbContext, VerbFlags } from './verb.ts'
+
+const logs: Verb = {
+  words: 'logs',
+  args: '<box> <service|command>',
+  flags: [
+    ['-f, --follow', 'go on as it is written, over restarts of the service; of a command until it ends'],
+    ['-n, --tail <lines>', 'begin so many lines before the end; of the last 1 MiB'],
+    ['--version <version>', 'of a service: active, preview or previous'],
+  ],
+  summary: 'Print what a service or a command has written: all that is kept',
+  details: 'A command is named by its id, as boxyard ps tells it. -o json prints each piece as an object of a line.',
+  examples: [
+    'boxyard logs web site',
+    'boxyard logs web site -f --tail 20',
+    'boxyard logs web "$(boxyard exec --detach web make)" -f',
+  ],
+  operations: ['getServiceLogs', 'getExecOutput', 'getExec'],
+  run: async (context, [name = '', source = ''], flags) => {
+    const lines = flags['tail'] === undefined ? null : Number(flags['tail'])
+    if (lines !== null && !(Number.isInteger(lines) && lines >= 0))
+      throw new UsageError('--tail takes a number of lines.')
+    const options = { name, lines, isFollowed: flags['follow'] === true }
+    const pieces = EXEC_ID.test(source)
+      ? piecesOfCommand(context, { ...options, exec: source })
+      : piecesOfService(context, { ...options, service: source, version: versionOf(flags) })
+    for await (const piece of pieces) await printPiece(piece, context.format)
+  },
+}
+
+/** The verb that prints logs. */
+export const LOGS_VERBS: readonly Verb[] = [logs]
+
+interface LogOptions {
+  name: string
+  /** Lines before the end to begin at; null: at the beginning. */
+  lines: number | null
+  isFollowed: boolean
+}
+
+type Version = 'active' | 'preview' | 'previous'
+
+async function* piecesOfService(
+  { boxyard, project }: VerbContext,
+  { name, service, version, lines, isFollowed }: LogOptions & { service: string; version: Version },
+): AsyncGenerator<OutputPiece> {
+  const path = { project: project(), name, service }
+  const read = async (offset: number | undefined, isWaiting: boolean) => {
+    const query = {
+      version,
+      encoding: 'base64' as const,
+      max_bytes: PIECE_BYTES,
+      wait_seconds: isWaiting ? WAIT_SECONDS : 0,
+    }
+    return boxyard.call('getServiceLogs', { path, query: { ...query, ...(offset === undefined ? {} : { offset }) } })
+  }
+  let page = await read(lines === null ? 0 : undefined, false)
+  let bytes: Buffer = Buffer.from(page.data, 'base64')
+  if (lines !== null) bytes = lastLines(bytes, lines)
+  for (;;) {
+    if (bytes.length > 0) yield { stream: 'stdout', bytes }
+    else if (!isFollowed && page.data === '') return
+    const offset = page.next_offset
+    page = isFollowed ? await persist(() => read(offset, true)) : await read(offset, false)
+    bytes = Buffer.from(page.data, 'base64')
+  }
+}
+
+async function* piecesOfCommand(
+  { boxyard, project }: VerbContext,
+  { name, exec, lines, isFollowed }: LogOptions & { exec: string },
+): AsyncGenerator<OutputPiece> {
+  const path = { project: project(), name, exec }
+  const offsets: ExecFollow['offsets'] = { stdout: 0, stderr: 0 }
+  if (lines !== null || !isFollowed) {
+    const record = await boxyard.call('getExec', { path, query: { encoding: 'base64' } })
+    for (const stream of STREAMS) {
+      let bytes: Buffer = Buffer.from(record[stream], 'base64')
+      if (lines !== null) bytes = lastLines(bytes, lines)
+      offsets[stream] = record.next_offset[stream]
+      if (bytes.length > 0) yield { stream, bytes }
+    }
+  }
+  if (isFollowed) yield* followExec(boxyard, { project: project(), name, exec, offsets })
+}
+
+/** Returns the last lines of a text, as bytes. A pure function. */
+export function lastLines(bytes: Buffer, lines: number): Buffer {
+  if (lines === 0) return bytes.subarray(bytes.length)
+  let at = bytes.length - (bytes.at(-1) === NEWLINE ? 1 : 0)
+  for (let left = lines; left > 0; left--) {
+    at = at === 0 ? -1 : bytes.lastIndexOf(NEWLINE, at - 1)
+    if (at === -1) return bytes
+  }
+  return bytes.subarray(at + 1)
+}
+
+async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat): Promise<void> {
+  const isObject = format === 'json' || format === 'yaml'
+  const target = isObject || stream === 'stdout' ? process.stdout : process.stderr
+  const text = isObject ? `${JSON.stringify({ stream, data: Buffer.from(bytes).toString('utf8') })}\n` : bytes
+  if (!target.write(text)) await new Promise((resolve) => target.once('drain', resolve))
+}
+
+function versionOf(flags: VerbFlags): Version {
+  const version = flags['version'] ?? 'active'
+  if (version === 'active' || version === 'preview' || version === 'previous') return version
+  throw new UsageError('--version is active, preview or previous.')
+}
+
+const EXEC_ID = /^exe_[0-9a-z]{26}$/
+const STREAMS = ['stdout', 'stderr'] as const
+const NEWLINE = 0x0a
+const PIECE_BYTES = 1_048_576
+const WAIT_SECONDS = 20

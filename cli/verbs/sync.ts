@@ -1,0 +1,100 @@
+import { statSync } from 'node:fs'
+import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
+import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
+import { UsageError } from '../output/failures.ts'
+import { createMeter, formatBytes } from '../output/meter.ts'
+import { printAnswer, visibleText } from '../output/printing.ts'
+import type { Verb, VerbContext } from './verb.ts'
+
+const sync: Verb = {
+  words: 'sync',
+  args: '<dir> <box:dir>',
+  flags: [
+    ['-w, --watch', 'go on, and send what changes here as it changes, until Ctrl-C'],
+    ['--delete', 'delete in the box what is not here'],
+    ['--exclude <pattern...>', 'leave these out, as a .gitignore would; so does a .boxyardignore in DIR'],
+    ['--checksum', 'also compare what files of the same size and time hold'],
+    ['-n, --dry-run', 'only tell what would be done'],
+  ],
+  summary: 'Make a directory of a box the same as one here: what differs is sent, as one archive',
+  details: `A file is taken to be the same by its size, time and mode. New files belong to whom the directory in the box belongs.
+What is left out is never deleted either, and nothing is without --delete. -o name prints the paths, -o json all.`,
+  examples: [
+    'boxyard sync . web:/srv/app --exclude node_modules --exclude .git',
+    'boxyard sync site web:/srv/site --delete --watch',
+    'boxyard sync . web:app --delete --dry-run -o name',
+  ],
+  operations: ['listFiles', 'statFile', 'makeDirectory', 'writeArchive', 'readArchive', 'deleteFile'],
+  run: async (context, [from = '', given = ''], flags) => {
+    if (statSync(from, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new UsageError(`${from} is no directory here.`)
+    const remote = requireRemotePath(given)
+    const box = context.boxyard.box(context.project(), remote.box)
+    const to = (await absolutePathIn(box, remote.path)).replace(/(?<=.)\/+$/, '')
+    const patterns = Array.isArray(flags['exclude']) ? flags['exclude'] : []
+    const { exclusionOf } = await import('../files/exclusions.ts')
+    const options: Omit<SyncOptions, 'onBytes'> = {
+      boxyard: context.boxyard,
+      ...{ box, from, to },
+      removes: flags['delete'] === true,
+      isExcluded: exclusionOf(from, patterns),
+      comparesContent: flags['checksum'] === true,
+      isTrial: flags['dryRun'] === true,
+    }
+    if (flags['watch'] === true) return follow(context, options)
+    const meter = createMeter(from, null)
+    await tellRound(context, options, createSync({ ...options, onBytes: meter.add })).finally(meter.end)
+  },
+}
+
+/** The verb that keeps directories the same. */
+export const SYNC_VERBS: readonly Verb[] = [sync]
+
+async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'>): Promise<void> {
+  const { watchChanges } = await import('../files/changes.ts')
+  const rounds = createSync({ ...options, onBytes: () => undefined })
+  // The first round needs no watch; the one after it finds what changed until the watch began.
+  await tellRound(context, options, rounds)
+  const changes = await watchChanges(options.from, options.isExcluded)
+  process.stderr.write(`Watching ${options.from}; Ctrl-C ends it.\n`)
+  for (;;) {
+    try {
+      await tellRound(context, options, rounds)
+    } catch (error) {
+      const isAway = error instanceof ConnectionError || (error instanceof ApiError && error.retryable)
+      if (!isAway && (error instanceof ApiError || error instanceof UsageError)) throw error
+      process.stderr.write(`boxyard: ${error instanceof Error ? error.message : String(error)}\n`)
+      if (isAway) {
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        continue
+      }
+    }
+    await changes.next()
+  }
+}
+
+async function tellRound(
+  { format }: VerbContext,
+  { isTrial }: Pick<SyncOptions, 'isTrial'>,
+  rounds: Sync,
+): Promise<void> {
+  const begun = performance.now()
+  const result = await rounds.round()
+  if (format === 'name') await printAnswer([...result.sent, ...result.deleted], format)
+  else if (format !== 'table') await printAnswer(result, format)
+  const line = resultLine(result, isTrial)
+  if (line !== null) process.stderr.write(`${visibleText(line)} (${Math.round(performance.now() - begun)} ms)\n`)
+}
+
+/** Says in a line what a round did; null for nothing. A pure function. */
+export function resultLine({ sent, deleted, bytes }: SyncResult, isTrial: boolean): string | null {
+  const name = (paths: readonly string[]): string => (paths.length === 1 ? String(paths[0]) : `${paths.length} entries`)
+  const parts = [
+    ...(sent.length === 0 ? [] : [`${isTrial ? 'would send' : 'sent'} ${name(sent)}, ${formatBytes(bytes)}`]),
+    ...(deleted.length === 0 ? [] : [`${isTrial ? 'would delete' : 'deleted'} ${name(deleted)}`]),
+  ]
+  return parts.length === 0 ? null : parts.join('; ')
+}
+
+const RETRY_MS = 1000

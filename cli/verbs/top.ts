@@ -1,0 +1,92 @@
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import { UsageError } from '../output/failures.ts'
+import { formatBytes } from '../output/meter.ts'
+import { printAnswer, printRows } from '../output/printing.ts'
+import type { Verb } from './verb.ts'
+
+const top: Verb = {
+  words: 'top',
+  args: '[box...]',
+  flags: [['--every <seconds>', 'between two looks (2)']],
+  summary:
+    'Show what the running boxes of the project use: again and again on a terminal, until Ctrl-C; elsewhere once',
+  examples: ['boxyard top', 'boxyard top web db --every 5', 'boxyard top -o json'],
+  operations: ['listBoxes', 'getBoxMetrics'],
+  run: async ({ boxyard, project, format }, names, flags) => {
+    const seconds = Number(flags['every'] ?? 2)
+    if (!(seconds > 0)) throw new UsageError('--every takes seconds.')
+    const isLive = format === 'table' && process.stdout.isTTY
+    let before = await readAll(boxyard, project(), names)
+    for (;;) {
+      // A share of processor time is that between two looks.
+      await new Promise((resolve) => setTimeout(resolve, isLive ? seconds * 1000 : ONCE_MS))
+      const now = await readAll(boxyard, project(), names)
+      const rows = now.map((box) =>
+        usageRow(
+          box,
+          before.find((each) => each.box === box.box),
+        ),
+      )
+      if (isLive) process.stdout.write(CLEAR)
+      if (format === 'json' || format === 'yaml') return printAnswer(now, format)
+      if (format === 'name') await printAnswer(rows, format)
+      else printRows(rows)
+      if (!isLive) return
+      before = now
+    }
+  },
+}
+
+/** The verb that shows usage. */
+export const TOP_VERBS: readonly Verb[] = [top]
+
+type Metrics = AnswerOf<'getBoxMetrics'>
+
+async function readAll(boxyard: Boxyard, project: string, names: readonly string[]): Promise<Metrics[]> {
+  const running: string[] = [...names]
+  if (names.length === 0)
+    for await (const box of boxyard.list('listBoxes', { path: { project }, query: { status: 'running' } }))
+      running.push(box.name)
+  const found: (Metrics | null)[] = []
+  const waiting = running.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, name] of waiting) found[index] = await readOne(boxyard, { project, name })
+  }
+  await Promise.all(Array.from({ length: READS_AT_ONCE }, work))
+  return found.filter((each) => each !== null)
+}
+
+async function readOne(boxyard: Boxyard, path: { project: string; name: string }): Promise<Metrics | null> {
+  try {
+    return await boxyard.call('getBoxMetrics', { path })
+  } catch (error) {
+    // It was deleted since it was listed.
+    if (error instanceof ApiError && error.code === 'box_not_found') return null
+    throw error
+  }
+}
+
+/** Makes the row of a box; the share of its processors is that since `before`. A pure function. */
+export function usageRow(now: Metrics, before: Metrics | undefined): Record<string, string> {
+  const { cpu, memory, pids, network, storage } = now
+  const seconds = before === undefined ? 0 : (Date.parse(now.at) - Date.parse(before.at)) / 1000
+  const used = cpu.seconds === null ? null : cpu.seconds - (before?.cpu.seconds ?? cpu.seconds)
+  const of = (bytes: number | null | undefined): string => (typeof bytes === 'number' ? formatBytes(bytes) : '-')
+  return {
+    name: now.box,
+    cpu: used === null || seconds <= 0 ? '-' : `${((used / seconds) * 100).toFixed(1)} %`,
+    cores: String(cpu.limit_cores),
+    memory: `${of(memory.used_bytes)} / ${of(memory.limit_bytes)}`,
+    processes: pids.current === null ? '-' : String(pids.current),
+    disk: `${of(storage.used_bytes)} / ${of(storage.limit_bytes)}`,
+    received: of(network?.received_bytes),
+    sent: of(network?.sent_bytes),
+  }
+}
+
+const READS_AT_ONCE = 8
+const ONCE_MS = 500
+/** Puts the cursor home and clears what is below. */
+const CLEAR = '\x1b[H\x1b[J'

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { printAnswer } from '../output/printing.ts'
+import type { Verb, VerbContext } from './verb.ts'
+
+const url: Verb = {
+  words: 'url',
+  args: '<box> [service]',
+  flags: [],
+  summary: 'Print the URL of a box, or of a service in it',
+  examples: ['boxyard url web', 'boxyard url web site'],
+  operations: ['getBox', 'getService'],
+  run: async (context, [name = '', service]) => printUrl(context, await urlOf(context, name, service)),
+}
+
+const open: Verb = {
+  words: 'open',
+  args: '<box> [service]',
+  flags: [],
+  summary: 'Open the URL of a box, or of a service in it, in the browser, and print it',
+  examples: ['boxyard open web', 'boxyard open web site'],
+  operations: ['getBox', 'getService'],
+  run: async (context, [name = '', service]) => {
+    const found = await urlOf(context, name, service)
+    await printUrl(context, found)
+    const opener = openerOf(process.platform, context.environment)
+    if (opener === null) return
+    const [program, ...args] = opener
+    const child = spawn(program, [...args, found], { stdio: 'ignore', detached: true })
+    // Who has no such program has the URL.
+    child.once('error', () => undefined)
+    child.unref()
+    await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve))
+  },
+}
+
+/** The verbs of URLs. */
+export const URL_VERBS: readonly Verb[] = [url, open]
+
+/** Returns the command that opens a URL for who sits at this machine; null where nobody can see it. A pure function. */
+export function openerOf(
+  platform: NodeJS.Platform,
+  environment: Readonly<Record<string, string | undefined>>,
+): [program: string, ...args: string[]] | null {
+  if (platform === 'darwin') return ['open']
+  if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler']
+  return environment['DISPLAY'] || environment['WAYLAND_DISPLAY'] ? ['xdg-open'] : null
+}
+
+async function urlOf({ boxyard, project }: VerbContext, name: string, service: string | undefined): Promise<string> {
+  const path = { project: project(), name }
+  const found =
+    service === undefined
+      ? (await boxyard.call('getBox', { path })).url
+      : (await boxyard.call('getService', { path: { ...path, service } })).active_url
+  if (found === null || found === undefined) throw new Error(`${service ?? name} has no URL.`)
+  return found
+}
+
+async function printUrl({ format }: VerbContext, found: string): Promise<void> {
+  if (format === 'json' || format === 'yaml') await printAnswer({ url: found }, format)
+  else process.stdout.write(`${found}\n`)
+}

@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll } from '@jest/globals'
+import { buildCli } from '../../../infra/cli-bundle.ts'
+import { eventually } from '../eventually.ts'
+import { type OwnService, useOwnService } from '../own-service.ts'
+import type { TestServiceOptions } from '../service.ts'
+
+/** What a command line printed, and its exit code; null: a signal ended it. */
+export interface CommandLineEnd {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface CommandPlace {
+  input?: string | Uint8Array
+  /** Default: the directory of the tests. */
+  cwd?: string
+  env?: Record<string, string>
+}
+
+/** A command line that runs. */
+export interface RunningCommand {
+  child: ChildProcess
+  /** What it has printed so far, on both streams. */
+  shown(): string
+  type(text: string): void
+  /** Waits until what it printed matches. */
+  until(pattern: RegExp): Promise<void>
+  ended: Promise<CommandLineEnd>
+}
+
+/** The command line of a test file, beside a service of its own, whose project is `demo`. */
+export interface TestCommandLine extends OwnService {
+  /** A directory of its own, which is also the home. */
+  directory(): string
+  /** Path of the bundle. */
+  program(): string
+  /** Runs it to its end, as a user does. */
+  run(args: readonly string[], place?: CommandPlace): Promise<CommandLineEnd>
+  /** Starts it; killed after the test. */
+  start(args: readonly string[], place?: CommandPlace): RunningCommand
+  /** Starts it in a terminal of its own, by script(1). */
+  startInTerminal(args: readonly string[], place?: CommandPlace): RunningCommand
+}
+
+/** Bundles the command line and starts a service before the tests of the calling file, and clears up after them. */
+export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): TestCommandLine {
+  const own = useOwnService(prepare)
+  let directory = ''
+  let program = ''
+  let running: ChildProcess[] = []
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'boxyard-cli-'))
+    program = await buildCli(join(directory, 'boxyard.mjs'))
+  })
+  afterEach(() => {
+    for (const child of running) child.kill('SIGKILL')
+    running = []
+  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+  const begin = (command: readonly string[], { cwd = directory, env = {} }: CommandPlace): RunningCommand => {
+    const [executable = '', ...args] = command
+    const environment = {
+      PATH: process.env['PATH'],
+      HOME: directory,
+      BOXYARD_DATA_DIR: '/nonexistent',
+      BOXYARD_URL: own.service().url,
+      BOXYARD_TOKEN: own.service().adminToken,
+      BOXYARD_PROJECT: 'demo',
+      ...env,
+    }
+    const child = spawn(executable, args, { cwd, env: environment })
+    running.push(child)
+    return watch(child)
+  }
+  const start: TestCommandLine['start'] = (args, place = {}) => begin([process.execPath, program, ...args], place)
+  return {
+    ...own,
+    directory: () => directory,
+    program: () => program,
+    start,
+    run: async (args, place = {}) => {
+      const { child, ended } = start(args, place)
+      child.stdin?.end(place.input ?? '')
+      return ended
+    },
+    startInTerminal: (args, place = {}) => {
+      const command = [process.execPath, program, ...args].map(quote).join(' ')
+      // A terminal has no size where script(1) has none.
+      const line = `stty cols 100 rows 30 && exec ${command}`
+      return begin(['script', '--quiet', '--flush', '--return', '--command', line, '/dev/null'], place)
+    },
+  }
+}
+
+function watch(child: ReturnType<typeof spawn>): RunningCommand {
+  const text = { stdout: '', stderr: '' }
+  let shown = ''
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.on('data', (piece: Buffer) => {
+      text[name] += piece.toString('utf8')
+      shown += piece.toString('utf8')
+    })
+  child.stdin?.on('error', () => undefined)
+  const ended = new Promise<CommandLineEnd>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, ...text }))
+  })
+  return {
+    child,
+    ended,
+    shown: () => shown,
+    type: (typed) => void child.stdin?.write(typed),
+    until: (pattern) =>
+      eventually(() => {
+        if (pattern.test(shown)) return true
+        if (child.exitCode === null) return false
+        throw new Error(`It ended with ${child.exitCode} and never showed ${String(pattern)}:\n${shown}`)
+      }),
+  }
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

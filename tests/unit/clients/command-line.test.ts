@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals'
+import { withDefaultBox } from '../../../cli/context/default-box.ts'
+import { homeOfRoot, remotePathOf } from '../../../cli/files/remote-path.ts'
+import { formatBytes } from '../../../cli/output/meter.ts'
+import { visibleText } from '../../../cli/output/printing.ts'
+import { progressLine } from '../../../cli/output/waiting.ts'
+import { lastLines } from '../../../cli/verbs/logs.ts'
+import { resultLine } from '../../../cli/verbs/sync.ts'
+import { usageRow } from '../../../cli/verbs/top.ts'
+import { openerOf } from '../../../cli/verbs/urls.ts'
+
+describe('a point stands for the box of the directory', () => {
+  test.each([
+    ['<box>', ['.'], ['web']],
+    ['<box...>', ['.', 'db', '.'], ['web', 'db', 'web']],
+    ['<box> <command...>', ['.', 'ls', '.'], ['web', 'ls', '.']],
+    ['<volume> <box> <path>', ['cache', '.', '/srv'], ['cache', 'web', '/srv']],
+    ['<path> <path...>', ['.:a', '.'], ['web:a', '.']],
+    ['<dir> <box:dir>', ['.', '.:srv'], ['.', 'web:srv']],
+    ['<source> <box>', ['.@good', 'try'], ['web@good', 'try']],
+    ['<project>', ['.'], ['.']],
+  ])('where the arguments are %s', (shape, given, expected) => {
+    expect(withDefaultBox(shape, given, 'web')).toEqual(expected)
+  })
+
+  test('and is refused where the directory has none', () => {
+    expect(() => withDefaultBox('<box>', ['.'], null)).toThrow('BOXYARD_BOX')
+    expect(withDefaultBox('<box>', ['db'], null)).toEqual(['db'])
+  })
+})
+
+test('BOX:PATH is told from paths of this machine', () => {
+  expect(remotePathOf('web:/srv')).toEqual({ box: 'web', path: '/srv' })
+  expect(remotePathOf('web:')).toEqual({ box: 'web', path: '' })
+  for (const local of ['./web:x', '/a:b', 'C:\\a', 'a/b:c', '-'])
+    expect([local, remotePathOf(local)]).toEqual([local, null])
+})
+
+test('the home of root is that of the user with id 0', () => {
+  expect(homeOfRoot('bin:x:1:1:bin:/bin:/sbin/nologin\nadmin:x:0:0:root:/home/admin:/bin/sh\n')).toBe('/home/admin')
+  expect(homeOfRoot('root:x:0:0\n')).toBe('/root')
+  expect(homeOfRoot('')).toBe('/root')
+})
+
+test('the last lines of a text are whole', () => {
+  const of = (text: string, lines: number): string => lastLines(Buffer.from(text), lines).toString()
+  expect(of('a\nb\nc\n', 2)).toBe('b\nc\n')
+  expect(of('a\nb\nc', 2)).toBe('b\nc')
+  expect(of('a\n\n', 1)).toBe('\n')
+  expect(of('a\nb\n', 5)).toBe('a\nb\n')
+  expect([of('a\n', 0), of('', 3)]).toEqual(['', ''])
+})
+
+test('what a box says does not command the terminal', () => {
+  expect(visibleText('a\x1b[2Jb\x07\x9bc\td\n')).toBe('a\\x1b[2Jb\\x07\\x9bc\td\n')
+})
+
+test('bytes are told by thousands', () => {
+  expect([0, 999, 1000, 1536, 99_950, 1_000_000, 1_073_741_824].map(formatBytes)).toEqual([
+    ...['0 B', '999 B', '1.0 kB', '1.5 kB', '100 kB'],
+    ...['1.0 MB', '1.1 GB'],
+  ])
+})
+
+test('an operation is told with how far it is, where that is known', () => {
+  const operation = { kind: 'base.import', resource: '/v1/projects/demo/bases/tools', progress: 0.426 }
+  expect(progressLine(operation)).toBe('Waiting for base.import of tools: 42 %')
+  expect(progressLine({ ...operation, progress: null })).toBe('Waiting for base.import of tools')
+})
+
+test('a round of sync is told in a line, unless it did nothing', () => {
+  expect(resultLine({ sent: [], deleted: [], bytes: 0 }, false)).toBeNull()
+  expect(resultLine({ sent: ['a'], deleted: [], bytes: 12 }, false)).toBe('sent a, 12 B')
+  expect(resultLine({ sent: ['a', 'b'], deleted: ['c'], bytes: 0 }, true)).toBe(
+    'would send 2 entries, 0 B; would delete c',
+  )
+})
+
+test('a browser is started only for who can see it', () => {
+  expect(openerOf('linux', { DISPLAY: ':0' })).toEqual(['xdg-open'])
+  expect(openerOf('linux', { WAYLAND_DISPLAY: 'wayland-0' })).toEqual(['xdg-open'])
+  expect(openerOf('linux', {})).toBeNull()
+  expect(openerOf('darwin', {})).toEqual(['open'])
+})
+
+test('the share of processors is that between two looks', () => {
+  const look = (at: string, seconds: number | null): Parameters<typeof usageRow>[0] => ({
+    box: 'web',
+    at,
+    cpu: { seconds, limit_cores: 2 },
+    memory: { used_bytes: 1_000_000, cache_bytes: 0, limit_bytes: 2_000_000 },
+    pids: { current: 3, limit: 100 },
+    network: null,
+    storage: { used_bytes: 0, limit_bytes: 1000, unique_bytes: 0 },
+  })
+  const before = look('2026-01-01T00:00:00.000Z', 10)
+  expect(usageRow(look('2026-01-01T00:00:02.000Z', 11), before)).toMatchObject({
+    cpu: '50.0 %',
+    memory: '1.0 MB / 2.0 MB',
+  })
+  expect(usageRow(before, undefined)).toMatchObject({ cpu: '-', processes: '3' })
+  expect(usageRow(look('2026-01-01T00:00:02.000Z', null), before)).toMatchObject({ cpu: '-' })
+})
