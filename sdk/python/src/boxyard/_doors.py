@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import httpx
@@ -17,6 +17,8 @@ from ._generated.models.ticket_request_operation import TicketRequestOperation
 from ._generated.models.ticket_request_query import TicketRequestQuery
 from ._generated.types import UNSET
 from ._problems import to_api_error
+
+T = TypeVar("T")
 
 #: How a front that is a function answers to an upgrade, and to a body that is larger than its event.
 _CANNOT_STREAM = frozenset({"upgrade_required", "body_too_large", "unexpected_answer"})
@@ -36,18 +38,24 @@ def open_socket(session: Session, call: Call[object], protocol: str) -> Flow[Any
     return (yield OpenSocket(_socket_url(url), protocol, {}))
 
 
-def transfer(session: Session, call: Call[object]) -> Flow[httpx.Response]:
-    """Sends bytes to a box, or gives an answer whose bytes were not read yet. Raises ``ApiError``, ``ConnectionError``."""
+def upload(session: Session, call: Call[T]) -> Flow[T]:
+    """Sends bytes to a box, and reads the answer. Raises ``ApiError``, ``ConnectionError``."""
+    response = yield from transfer(session, call, is_streamed=False)
+    return call.parse(response)
+
+
+def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow[httpx.Response]:
+    """Sends or takes bytes; those of a streamed answer were not read yet. Raises ``ApiError``, ``ConnectionError``."""
     if not session.needs_tickets:
         try:
-            return (yield from send(session, call, is_streamed=True))
+            return (yield from send(session, call, is_streamed=is_streamed))
         except ApiError as error:
             is_too_large = error.code in _CANNOT_STREAM and "content" in call.request and can_repeat(call)
             if not is_too_large:
                 raise
     request = {key: value for key, value in call.request.items() if key != "params"}
     request["url"] = yield from _take_ticket(session, call)
-    response: httpx.Response = yield Exchange(request, is_streamed=True)
+    response: httpx.Response = yield Exchange(request, is_streamed)
     if not response.is_success:
         raise to_api_error(response.status_code, response.content)
     return response

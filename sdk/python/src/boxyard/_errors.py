@@ -34,7 +34,7 @@ class ApiError(Exception):
         self.body = body
 
 
-class ConnectionError(builtins.ConnectionError):  # noqa: A001 - the name that every SDK of Boxyard has, and a kind of the builtin
+class ConnectionError(builtins.ConnectionError):
     """The service could not be reached, or a stream to it broke off and cannot be resumed."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
 import httpx
@@ -52,6 +52,36 @@ Effect: TypeAlias = Exchange | Pause | OpenSocket
 Flow: TypeAlias = Generator[Effect, Any, T]
 
 
+class Steps(Generic[T]):
+    """A flow as a driver goes through it: does each effect of ``next``, and tells what came of it."""
+
+    #: What the flow returned, once ``next`` gave None.
+    result: T
+
+    def __init__(self, flow: Flow[T]) -> None:
+        """Begins before the first effect."""
+        self._flow = flow
+        self._given: Any = None
+        self._error: Exception | None = None
+
+    def next(self) -> Effect | None:
+        """Returns what is to be done; None at the end. Raises what the flow raises."""
+        given, error, self._given, self._error = self._given, self._error, None, None
+        try:
+            return self._flow.send(given) if error is None else self._flow.throw(error)
+        except StopIteration as end:
+            self.result = end.value
+            return None
+
+    def give(self, given: object) -> None:
+        """Tells what an effect gave."""
+        self._given = given
+
+    def fail(self, error: Exception) -> None:
+        """Tells that an effect failed."""
+        self._error = error
+
+
 @dataclass
 class Session:
     """A service, as one client knows it."""
@@ -69,6 +99,11 @@ class Session:
         """The header that tells the token."""
         token = self.token()
         return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def open_session(url: str, token: str | Callable[[], str | None] | None, tickets: Literal["auto", "always"], attempts: int) -> Session:
+    """Begins to know a service; asks nothing."""
+    return Session(url.rstrip("/"), token if callable(token) else lambda: token, attempts, tickets == "always")
 
 
 def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> Flow[httpx.Response]:

@@ -30,4 +30,5 @@ def pause_after_silence(mark: RetryMark, attempt: int) -> float | None:
 
 
 def _backoff(attempt: int) -> float:
-    return min(_FIRST_SECONDS * 2 ** (attempt - 1), _LONGEST_SECONDS) * random.uniform(0.75, 1.25)
+    doubled: float = _FIRST_SECONDS * 2 ** (attempt - 1)
+    return min(doubled, _LONGEST_SECONDS) * random.uniform(0.75, 1.25)

@@ -58,7 +58,7 @@ def settle_box(session: Session, call: Call[Box], project: str, name: str) -> Fl
 
 
 def wait_for_operation(session: Session, operation: str, timeout: float | None) -> Flow[Operation]:
-    """Waits until an operation (an id, or what ``Operation-Location`` says) has ended. Raises ``ApiError`` with its problem if it failed."""
+    """Waits for the end of an operation, an id or what ``Operation-Location`` says. Raises ``ApiError`` with its problem if it failed."""
     deadline = Deadline(timeout)
     while True:
         found = yield from ask(session, get_operation(operation.rpartition("/")[2], wait_seconds=deadline.next_wait()))
@@ -83,9 +83,7 @@ def wait_for_box(session: Session, project: str, name: str, status: BoxStatus, t
             has_changed = any(event.resource.endswith(f"/boxes/{name}") for event in events.events)
 
 
-def next_events(
-    session: Session, project: str, since: str | None, types: Sequence[str] | None, deadline: Deadline
-) -> Flow[EventList]:
+def next_events(session: Session, project: str, since: str | None, types: Sequence[str] | None, deadline: Deadline) -> Flow[EventList]:
     """Gives the events after a cursor, or none after some seconds; at once for the cursor ``now``."""
     wait_seconds = 0 if since == "now" else deadline.next_wait()
     call = list_events(

@@ -1,7 +1,8 @@
 """Errors by their codes: ``box_not_found`` is a ``BoxNotFoundError``, and all are ``ApiError``."""
 
-from ._errors import ApiError, ConnectionError, RequestFault  # noqa: A004
+from ._errors import ApiError, ConnectionError, RequestFault
+from ._generated import error_classes
 from ._generated.error_classes import *  # noqa: F403
-from ._generated.error_classes import __all__ as _names
 
-__all__ = ("ApiError", "ConnectionError", "RequestFault", *_names)
+__all__ = ["ApiError", "ConnectionError", "RequestFault"]
+__all__ += error_classes.__all__

@@ -1,0 +1,135 @@
+"""Does the effects of flows in the task that awaits them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from ._contents import awaitable_content
+from ._errors import ConnectionError
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._sockets import TIMEOUT, Closing, opening_error, socket_options, stream_id, unreachable
+
+T = TypeVar("T")
+
+
+class AsyncDriver:
+    """Runs flows over an HTTP client."""
+
+    def __init__(self, client: httpx.AsyncClient | None, ssl_context: ssl.SSLContext | None) -> None:
+        """Makes a client if none is given, which ``close`` closes."""
+        self._ssl_context = ssl_context
+        self._own_client = httpx.AsyncClient(timeout=TIMEOUT, verify=ssl_context or True) if client is None else None
+        self._client = client or self._own_client or httpx.AsyncClient()
+
+    async def run(self, flow: Flow[T]) -> T:
+        """Does what a flow asks for until it returns."""
+        steps = Steps(flow)
+        while (effect := steps.next()) is not None:
+            try:
+                steps.give(await self._do(effect))
+            except Exception as error:
+                steps.fail(error)
+        return steps.result
+
+    async def close(self) -> None:
+        """Closes the HTTP client that was made here."""
+        if self._own_client is not None:
+            await self._own_client.aclose()
+
+    async def _do(self, effect: Effect) -> Any:
+        match effect:
+            case Pause(seconds):
+                await asyncio.sleep(seconds)
+            case Exchange():
+                return await self._exchange(effect)
+            case OpenSocket():
+                return await self._open(effect)
+
+    async def _exchange(self, effect: Exchange) -> httpx.Response:
+        content = awaitable_content(effect.request.get("content"))
+        request = self._client.build_request(**{**effect.request, "content": content})
+        try:
+            response = await self._client.send(request, stream=True, follow_redirects=True)
+            if not (effect.is_streamed and response.is_success):
+                try:
+                    await response.aread()
+                finally:
+                    await response.aclose()
+        except httpx.TransportError as error:
+            raise unreachable(str(request.url), error) from error
+        return response
+
+    async def _open(self, effect: OpenSocket) -> AsyncSocket:
+        try:
+            return AsyncSocket(await connect(effect.url, **socket_options(effect, self._ssl_context)))
+        except (OSError, InvalidHandshake) as error:
+            raise opening_error(error, effect.url) from error
+
+
+class AsyncSocket:
+    """A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        """Takes an open connection."""
+        self._connection = connection
+        response = connection.response
+        self.id = None if response is None else stream_id(response.headers)
+        self.closing: Closing | None = None
+
+    async def send(self, message: bytes | str) -> None:
+        """Sends a message, and waits until it is on its way."""
+        try:
+            await self._connection.send(message)
+        except ConnectionClosed as closed:
+            raise ConnectionError("The connection is closed.") from closed
+
+    async def receive(self) -> bytes | str | None:
+        """Returns the next message; None once the socket has closed and all was taken."""
+        try:
+            return await self._connection.recv()
+        except ConnectionClosed as closed:
+            self.closing = Closing(closed)
+            return None
+
+    async def close(self) -> None:
+        """Leaves: what was sent is delivered."""
+        await self._connection.close()
+
+
+class AsyncByteStream:
+    """Bytes that come from a box: iterate for them as they come, or read them all."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        """Takes an answer whose body was not read yet."""
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._response.aiter_bytes():
+                yield piece
+        except httpx.TransportError as error:
+            raise unreachable(str(self._response.url), error) from error
+        finally:
+            await self.close()
+
+    async def read(self) -> bytes:
+        """Reads all that is left."""
+        return b"".join([piece async for piece in self])
+
+    async def close(self) -> None:
+        """Leaves what is left unread."""
+        await self._response.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        await self.close()

@@ -1,0 +1,134 @@
+"""Does the effects of flows, one after the other, in the thread that asks for it."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import ClientConnection, connect
+
+from ._errors import ConnectionError
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._sockets import TIMEOUT, Closing, opening_error, socket_options, stream_id, unreachable
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Runs flows over an HTTP client."""
+
+    def __init__(self, client: httpx.Client | None, ssl_context: ssl.SSLContext | None) -> None:
+        """Makes a client if none is given, which ``close`` closes."""
+        self._ssl_context = ssl_context
+        self._own_client = httpx.Client(timeout=TIMEOUT, verify=ssl_context or True) if client is None else None
+        self._client = client or self._own_client or httpx.Client()
+
+    def run(self, flow: Flow[T]) -> T:
+        """Does what a flow asks for until it returns."""
+        steps = Steps(flow)
+        while (effect := steps.next()) is not None:
+            try:
+                steps.give(self._do(effect))
+            except Exception as error:
+                steps.fail(error)
+        return steps.result
+
+    def close(self) -> None:
+        """Closes the HTTP client that was made here."""
+        if self._own_client is not None:
+            self._own_client.close()
+
+    def _do(self, effect: Effect) -> Any:
+        match effect:
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Exchange():
+                return self._exchange(effect)
+            case OpenSocket():
+                return self._open(effect)
+
+    def _exchange(self, effect: Exchange) -> httpx.Response:
+        request = self._client.build_request(**effect.request)
+        try:
+            response = self._client.send(request, stream=True, follow_redirects=True)
+            if not (effect.is_streamed and response.is_success):
+                try:
+                    response.read()
+                finally:
+                    response.close()
+        except httpx.TransportError as error:
+            raise unreachable(str(request.url), error) from error
+        return response
+
+    def _open(self, effect: OpenSocket) -> Socket:
+        try:
+            return Socket(connect(effect.url, **socket_options(effect, self._ssl_context)))
+        except (OSError, InvalidHandshake) as error:
+            raise opening_error(error, effect.url) from error
+
+
+class Socket:
+    """A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        """Takes an open connection."""
+        self._stack = ExitStack()
+        self._connection = self._stack.enter_context(connection)
+        response = connection.response
+        self.id = None if response is None else stream_id(response.headers)
+        self.closing: Closing | None = None
+
+    def send(self, message: bytes | str) -> None:
+        """Sends a message, and waits until it is on its way."""
+        try:
+            self._connection.send(message)
+        except ConnectionClosed as closed:
+            raise ConnectionError("The connection is closed.") from closed
+
+    def receive(self) -> bytes | str | None:
+        """Returns the next message; None once the socket has closed and all was taken."""
+        try:
+            return self._connection.recv()
+        except ConnectionClosed as closed:
+            self.closing = Closing(closed)
+            return None
+
+    def close(self) -> None:
+        """Leaves: what was sent is delivered."""
+        self._stack.close()
+
+
+class ByteStream:
+    """Bytes that come from a box: iterate for them as they come, or read them all."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        """Takes an answer whose body was not read yet."""
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._response.iter_bytes()
+        except httpx.TransportError as error:
+            raise unreachable(str(self._response.url), error) from error
+        finally:
+            self.close()
+
+    def read(self) -> bytes:
+        """Reads all that is left."""
+        return b"".join(self)
+
+    def close(self) -> None:
+        """Leaves what is left unread."""
+        self._response.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.close()
