@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
@@ -52,6 +52,19 @@ describe('the Python SDK', () => {
     const said = await bench.python('-m', 'pytest', '-q', '-p', 'no:cacheprovider', `tests/test_${name}.py`)
     expect(said).toMatch(/\d+ passed in /)
     expect(said).not.toMatch(/skipped|xfailed|warning/)
+  })
+
+  test('is packed whole, for installers', async () => {
+    const options = ['--no-build-isolation', '--no-deps', '--no-index', '--quiet', '--disable-pip-version-check']
+    await bench.python('-m', 'pip', 'wheel', ...options, '--wheel-dir', 'wheels', SDK)
+    const [wheel = ''] = readdirSync(join(bench.directory, 'wheels'))
+    expect(wheel).toMatch(/^boxyard-[\d.]+-py3-none-any\.whl$/)
+    // -I: not what is in the working directory.
+    const program =
+      "import sys; sys.path.insert(0, sys.argv[1]); import boxyard; print(boxyard.__file__, boxyard.Boxyard('http://a'))"
+    expect(await bench.python('-I', '-c', program, `wheels/${wheel}`)).toContain(`${wheel}/boxyard/__init__.py`)
+    const names = await bench.python('-m', 'zipfile', '--list', `wheels/${wheel}`)
+    expect(names).toContain('boxyard/py.typed')
   })
 
   test('does what its README shows', async () => {

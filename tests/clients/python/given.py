@@ -8,7 +8,7 @@ import functools
 import json
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -61,6 +61,7 @@ class Given:
     kind: Kind
     yard: AsyncBoxyard
     project: str
+    others: list[AsyncBoxyard] = field(default_factory=list)
 
     @property
     def box(self) -> AsyncBoxHandle:
@@ -68,8 +69,9 @@ class Given:
         return self.yard.box(self.project, "web")
 
     def other_yard(self, **options: Any) -> AsyncBoxyard:
-        """Makes another client of the same kind."""
-        return open_yard(self.kind, **options)
+        """Makes another client of the same kind, which is closed after the test."""
+        self.others.append(open_yard(self.kind, **options))
+        return self.others[-1]
 
 
 def both(test: Callable[[Given], Awaitable[None]]) -> Callable[[Kind], None]:
@@ -78,11 +80,12 @@ def both(test: Callable[[Given], Awaitable[None]]) -> Callable[[Kind], None]:
     @pytest.mark.parametrize("kind", ["blocking", "awaited"])
     def run(kind: Kind) -> None:
         async def run_test() -> None:
-            yard = open_yard(kind)
+            given = Given(kind, open_yard(kind), _project_with_box(kind))
             try:
-                await test(Given(kind, yard, _project_with_box(kind)))
+                await test(given)
             finally:
-                await yard.close()
+                for yard in (given.yard, *given.others):
+                    await yard.close()
 
         asyncio.run(run_test())
 

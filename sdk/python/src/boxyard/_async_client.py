@@ -12,8 +12,7 @@ import httpx
 from ._async_box import AsyncBoxHandle
 from ._async_driver import AsyncByteStream, AsyncDriver
 from ._calls import Answer, Call, P, PagedCall
-from ._doors import transfer
-from ._flows import Flow, ask, ask_fully, open_session
+from ._flows import Flow, ask, ask_fully, open_session, send
 from ._generated.models.create_box import CreateBox
 from ._generated.models.event import Event
 from ._generated.models.operation import Operation
@@ -57,7 +56,7 @@ class AsyncBoxyard:
 
     async def transfer(self, call: Call[object]) -> AsyncByteStream:
         """Sends a request whose answer is bytes, which are not held in memory."""
-        return AsyncByteStream(await self._driver.run(transfer(self._session, call, is_streamed=True)))
+        return AsyncByteStream(await self._driver.run(send(self._session, call, is_streamed=True)))
 
     async def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
         """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""

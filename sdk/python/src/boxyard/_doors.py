@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import httpx
 
 from ._calls import Call
-from ._errors import ApiError
+from ._errors import ApiError, ConnectionError
 from ._flows import Exchange, Flow, OpenSocket, Session, ask, can_repeat, send
 from ._generated.api.streams.create_ticket import create_ticket
 from ._generated.marks import OPERATIONS
@@ -68,7 +68,9 @@ def _take_ticket(session: Session, call: Call[object]) -> Flow[str]:
     operation = TicketRequestOperation(OPERATIONS[call.operation][0])
     port = int(rest[1]) if call.operation == "open_port" else UNSET
     ticket = yield from ask(session, create_ticket(project, name, body=TicketRequest(operation=operation, query=query, port=port)))
-    return ticket.url or ""
+    if not ticket.url:
+        raise ConnectionError("The front cannot stream, and the service has no data address that could.")
+    return ticket.url
 
 
 def _socket_url(url: str) -> str:

@@ -10,8 +10,7 @@ from typing import Literal, Self, TypeVar
 import httpx
 
 from ._calls import Answer, Call, P, PagedCall
-from ._doors import transfer
-from ._flows import Flow, ask, ask_fully, open_session
+from ._flows import Flow, ask, ask_fully, open_session, send
 from ._generated.models.create_box import CreateBox
 from ._generated.models.event import Event
 from ._generated.models.operation import Operation
@@ -57,7 +56,7 @@ class Boxyard:
 
     def transfer(self, call: Call[object]) -> ByteStream:
         """Sends a request whose answer is bytes, which are not held in memory."""
-        return ByteStream(self._driver.run(transfer(self._session, call, is_streamed=True)))
+        return ByteStream(self._driver.run(send(self._session, call, is_streamed=True)))
 
     def list(self, call: PagedCall[P, I]) -> Iterator[I]:
         """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""

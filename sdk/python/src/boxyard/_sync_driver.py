@@ -26,8 +26,8 @@ class Driver:
     def __init__(self, client: httpx.Client | None, ssl_context: ssl.SSLContext | None) -> None:
         """Makes a client if none is given, which ``close`` closes."""
         self._ssl_context = ssl_context
-        self._own_client = httpx.Client(timeout=TIMEOUT, verify=ssl_context or True) if client is None else None
-        self._client = client or self._own_client or httpx.Client()
+        self._is_own = client is None
+        self._client = httpx.Client(timeout=TIMEOUT, verify=ssl_context or True) if client is None else client
 
     def run(self, flow: Flow[T]) -> T:
         """Does what a flow asks for until it returns."""
@@ -41,8 +41,8 @@ class Driver:
 
     def close(self) -> None:
         """Closes the HTTP client that was made here."""
-        if self._own_client is not None:
-            self._own_client.close()
+        if self._is_own:
+            self._client.close()
 
     def _do(self, effect: Effect) -> Any:
         match effect:
