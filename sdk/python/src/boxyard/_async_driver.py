@@ -9,13 +9,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from ._contents import awaitable_content
-from ._errors import ConnectionError
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
-from ._sockets import TIMEOUT, Closing, opening_error, socket_options, stream_id, unreachable
+from ._http import TIMEOUT, unreachable
+from ._sockets import open_websocket
 
 T = TypeVar("T")
 
@@ -51,7 +49,7 @@ class AsyncDriver:
             case Exchange():
                 return await self._exchange(effect)
             case OpenSocket():
-                return await self._open(effect)
+                return await open_websocket(effect, self._ssl_context)
 
     async def _exchange(self, effect: Exchange) -> httpx.Response:
         content = awaitable_content(effect.request.get("content"))
@@ -66,42 +64,6 @@ class AsyncDriver:
         except httpx.TransportError as error:
             raise unreachable(str(request.url), error) from error
         return response
-
-    async def _open(self, effect: OpenSocket) -> AsyncSocket:
-        try:
-            return AsyncSocket(await connect(effect.url, **socket_options(effect, self._ssl_context)))
-        except (OSError, InvalidHandshake) as error:
-            raise opening_error(error, effect.url) from error
-
-
-class AsyncSocket:
-    """A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        """Takes an open connection."""
-        self._connection = connection
-        response = connection.response
-        self.id = None if response is None else stream_id(response.headers)
-        self.closing: Closing | None = None
-
-    async def send(self, message: bytes | str) -> None:
-        """Sends a message, and waits until it is on its way."""
-        try:
-            await self._connection.send(message)
-        except ConnectionClosed as closed:
-            raise ConnectionError("The connection is closed.") from closed
-
-    async def receive(self) -> bytes | str | None:
-        """Returns the next message; None once the socket has closed and all was taken."""
-        try:
-            return await self._connection.recv()
-        except ConnectionClosed as closed:
-            self.closing = Closing(closed)
-            return None
-
-    async def close(self) -> None:
-        """Leaves: what was sent is delivered."""
-        await self._connection.close()
 
 
 class AsyncByteStream:

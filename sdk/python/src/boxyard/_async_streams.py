@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from ._async_driver import AsyncDriver, AsyncSocket
+from ._async_driver import AsyncDriver
 from ._errors import ConnectionError
 from ._execs import ExecFollower
 from ._ports import MESSAGE_BYTES, PORT_END
+from ._sockets import AsyncSocket
 from ._terminal import ExecEnd, OutputPiece, StreamName, TerminalOutput, input_end_frame, input_frame, resize_frame
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
-from websockets.sync.client import ClientConnection, connect
 
-from ._errors import ConnectionError
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
-from ._sockets import TIMEOUT, Closing, opening_error, socket_options, stream_id, unreachable
+from ._http import TIMEOUT, unreachable
+from ._sync_socket import Socket
 
 T = TypeVar("T")
 
@@ -51,7 +48,7 @@ class Driver:
             case Exchange():
                 return self._exchange(effect)
             case OpenSocket():
-                return self._open(effect)
+                return Socket(effect, self._ssl_context)
 
     def _exchange(self, effect: Exchange) -> httpx.Response:
         request = self._client.build_request(**effect.request)
@@ -65,43 +62,6 @@ class Driver:
         except httpx.TransportError as error:
             raise unreachable(str(request.url), error) from error
         return response
-
-    def _open(self, effect: OpenSocket) -> Socket:
-        try:
-            return Socket(connect(effect.url, **socket_options(effect, self._ssl_context)))
-        except (OSError, InvalidHandshake) as error:
-            raise opening_error(error, effect.url) from error
-
-
-class Socket:
-    """A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        """Takes an open connection."""
-        self._stack = ExitStack()
-        self._connection = self._stack.enter_context(connection)
-        response = connection.response
-        self.id = None if response is None else stream_id(response.headers)
-        self.closing: Closing | None = None
-
-    def send(self, message: bytes | str) -> None:
-        """Sends a message, and waits until it is on its way."""
-        try:
-            self._connection.send(message)
-        except ConnectionClosed as closed:
-            raise ConnectionError("The connection is closed.") from closed
-
-    def receive(self) -> bytes | str | None:
-        """Returns the next message; None once the socket has closed and all was taken."""
-        try:
-            return self._connection.recv()
-        except ConnectionClosed as closed:
-            self.closing = Closing(closed)
-            return None
-
-    def close(self) -> None:
-        """Leaves: what was sent is delivered."""
-        self._stack.close()
 
 
 class ByteStream:

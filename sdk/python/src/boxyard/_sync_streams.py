@@ -9,7 +9,8 @@ from typing import Self
 from ._errors import ConnectionError
 from ._execs import ExecFollower
 from ._ports import MESSAGE_BYTES, PORT_END
-from ._sync_driver import Driver, Socket
+from ._sync_driver import Driver
+from ._sync_socket import Socket
 from ._terminal import ExecEnd, OutputPiece, StreamName, TerminalOutput, input_end_frame, input_frame, resize_frame
 
 
