@@ -1,6 +1,6 @@
 import { allVerbs } from '../cli/verbs/all.ts'
 import type { Verb } from '../cli/verbs/verb.ts'
-import { tagOf } from '../shared/openapi-texts.ts'
+import { tagOf } from '../shared/openapi/texts.ts'
 import { OPERATIONS } from '../shared/routes.ts'
 import { tableOf } from './markdown.ts'
 

@@ -9,7 +9,6 @@ export interface VerbContext {
   boxyard: Boxyard
   environment: NodeJS.ProcessEnv
   format: OutputFormat
-  environment: NodeJS.ProcessEnv
   /** The project that the command is for. @throws UsageError without one */
   project(): string
   /** Tells on stderr what is waited for, where that is a terminal. */

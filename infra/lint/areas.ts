@@ -29,11 +29,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'host'], ['pool', 'store'], ['exec']],
   'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'systemd', 'threads'], ['tar']],
-  shared: [
-    ['http', 'schemas'],
-    ['auth', 'examples', 'routes'],
-    ['openapi'],
-  ],
+  shared: [['http', 'schemas'], ['auth', 'examples', 'routes'], ['openapi']],
 }
 
 export interface AreaRule {

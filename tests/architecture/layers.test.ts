@@ -54,8 +54,9 @@ describe('the folders of this repository', () => {
     return [...new Set(inside.map((folder) => folder.slice(layer.length + 1).split('/')[0] ?? ''))].sort()
   }
 
-  test('none holds more than 40 files', () => {
-    expect([...filesOf].filter(([, files]) => files > FOLDER_MAX)).toEqual([])
+  test('none holds more than 40 files, but for what a generator lays out', () => {
+    const full = [...filesOf].filter(([folder, files]) => files > FOLDER_MAX && !folder.includes('/_generated/'))
+    expect(full).toEqual([])
   })
 
   test.each(Object.entries(AREAS))('the areas of %s are those of their table', (layer, levels) => {

@@ -1,5 +1,3 @@
-import { createServer, request as forward, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ApiError, ConnectionError } from '../../../sdk/typescript/src/api-error.ts'
 import { type BoxHandle, type Boxyard, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
@@ -7,6 +5,7 @@ import { BoxNotFoundError, InvalidRequestError } from '../../../sdk/typescript/s
 import { OPERATIONS } from '../../../sdk/typescript/src/generated/operations.ts'
 import type { TerminalStream } from '../../../sdk/typescript/src/terminal-stream.ts'
 import { OPERATIONS as TABLE } from '../../../shared/routes.ts'
+import { openPlainFront, type PlainFront } from '../../helpers/clients/plain-front.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 let service: TestService
@@ -191,35 +190,19 @@ describe('files, events and waits', () => {
 })
 
 describe('behind a front that cannot stream', () => {
-  let plain: Server
-  let url: string
-  const upgrades: string[] = []
+  let plain: PlainFront
 
-  // As API Gateway does: every request is passed on as plain HTTP, upgrades too.
   beforeAll(async () => {
-    plain = createServer((incoming, answer) => {
-      const { upgrade, connection: _, ...headers } = incoming.headers
-      if (upgrade !== undefined) upgrades.push(incoming.url ?? '')
-      const passed = forward(`${service.url}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (got) => {
-        answer.writeHead(got.statusCode ?? 502, got.headers)
-        got.pipe(answer)
-      })
-      incoming.pipe(passed)
-    })
-    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}`
+    plain = await openPlainFront(service.url)
   })
-  afterAll(() => {
-    plain.closeAllConnections()
-    plain.close()
-  })
+  afterAll(() => plain.close())
 
   test('streams take tickets by themselves, after one refusal', async () => {
-    const handle = createBoxyard({ url, token: service.adminToken }).box('sdk', 'web')
+    const handle = createBoxyard({ url: plain.url, token: service.adminToken }).box('sdk', 'web')
     for (const word of ['one', 'two']) {
       expect(await readAll(await handle.stream(['echo', word]))).toMatchObject({ stdout: `${word}\n`, exitCode: 0 })
     }
-    expect(upgrades).toHaveLength(1)
+    expect(plain.upgrades).toHaveLength(1)
     await handle.writeFile('/root/ticket', 'by ticket')
     expect(await textOf(await handle.readFile('/root/ticket'))).toBe('by ticket')
   })

@@ -16,10 +16,16 @@ export interface Workbench {
   close(): void
 }
 
-/** Opens a workbench with the generators of TEST_CLIENT_GENERATORS. */
-export function openWorkbench(): Workbench {
+/** Returns where the generators are, as TEST_CLIENT_GENERATORS says. */
+export function generatorsDirectory(): string {
   const generators = process.env['TEST_CLIENT_GENERATORS']
   if (generators === undefined) throw new Error('Run this by `npm test -- clients`, which sets TEST_CLIENT_GENERATORS.')
+  return generators
+}
+
+/** Opens a workbench with the generators. */
+export function openWorkbench(): Workbench {
+  const generators = generatorsDirectory()
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-clients-'))
   const bin = join(generators, 'python/bin')
   symlinkSync(join(generators, 'node_modules'), join(directory, 'node_modules'))

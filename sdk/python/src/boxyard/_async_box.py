@@ -1,0 +1,176 @@
+"""A box, for programs that await."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from ._async_driver import AsyncByteStream, AsyncDriver
+from ._async_streams import AsyncPortStream, AsyncTerminalStream
+from ._contents import AsyncContent
+from ._doors import open_socket, transfer, upload
+from ._execs import ExecFollower, run_exec
+from ._flows import Flow, Session, ask
+from ._generated.api.boxes.delete_box import delete_box
+from ._generated.api.boxes.get_box import get_box
+from ._generated.api.boxes.resume_box import resume_box
+from ._generated.api.boxes.stop_box import stop_box
+from ._generated.api.files.read_archive import read_archive
+from ._generated.api.files.read_file import read_file
+from ._generated.api.streams.open_port import open_port
+from ._generated.models.box import Box
+from ._generated.models.box_status import BoxStatus
+from ._generated.models.create_box import CreateBox
+from ._generated.models.exec_ import Exec
+from ._generated.models.file_entry import FileEntry
+from ._generated.models.unpack_report import UnpackReport
+from ._ports import PORT_PROTOCOL
+from ._requests import Encoding, Typing, console_call, exec_request, fork_request, given, stream_call, unpack_call, write_call
+from ._terminal import CHANNEL_PROTOCOL, StreamName
+from ._waits import create_box, settle_box, wait_for_box
+
+T = TypeVar("T")
+
+
+class AsyncBoxHandle:
+    """A box of a project, by its name."""
+
+    def __init__(self, driver: AsyncDriver, session: Session, project: str, name: str) -> None:
+        """Asks nothing; made by ``AsyncBoxyard.box``."""
+        self._driver = driver
+        self._session = session
+        self.project = project
+        self.name = name
+
+    async def info(self) -> Box:
+        """Tells its state. Raises ``BoxNotFoundError``."""
+        return await self._run(ask(self._session, get_box(self.project, self.name)))
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        user: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        tty: bool | None = None,
+        no_hup: bool | None = None,
+        timeout_seconds: float | None = None,
+        encoding: Encoding | None = None,
+    ) -> Exec:
+        """Runs a command, or a line of the shell, to its end, however long it takes; its record has the last 1 MiB of each stream."""
+        body = exec_request(
+            command,
+            cwd=cwd,
+            user=user,
+            env=env,
+            stdin=stdin,
+            tty=tty,
+            no_hup=no_hup,
+            timeout_seconds=timeout_seconds,
+            encoding=encoding,
+        )
+        return await self._run(run_exec(self._session, self.project, self.name, body))
+
+    async def stream(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bool = False,
+        tty: bool = False,
+        cols: int | None = None,
+        rows: int | None = None,
+        cwd: str | None = None,
+        user: str | None = None,
+        env: Mapping[str, str] | None = None,
+        no_hup: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> AsyncTerminalStream:
+        """
+        Starts a command and streams input and output; without ``stdin`` its input is empty.
+
+        With ``no_hup`` it goes on when its client leaves or the service is restarted, and its stream resumes by itself.
+        """
+        call = stream_call(
+            self.project,
+            self.name,
+            command,
+            stdin=stdin,
+            tty=tty,
+            cols=cols,
+            rows=rows,
+            cwd=cwd,
+            user=user,
+            env=env,
+            no_hup=no_hup,
+            timeout_seconds=timeout_seconds,
+        )
+        socket = await self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
+        return AsyncTerminalStream(self._driver, socket, self._follow if no_hup else None)
+
+    async def console(
+        self,
+        *,
+        session: str | None = None,
+        shell: str | None = None,
+        user: str | None = None,
+        cwd: str | None = None,
+        typing: Typing | None = None,
+        cols: int | None = None,
+        rows: int | None = None,
+    ) -> AsyncTerminalStream:
+        """Attaches to a console, which goes on when its clients leave; one that is not there is begun."""
+        call = console_call(self.project, self.name, session=session, shell=shell, user=user, cwd=cwd, typing=typing, cols=cols, rows=rows)
+        return AsyncTerminalStream(self._driver, await self._run(open_socket(self._session, call, CHANNEL_PROTOCOL)), None)
+
+    async def connect(self, port: int) -> AsyncPortStream:
+        """Connects to a TCP port, published or not. Raises ``PortNotListeningError``."""
+        call = open_port(self.project, self.name, str(port))
+        return AsyncPortStream(await self._run(open_socket(self._session, call, PORT_PROTOCOL)))
+
+    async def read_file(self, path: str, *, snapshot: str | None = None) -> AsyncByteStream:
+        """Reads a file, now or as a snapshot has it."""
+        call = read_file(self.project, self.name, path=path, snapshot=given(snapshot))
+        return AsyncByteStream(await self._run(transfer(self._session, call, is_streamed=True)))
+
+    async def write_file(self, path: str, body: AsyncContent, *, mode: str | None = None, parents: bool | None = None) -> FileEntry:
+        """Writes a whole file at once: all of it, or nothing. ``mode`` is octal; ``parents`` makes missing directories."""
+        call = write_call(self.project, self.name, path, body, mode=mode, parents=parents)
+        return await self._run(upload(self._session, call))
+
+    async def read_archive(self, path: str, *, snapshot: str | None = None) -> AsyncByteStream:
+        """Reads a tar of what is at a path."""
+        call = read_archive(self.project, self.name, path=path, snapshot=given(snapshot))
+        return AsyncByteStream(await self._run(transfer(self._session, call, is_streamed=True)))
+
+    async def write_archive(self, path: str, body: AsyncContent) -> UnpackReport:
+        """Unpacks a tar into a directory, and tells what was refused."""
+        return await self._run(upload(self._session, unpack_call(self.project, self.name, path, body)))
+
+    async def fork(self, name: str, more: CreateBox | None = None) -> AsyncBoxHandle:
+        """Makes a box with a copy of its disk; ``more`` says what else differs."""
+        await self._run(create_box(self._session, self.project, fork_request(self.name, name, more)))
+        return AsyncBoxHandle(self._driver, self._session, self.project, name)
+
+    async def stop(self) -> Box:
+        """Stops it, and waits until it has stopped."""
+        return await self._run(settle_box(self._session, stop_box(self.project, self.name), self.project, self.name))
+
+    async def resume(self) -> Box:
+        """Starts it again, and waits until it runs."""
+        return await self._run(settle_box(self._session, resume_box(self.project, self.name), self.project, self.name))
+
+    async def delete(self) -> None:
+        """Deletes it, in any state."""
+        await self._run(ask(self._session, delete_box(self.project, self.name)))
+
+    async def wait_until(self, status: BoxStatus | str, *, timeout: float | None = None) -> Box:
+        """Waits until it has a status. Raises ``BoxNotFoundError`` once it is gone, ``TimeoutError`` after ``timeout`` seconds."""
+        return await self._run(wait_for_box(self._session, self.project, self.name, BoxStatus(status), timeout))
+
+    def _follow(self, exec_id: str, offsets: Mapping[StreamName, int]) -> ExecFollower:
+        return ExecFollower(self._session, (self.project, self.name), exec_id, offsets)
+
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self._driver.run(flow)

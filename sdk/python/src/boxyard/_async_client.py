@@ -1,0 +1,122 @@
+"""The client for programs that await."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import Literal, Self, TypeVar
+
+import httpx
+
+from ._async_box import AsyncBoxHandle
+from ._async_driver import AsyncByteStream, AsyncDriver
+from ._calls import Answer, Call, P, PagedCall
+from ._flows import Flow, ask, ask_fully, open_session, send
+from ._generated.models.create_box import CreateBox
+from ._generated.models.event import Event
+from ._generated.models.operation import Operation
+from ._waits import Deadline, create_box, next_events, wait_for_operation
+
+T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741
+
+
+class AsyncBoxyard:
+    """A client of one service with one token. Tasks of one loop may share it."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | Callable[[], str | None] | None = None,
+        *,
+        tickets: Literal["auto", "always"] = "auto",
+        attempts: int = 6,
+        ssl_context: ssl.SSLContext | None = None,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        """
+        Sends nothing yet.
+
+        ``url`` is the origin of the service, such as ``http://127.0.0.1:8080``; ``token`` an access token, or where to read it anew
+        for each request. ``tickets``: ``auto`` takes them where the front cannot stream, ``always`` streams by the data address alone.
+        ``attempts``: how often a request is sent until it is answered, with pauses that double from 0.1 s. ``http_client`` replaces the
+        client that is made here, and is left open by ``close``.
+        """
+        self._session = open_session(url, token, tickets, attempts)
+        self._driver = AsyncDriver(http_client, ssl_context)
+
+    async def call(self, call: Call[T]) -> T:
+        """Sends a request of ``boxyard.operations``. Raises ``ApiError``, ``ConnectionError``."""
+        return await self._driver.run(ask(self._session, call))
+
+    async def call_fully(self, call: Call[T]) -> Answer[T]:
+        """The same, with status and headers of the answer."""
+        return await self._driver.run(ask_fully(self._session, call))
+
+    async def transfer(self, call: Call[object]) -> AsyncByteStream:
+        """Sends a request whose answer is bytes, which are not held in memory."""
+        return AsyncByteStream(await self._driver.run(send(self._session, call, is_streamed=True)))
+
+    async def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
+        """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""
+        following: PagedCall[P, I] | None = call
+        while following is not None:
+            page = await self.call(following)
+            for each in following.items(page):
+                yield each
+            following = following.after(page)
+
+    async def events(
+        self,
+        project: str,
+        *,
+        since: str | None = None,
+        types: Sequence[str] | None = None,
+        on_cursor: Callable[[str], None] | None = None,
+    ) -> AsyncIterator[Event]:
+        """
+        Follows the events of a project, ``-`` for all, without an end, over every front and every restart of the service.
+
+        ``since`` is a cursor, or ``now``; left out: from the oldest event that is kept. ``types``: such as ``box.created`` or ``box.*``.
+        ``on_cursor`` is told after each page, for a program that goes on later.
+        Raises ``CursorExpiredError``: list what there is, and go on from ``now``.
+        """
+        forever = Deadline(None)
+        while True:
+            page = await self._run(next_events(self._session, project, since, types, forever))
+            for each in page.events:
+                yield each
+            since = page.next_cursor
+            if on_cursor is not None:
+                on_cursor(since)
+
+    async def wait_for_operation(self, operation: str, *, timeout: float | None = None) -> Operation:
+        """
+        Waits for the end of an operation, an id or what ``Operation-Location`` says.
+
+        Raises ``ApiError`` with its problem if it failed, ``TimeoutError`` after ``timeout`` seconds.
+        """
+        return await self._run(wait_for_operation(self._session, operation, timeout))
+
+    async def create_box(self, project: str, body: CreateBox) -> AsyncBoxHandle:
+        """Makes a box, and waits until it runs or could not be started."""
+        await self._run(create_box(self._session, project, body))
+        return self.box(project, body.name)
+
+    def box(self, project: str, name: str) -> AsyncBoxHandle:
+        """A box that is there already; asks nothing."""
+        return AsyncBoxHandle(self._driver, self._session, project, name)
+
+    async def close(self) -> None:
+        """Closes the connections that are kept; streams that are open stay so."""
+        await self._driver.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        await self.close()
+
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self._driver.run(flow)

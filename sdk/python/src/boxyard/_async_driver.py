@@ -1,0 +1,97 @@
+"""Does the effects of flows in the task that awaits them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from ._contents import awaitable_content
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._http import TIMEOUT, unreachable
+from ._sockets import open_websocket
+
+T = TypeVar("T")
+
+
+class AsyncDriver:
+    """Runs flows over an HTTP client."""
+
+    def __init__(self, client: httpx.AsyncClient | None, ssl_context: ssl.SSLContext | None) -> None:
+        """Makes a client if none is given, which ``close`` closes."""
+        self._ssl_context = ssl_context
+        self._is_own = client is None
+        self._client = httpx.AsyncClient(timeout=TIMEOUT, verify=ssl_context or True) if client is None else client
+
+    async def run(self, flow: Flow[T]) -> T:
+        """Does what a flow asks for until it returns."""
+        steps = Steps(flow)
+        while (effect := steps.next()) is not None:
+            try:
+                steps.give(await self._do(effect))
+            except Exception as error:
+                steps.fail(error)
+        return steps.result
+
+    async def close(self) -> None:
+        """Closes the HTTP client that was made here."""
+        if self._is_own:
+            await self._client.aclose()
+
+    async def _do(self, effect: Effect) -> Any:
+        match effect:
+            case Pause(seconds):
+                await asyncio.sleep(seconds)
+            case Exchange():
+                return await self._exchange(effect)
+            case OpenSocket():
+                return await open_websocket(effect, self._ssl_context)
+
+    async def _exchange(self, effect: Exchange) -> httpx.Response:
+        content = awaitable_content(effect.request.get("content"))
+        request = self._client.build_request(**{**effect.request, "content": content})
+        try:
+            response = await self._client.send(request, stream=True, follow_redirects=True)
+            if not (effect.is_streamed and response.is_success):
+                try:
+                    await response.aread()
+                finally:
+                    await response.aclose()
+        except httpx.TransportError as error:
+            raise unreachable(str(request.url), error) from error
+        return response
+
+
+class AsyncByteStream:
+    """Bytes that come from a box: iterate for them as they come, or read them all."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        """Takes an answer whose body was not read yet."""
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._response.aiter_bytes():
+                yield piece
+        except httpx.TransportError as error:
+            raise unreachable(str(self._response.url), error) from error
+        finally:
+            await self.close()
+
+    async def read(self) -> bytes:
+        """Reads all that is left."""
+        return b"".join([piece async for piece in self])
+
+    async def close(self) -> None:
+        """Leaves what is left unread."""
+        await self._response.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        await self.close()

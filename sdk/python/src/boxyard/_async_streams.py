@@ -1,0 +1,134 @@
+"""Commands, consoles and ports over a socket, for programs that await."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from ._async_driver import AsyncDriver
+from ._errors import ConnectionError
+from ._execs import ExecFollower
+from ._ports import MESSAGE_BYTES, PORT_END
+from ._sockets import AsyncSocket
+from ._terminal import ExecEnd, OutputPiece, StreamName, TerminalOutput, input_end_frame, input_frame, resize_frame
+
+
+class AsyncTerminalStream:
+    """
+    A command that runs, or a console that is attached: iterate for its output, then ask for its end.
+    One task may write while another reads.
+    """
+
+    def __init__(
+        self, driver: AsyncDriver, socket: AsyncSocket, resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None
+    ) -> None:
+        """Makes the stream of a socket; without ``resume`` a lost socket is an error."""
+        self._driver = driver
+        self._socket = socket
+        self._resume = resume
+        self._output = TerminalOutput()
+        self._is_closing = False
+        self._pieces = self._read()
+
+    @property
+    def id(self) -> str | None:
+        """Id of the exec record or session."""
+        return self._socket.id
+
+    def __aiter__(self) -> AsyncIterator[OutputPiece]:
+        return self._pieces
+
+    async def write(self, data: bytes) -> None:
+        """Sends input, and waits until it is on its way."""
+        await self._socket.send(input_frame(data))
+
+    async def end_input(self) -> None:
+        """Ends the input."""
+        await self._socket.send(input_end_frame())
+
+    async def resize(self, cols: int, rows: int) -> None:
+        """Tells the size of the terminal in characters."""
+        await self._socket.send(resize_frame(cols, rows))
+
+    async def ended(self) -> ExecEnd:
+        """Reads what is left of the output, and returns how it ended. Raises ``ConnectionError`` if that is not known."""
+        async for _ in self._pieces:
+            pass
+        if self._output.end is None:
+            raise ConnectionError("The output was left before its end.")
+        return self._output.end
+
+    async def close(self) -> None:
+        """Leaves; what the command does then is told by ``no_hup``."""
+        self._is_closing = True
+        await self._socket.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        await self.close()
+
+    async def _read(self) -> AsyncIterator[OutputPiece]:
+        while self._output.end is None and (message := await self._socket.receive()) is not None:
+            piece = self._output.take(message)
+            if piece is not None:
+                yield piece
+        await self._socket.close()
+        if self._output.end is not None:
+            return
+        if self._is_closing:
+            self._output.end = ExecEnd(None, "The client left.")
+        elif self._resume is not None and self.id is not None:
+            follower = self._resume(self.id, self._output.offsets)
+            while follower.end is None:
+                for piece in await self._driver.run(follower.step()):
+                    yield piece
+            self._output.end = follower.end
+        else:
+            raise ConnectionError("The connection was lost.") if self._socket.closing is None else self._socket.closing.error()
+
+
+class AsyncPortStream:
+    """A TCP connection to a port of a box: iterate for what it sends. Each direction ends by itself."""
+
+    def __init__(self, socket: AsyncSocket) -> None:
+        """Makes the stream of a socket."""
+        self._socket = socket
+        self._pieces = self._read()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    async def read(self) -> bytes:
+        """Returns what came next; nothing once the program has ended its direction. Raises ``ConnectionError`` if that broke."""
+        return await anext(self._pieces, b"")
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes, and waits until they are on their way."""
+        for at in range(0, len(data), MESSAGE_BYTES):
+            await self._socket.send(data[at : at + MESSAGE_BYTES])
+
+    async def end(self) -> None:
+        """Ends the direction to the program; the other goes on."""
+        await self._socket.send(PORT_END)
+
+    async def close(self) -> None:
+        """Leaves: what was sent is delivered."""
+        await self._socket.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        await self.close()
+
+    async def _read(self) -> AsyncIterator[bytes]:
+        while (message := await self._socket.receive()) is not None:
+            if message == PORT_END:
+                return
+            yield message if isinstance(message, bytes) else message.encode()
+        closing = self._socket.closing
+        if closing is not None and not closing.is_normal:
+            raise closing.error()

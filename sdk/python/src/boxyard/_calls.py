@@ -1,0 +1,80 @@
+"""Requests of the API as values: made by the functions of ``boxyard.operations``, sent by a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import httpx
+
+from ._errors import ApiError
+from ._problems import to_api_error
+
+T_co = TypeVar("T_co", covariant=True)
+I_co = TypeVar("I_co", covariant=True)
+
+
+class Page(Protocol):
+    """A page of a list of any length."""
+
+    has_more: bool
+    next_continuation_token: str | None
+
+
+P = TypeVar("P", bound=Page)
+
+
+@dataclass(frozen=True)
+class Call(Generic[T_co]):
+    """A request of one operation, whose answer is a ``T_co``."""
+
+    #: Name of the operation, such as ``create_box``.
+    operation: str
+    #: What ``httpx.Client.build_request`` takes; ``url`` is a path.
+    request: Mapping[str, Any]
+    parse: Callable[[httpx.Response], T_co]
+
+    @property
+    def query(self) -> dict[str, str | list[str]]:
+        """The query as text, as a ticket takes it."""
+        params: Mapping[str, Any] = self.request.get("params") or {}
+        return {key: [_text_of(each) for each in value] if isinstance(value, list) else _text_of(value) for key, value in params.items()}
+
+    def with_content(self, content: Any, content_type: str) -> Call[T_co]:
+        """The same request with these bytes as its body."""
+        headers = {**self.request.get("headers", {}), "Content-Type": content_type}
+        return replace(self, request={**self.request, "content": content, "headers": headers})
+
+
+@dataclass(frozen=True)
+class PagedCall(Call[P], Generic[P, I_co]):
+    """A request of a page of a list whose elements are ``I_co``."""
+
+    items: Callable[[P], list[I_co]]
+
+    def after(self, page: P) -> PagedCall[P, I_co] | None:
+        """The request of the next page; None after the last."""
+        token = page.next_continuation_token if page.has_more else None
+        if token is None:
+            return None
+        params = {**self.request.get("params", {}), "continuation_token": token}
+        return replace(self, request={**self.request, "params": params})
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T_co]):
+    """An answer with its status and headers."""
+
+    status: int
+    headers: httpx.Headers
+    body: T_co
+
+
+def unexpected_answer(response: httpx.Response) -> ApiError:
+    """Makes the error of an answer that the document does not tell of."""
+    return to_api_error(response.status_code, response.content)
+
+
+def _text_of(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

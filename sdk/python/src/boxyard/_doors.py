@@ -1,0 +1,77 @@
+"""Where streams are opened: at the front, or at the data address with a ticket where the front cannot carry them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import httpx
+
+from ._calls import Call
+from ._errors import ApiError, ConnectionError
+from ._flows import Exchange, Flow, OpenSocket, Session, ask, can_repeat, send
+from ._generated.api.streams.create_ticket import create_ticket
+from ._generated.marks import OPERATIONS
+from ._generated.models.ticket_request import TicketRequest
+from ._generated.models.ticket_request_operation import TicketRequestOperation
+from ._generated.models.ticket_request_query import TicketRequestQuery
+from ._generated.types import UNSET
+from ._problems import to_api_error
+
+T = TypeVar("T")
+
+#: How a front that is a function answers to an upgrade, and to a body that is larger than its event.
+_CANNOT_STREAM = frozenset({"upgrade_required", "body_too_large", "unexpected_answer"})
+
+
+def open_socket(session: Session, call: Call[object], protocol: str) -> Flow[Any]:
+    """Opens the WebSocket of an operation of a box; what it gives is the driver's. Raises ``ApiError``, ``ConnectionError``."""
+    if not session.needs_tickets:
+        url = str(httpx.URL(session.url + call.request["url"], params=call.query))
+        try:
+            return (yield OpenSocket(_socket_url(url), protocol, session.authorization()))
+        except ApiError as error:
+            if error.code not in _CANNOT_STREAM:
+                raise
+            session.needs_tickets = True
+    url = yield from _take_ticket(session, call)
+    return (yield OpenSocket(_socket_url(url), protocol, {}))
+
+
+def upload(session: Session, call: Call[T]) -> Flow[T]:
+    """Sends bytes to a box, and reads the answer. Raises ``ApiError``, ``ConnectionError``."""
+    response = yield from transfer(session, call, is_streamed=False)
+    return call.parse(response)
+
+
+def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow[httpx.Response]:
+    """Sends or takes bytes; those of a streamed answer were not read yet. Raises ``ApiError``, ``ConnectionError``."""
+    if not session.needs_tickets:
+        try:
+            return (yield from send(session, call, is_streamed=is_streamed))
+        except ApiError as error:
+            is_too_large = error.code in _CANNOT_STREAM and "content" in call.request and can_repeat(call)
+            if not is_too_large:
+                raise
+    request = {key: value for key, value in call.request.items() if key != "params"}
+    request["url"] = yield from _take_ticket(session, call)
+    response: httpx.Response = yield Exchange(request, is_streamed)
+    if not response.is_success:
+        raise to_api_error(response.status_code, response.content)
+    return response
+
+
+def _take_ticket(session: Session, call: Call[object]) -> Flow[str]:
+    # /v1/projects/{project}/boxes/{name}/…, or …/ports/{port}/ws
+    project, _, name, *rest = [unquote(part) for part in call.request["url"].split("/")][3:]
+    query = TicketRequestQuery.from_dict(call.query)
+    operation = TicketRequestOperation(OPERATIONS[call.operation][0])
+    port = int(rest[1]) if call.operation == "open_port" else UNSET
+    ticket = yield from ask(session, create_ticket(project, name, body=TicketRequest(operation=operation, query=query, port=port)))
+    if not ticket.url:
+        raise ConnectionError("The front cannot stream, and the service has no data address that could.")
+    return ticket.url
+
+
+def _socket_url(url: str) -> str:
+    return "ws" + url.removeprefix("http") if url.startswith("http") else url

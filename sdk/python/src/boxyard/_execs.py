@@ -1,0 +1,124 @@
+"""Commands: run to their end over HTTP, and followed from an offset on."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TypeVar
+
+from ._calls import Call
+from ._errors import ApiError, ConnectionError
+from ._flows import Flow, Pause, Session, ask
+from ._generated.api.exec_.create_exec import create_exec
+from ._generated.api.exec_.get_exec import get_exec
+from ._generated.api.exec_.get_exec_output import get_exec_output
+from ._generated.models.exec_ import Exec
+from ._generated.models.exec_request import ExecRequest
+from ._generated.models.exec_status import ExecStatus
+from ._generated.models.get_exec_encoding import GetExecEncoding
+from ._generated.models.get_exec_output_encoding import GetExecOutputEncoding
+from ._generated.models.get_exec_output_stream import GetExecOutputStream
+from ._terminal import ExecEnd, OutputPiece, StreamName
+
+T = TypeVar("T")
+
+_AWAY = frozenset({502, 503, 504})
+#: Reads of a service that is away, a second apart: some minutes.
+_PATIENCE = 120
+
+
+def run_exec(session: Session, project: str, name: str, body: ExecRequest) -> Flow[Exec]:
+    """Runs a command to its end, however long it takes."""
+    found = yield from ask(session, create_exec(project, name, body=body))
+    while found.status == ExecStatus.RUNNING:
+        encoding = GetExecEncoding(found.encoding.value)
+        found = yield from ask(session, get_exec(project, name, found.id, wait_seconds=25, encoding=encoding))
+    return found
+
+
+class ExecFollower:
+    """Follows a command over HTTP from these offsets to its end, over any restart of the service."""
+
+    def __init__(self, session: Session, box: tuple[str, str], exec_id: str, offsets: Mapping[StreamName, int]) -> None:
+        """Begins at ``offsets``, in bytes; asks nothing yet."""
+        self._session = session
+        self._path = (*box, exec_id)
+        self._open = dict(offsets)
+        self._wait_seconds = 0
+        #: How the command ended, once all its output was taken.
+        self.end: ExecEnd | None = None
+
+    def step(self) -> Flow[list[OutputPiece]]:
+        """Gives what output there is, or waits for some a second or two; sets ``end`` after the last of it."""
+        pieces: list[OutputPiece] = []
+        for stream, offset in list(self._open.items()):
+            page = yield from self._persist(
+                get_exec_output(
+                    *self._path,
+                    stream=GetExecOutputStream(stream),
+                    offset=offset,
+                    encoding=GetExecOutputEncoding.BASE64,
+                    wait_seconds=self._wait_seconds,
+                )
+            )
+            self._open[stream] = page.next_offset
+            if page.data:
+                pieces.append(OutputPiece(stream, base64.b64decode(page.data)))
+            if page.end:
+                del self._open[stream]
+        # While neither stream has anything, each is waited for in turn.
+        self._wait_seconds = 0 if pieces else 1
+        if not self._open:
+            self.end = yield from self._find_end()
+        return pieces
+
+    def _find_end(self) -> Flow[ExecEnd]:
+        while True:
+            found = yield from self._persist(get_exec(*self._path, wait_seconds=25))
+            if found.status != ExecStatus.RUNNING:
+                return end_of(found)
+
+    def _persist(self, call: Call[T]) -> Flow[T]:
+        for _ in range(_PATIENCE):
+            try:
+                return (yield from ask(self._session, call))
+            except ConnectionError:
+                yield Pause(1)
+            except ApiError as error:
+                if error.status not in _AWAY:
+                    raise
+                yield Pause(1)
+        return (yield from ask(self._session, call))
+
+
+def end_of(found: Exec) -> ExecEnd:
+    """How the command of a record ended. A code that nobody knows is None, and is not guessed."""
+    if found.exit_code is not None:
+        return ExecEnd(found.exit_code, None)
+    if found.signal is None:
+        return ExecEnd(None, f"The command is {found.status}.")
+    number = _SIGNALS.get(found.signal)
+    return ExecEnd(None if number is None else 128 + number, found.signal)
+
+
+#: Signals that end commands, on Linux; where this program runs they may count otherwise.
+_SIGNALS: Mapping[str, int] = {
+    "SIGHUP": 1,
+    "SIGINT": 2,
+    "SIGQUIT": 3,
+    "SIGILL": 4,
+    "SIGTRAP": 5,
+    "SIGABRT": 6,
+    "SIGBUS": 7,
+    "SIGFPE": 8,
+    "SIGKILL": 9,
+    "SIGUSR1": 10,
+    "SIGSEGV": 11,
+    "SIGUSR2": 12,
+    "SIGPIPE": 13,
+    "SIGALRM": 14,
+    "SIGTERM": 15,
+    "SIGXCPU": 24,
+    "SIGXFSZ": 25,
+    "SIGSYS": 31,
+}

@@ -1,0 +1,146 @@
+"""
+What a client does, without input and output: a flow yields what is to be done next (an effect), and is sent what came of it.
+Drivers do the effects: one blocks, the other awaits; the flows are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from uuid import uuid4
+
+import httpx
+
+from ._calls import Answer, Call
+from ._errors import ConnectionError
+from ._generated.marks import OPERATIONS
+from ._problems import to_api_error
+from ._retries import pause_after_answer, pause_after_silence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Sends a request, and gives its ``httpx.Response``. Raises ``ConnectionError`` if none came."""
+
+    #: What ``httpx.Client.build_request`` takes.
+    request: Mapping[str, Any]
+    #: Leaves the body of a good answer to be read later.
+    is_streamed: bool = False
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Waits."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class OpenSocket:
+    """Opens a WebSocket. Raises the ``ApiError`` of a refusal, and ``ConnectionError``."""
+
+    url: str
+    protocol: str
+    headers: Mapping[str, str]
+
+
+Effect: TypeAlias = Exchange | Pause | OpenSocket
+Flow: TypeAlias = Generator[Effect, Any, T]
+
+
+class Steps(Generic[T]):
+    """A flow as a driver goes through it: does each effect of ``next``, and tells what came of it."""
+
+    #: What the flow returned, once ``next`` gave None.
+    result: T
+
+    def __init__(self, flow: Flow[T]) -> None:
+        """Begins before the first effect."""
+        self._flow = flow
+        self._given: Any = None
+        self._error: Exception | None = None
+
+    def next(self) -> Effect | None:
+        """Returns what is to be done; None at the end. Raises what the flow raises."""
+        given, error, self._given, self._error = self._given, self._error, None, None
+        try:
+            return self._flow.send(given) if error is None else self._flow.throw(error)
+        except StopIteration as end:
+            self.result = end.value
+            return None
+
+    def give(self, given: object) -> None:
+        """Tells what an effect gave."""
+        self._given = given
+
+    def fail(self, error: Exception) -> None:
+        """Tells that an effect failed."""
+        self._error = error
+
+
+@dataclass
+class Session:
+    """A service, as one client knows it."""
+
+    #: Origin of the service, without a slash at its end.
+    url: str
+    #: Asked for each request, so that a renewed token is taken.
+    token: Callable[[], str | None]
+    #: How often a request is sent until it is answered for good.
+    attempts: int
+    #: Whether streams take tickets; found out by the first one that is refused.
+    needs_tickets: bool
+
+    def authorization(self) -> dict[str, str]:
+        """The header that tells the token."""
+        token = self.token()
+        return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def open_session(url: str, token: str | Callable[[], str | None] | None, tickets: Literal["auto", "always"], attempts: int) -> Session:
+    """Begins to know a service; asks nothing."""
+    return Session(url.rstrip("/"), token if callable(token) else lambda: token, attempts, tickets == "always")
+
+
+def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> Flow[httpx.Response]:
+    """Sends a request until it is answered for good. A body that is no ``bytes`` is sent once. Raises ``ApiError``, ``ConnectionError``."""
+    _, mark = OPERATIONS[call.operation]
+    headers = {**({"Idempotency-Key": str(uuid4())} if mark == "key" else {}), **call.request.get("headers", {})}
+    attempts = session.attempts if can_repeat(call) else 1
+    for attempt in count(1):
+        request = {**call.request, "url": session.url + call.request["url"], "headers": {**session.authorization(), **headers}}
+        try:
+            response: httpx.Response = yield Exchange(request, is_streamed)
+        except ConnectionError:
+            pause = pause_after_silence(mark, attempt)
+            if attempt >= attempts or pause is None:
+                raise
+        else:
+            if response.is_success:
+                return response
+            pause = pause_after_answer(response, mark, attempt)
+            if attempt >= attempts or pause is None:
+                raise to_api_error(response.status_code, response.content)
+        yield Pause(pause)
+    raise AssertionError("attempts end by an answer or an error")
+
+
+def can_repeat(call: Call[object]) -> bool:
+    """Whether the body of a request can be sent a second time."""
+    return isinstance(call.request.get("content", b""), bytes)
+
+
+def ask_fully(session: Session, call: Call[T]) -> Flow[Answer[T]]:
+    """Sends a request, and reads its answer with status and headers."""
+    response = yield from send(session, call)
+    return Answer(response.status_code, response.headers, call.parse(response))
+
+
+def ask(session: Session, call: Call[T]) -> Flow[T]:
+    """Sends a request, and reads its answer."""
+    answer = yield from ask_fully(session, call)
+    return answer.body

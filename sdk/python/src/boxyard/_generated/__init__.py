@@ -1,0 +1,1 @@
+"""Requests and answers of the API, generated from its OpenAPI document."""

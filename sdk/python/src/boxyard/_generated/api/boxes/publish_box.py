@@ -1,0 +1,54 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import Call, unexpected_answer
+from ...models.box import Box
+from ...models.publish import Publish
+from ...types import UNSET, Unset
+
+
+def publish_box(
+    project: str,
+    name: str,
+    *,
+    body: Publish,
+    x_request_id: str | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
+    if_match: str | Unset = UNSET,
+) -> Call[Box]:
+    """Add domains to a box; set its port and access. Needs a token with `write`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(if_match, Unset):
+        headers["If-Match"] = if_match
+
+    _kwargs: dict[str, Any] = {
+        "method": "POST",
+        "url": "/v1/projects/{project}/boxes/{name}/publish".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return Call("publish_box", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> Box:
+    if response.status_code == 200:
+        response_200 = Box.from_dict(response.json())
+
+        return response_200
+
+    raise unexpected_answer(response)

@@ -1,0 +1,61 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import Call, unexpected_answer
+from ...models.box import Box
+from ...types import UNSET, Unset
+
+
+def resume_box(
+    project: str,
+    name: str,
+    *,
+    wait_seconds: int | Unset = 20,
+    x_request_id: str | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
+    if_match: str | Unset = UNSET,
+) -> Call[Box]:
+    """Start a stopped box. Needs a token with `write`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(if_match, Unset):
+        headers["If-Match"] = if_match
+
+    params: dict[str, Any] = {}
+
+    params["wait_seconds"] = wait_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "POST",
+        "url": "/v1/projects/{project}/boxes/{name}/resume".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["headers"] = headers
+    return Call("resume_box", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> Box:
+    if response.status_code == 200:
+        response_200 = Box.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Box.from_dict(response.json())
+
+        return response_202
+
+    raise unexpected_answer(response)

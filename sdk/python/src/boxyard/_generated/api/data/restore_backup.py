@@ -1,0 +1,70 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import Call, unexpected_answer
+from ...models.operation import Operation
+from ...models.restore_backup import RestoreBackup
+from ...models.volume import Volume
+from ...types import UNSET, Unset
+
+
+def restore_backup(
+    project: str,
+    name: str,
+    backup: str,
+    *,
+    body: RestoreBackup,
+    wait_seconds: int | Unset = 20,
+    x_request_id: str | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
+    if_match: str | Unset = UNSET,
+) -> Call[Operation | Volume]:
+    """Restore a backup as a new data volume, or over the volume itself. Needs a token with `write`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(if_match, Unset):
+        headers["If-Match"] = if_match
+
+    params: dict[str, Any] = {}
+
+    params["wait_seconds"] = wait_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "POST",
+        "url": "/v1/projects/{project}/data/{name}/backups/{backup}/restore".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+            backup=quote(str(backup), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return Call("restore_backup", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> Operation | Volume:
+    if response.status_code == 200:
+        response_200 = Volume.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Operation.from_dict(response.json())
+
+        return response_202
+
+    raise unexpected_answer(response)

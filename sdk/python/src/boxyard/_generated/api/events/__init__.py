@@ -1,0 +1,1 @@
+"""Operations of one part of the API, a file each."""

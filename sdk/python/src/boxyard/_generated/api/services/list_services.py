@@ -1,0 +1,59 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import PagedCall, unexpected_answer
+from ...models.service import Service
+from ...models.service_list import ServiceList
+from ...types import UNSET, Unset
+
+
+def list_services(
+    project: str,
+    name: str,
+    *,
+    max_results: int | Unset = 100,
+    continuation_token: str | Unset = UNSET,
+    prefix: str | Unset = UNSET,
+    x_request_id: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> PagedCall[ServiceList, Service]:
+    """List the services of a box by name. Needs a token with `read`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(if_none_match, Unset):
+        headers["If-None-Match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["max_results"] = max_results
+
+    params["continuation_token"] = continuation_token
+
+    params["prefix"] = prefix
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "GET",
+        "url": "/v1/projects/{project}/boxes/{name}/services".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["headers"] = headers
+    return PagedCall("list_services", _kwargs, _parse, lambda page: page.services)
+
+
+def _parse(response: httpx.Response) -> ServiceList:
+    if response.status_code == 200:
+        response_200 = ServiceList.from_dict(response.json())
+
+        return response_200
+
+    raise unexpected_answer(response)

@@ -1,0 +1,56 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import Call, unexpected_answer
+from ...models.publish_service import PublishService
+from ...models.service import Service
+from ...types import UNSET, Unset
+
+
+def publish_service(
+    project: str,
+    name: str,
+    service: str,
+    *,
+    body: PublishService,
+    x_request_id: str | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
+    if_match: str | Unset = UNSET,
+) -> Call[Service]:
+    """Add domains to a service, served by its active version. Needs a token with `write`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(if_match, Unset):
+        headers["If-Match"] = if_match
+
+    _kwargs: dict[str, Any] = {
+        "method": "POST",
+        "url": "/v1/projects/{project}/boxes/{name}/services/{service}/publish".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+            service=quote(str(service), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return Call("publish_service", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> Service:
+    if response.status_code == 200:
+        response_200 = Service.from_dict(response.json())
+
+        return response_200
+
+    raise unexpected_answer(response)

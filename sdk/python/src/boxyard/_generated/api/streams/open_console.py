@@ -1,0 +1,83 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...._calls import Call
+from ...models.open_console_typing import OpenConsoleTyping
+from ...types import UNSET, Unset
+
+
+def open_console(
+    project: str,
+    name: str,
+    *,
+    session: str | Unset = UNSET,
+    shell: str | Unset = UNSET,
+    user: str | Unset = UNSET,
+    cwd: str | Unset = UNSET,
+    cols: int | Unset = UNSET,
+    rows: int | Unset = UNSET,
+    typing: OpenConsoleTyping | Unset = OpenConsoleTyping.ALL,
+    x_request_id: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> Call[None]:
+    """Attach to a console over a WebSocket, or start it. Needs a token with `exec`, or a ticket.
+
+    Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+
+    - `v5.channel.k8s.io`: binary messages, whose first byte is the channel; `[255, channel]` closes
+    one. Text of a client is taken as its bytes.
+    - `v4.channel.k8s.io`: the same without closing.
+    - `v4.base64.channel.k8s.io`: text messages: an ASCII digit for the channel, then base64.
+
+    Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries
+    `{"Width":80,"Height":24}`. Status carries, once, a
+    Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`;
+    a signal ends as code
+    128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for
+    45 s."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(if_none_match, Unset):
+        headers["If-None-Match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["session"] = session
+
+    params["shell"] = shell
+
+    params["user"] = user
+
+    params["cwd"] = cwd
+
+    params["cols"] = cols
+
+    params["rows"] = rows
+
+    json_typing: str | Unset = UNSET
+    if not isinstance(typing, Unset):
+        json_typing = typing.value
+
+    params["typing"] = json_typing
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "GET",
+        "url": "/v1/projects/{project}/boxes/{name}/console".format(
+            project=quote(str(project), safe=""),
+            name=quote(str(name), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["headers"] = headers
+    return Call("open_console", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> None:
+    return None

@@ -1,0 +1,38 @@
+from typing import Any
+
+import httpx
+
+from ...._calls import Call, unexpected_answer
+from ...models.me import Me
+from ...types import UNSET, Unset
+
+
+def get_me(
+    *,
+    x_request_id: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> Call[Me]:
+    """The token's own name, projects, permissions and expiry. Needs a valid token."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(if_none_match, Unset):
+        headers["If-None-Match"] = if_none_match
+
+    _kwargs: dict[str, Any] = {
+        "method": "GET",
+        "url": "/v1/me",
+    }
+
+    _kwargs["headers"] = headers
+    return Call("get_me", _kwargs, _parse)
+
+
+def _parse(response: httpx.Response) -> Me:
+    if response.status_code == 200:
+        response_200 = Me.from_dict(response.json())
+
+        return response_200
+
+    raise unexpected_answer(response)

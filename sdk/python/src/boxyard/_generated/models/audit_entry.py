@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="AuditEntry")
+
+
+@_attrs_define
+class AuditEntry:
+    """
+    Attributes:
+        ts (datetime.datetime): RFC 3339, UTC, milliseconds.
+        operation (None | str): `operationId`; null if the request matched no operation.
+        method (str):
+        target (str): Path and query, without a ticket; of a WebSocket without the query.
+        project (None | str): Project in the path; null if it has none.
+        actor (None | str): Token; null for none, or an invalid one.
+        actor_name (None | str): Name of that token, or null.
+        client_address (str): Network address that the request came from; that of a proxy, if there is one in front.
+        request_id (str):
+        duration_ms (int): Milliseconds until it was answered.
+        status (int): HTTP status of the answer.
+        code (None | str): Code of the error, if it was refused; else null.
+    """
+
+    ts: datetime.datetime
+    operation: None | str
+    method: str
+    target: str
+    project: None | str
+    actor: None | str
+    actor_name: None | str
+    client_address: str
+    request_id: str
+    duration_ms: int
+    status: int
+    code: None | str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        ts = self.ts.isoformat()
+
+        operation: None | str
+        operation = self.operation
+
+        method = self.method
+
+        target = self.target
+
+        project: None | str
+        project = self.project
+
+        actor: None | str
+        actor = self.actor
+
+        actor_name: None | str
+        actor_name = self.actor_name
+
+        client_address = self.client_address
+
+        request_id = self.request_id
+
+        duration_ms = self.duration_ms
+
+        status = self.status
+
+        code: None | str
+        code = self.code
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "ts": ts,
+                "operation": operation,
+                "method": method,
+                "target": target,
+                "project": project,
+                "actor": actor,
+                "actor_name": actor_name,
+                "client_address": client_address,
+                "request_id": request_id,
+                "duration_ms": duration_ms,
+                "status": status,
+                "code": code,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        ts = datetime.datetime.fromisoformat(d.pop("ts"))
+
+        def _parse_operation(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        operation = _parse_operation(d.pop("operation"))
+
+        method = d.pop("method")
+
+        target = d.pop("target")
+
+        def _parse_project(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        project = _parse_project(d.pop("project"))
+
+        def _parse_actor(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        actor = _parse_actor(d.pop("actor"))
+
+        def _parse_actor_name(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        actor_name = _parse_actor_name(d.pop("actor_name"))
+
+        client_address = d.pop("client_address")
+
+        request_id = d.pop("request_id")
+
+        duration_ms = d.pop("duration_ms")
+
+        status = d.pop("status")
+
+        def _parse_code(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        code = _parse_code(d.pop("code"))
+
+        audit_entry = cls(
+            ts=ts,
+            operation=operation,
+            method=method,
+            target=target,
+            project=project,
+            actor=actor,
+            actor_name=actor_name,
+            client_address=client_address,
+            request_id=request_id,
+            duration_ms=duration_ms,
+            status=status,
+            code=code,
+        )
+
+        audit_entry.additional_properties = d
+        return audit_entry
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="BoxConfigInput")
+
+
+@_attrs_define
+class BoxConfigInput:
+    """
+    Attributes:
+        cpus (float | None | Unset):
+        ram_mb (int | None | Unset):
+        region (None | str | Unset): The deployment's own region.
+        storage_gb (float | None | Unset): GiB the box may write beyond what it inherited.
+        network_mbps (int | None | Unset): Mbit/s that the box may send, and as many that it may receive; at most
+            `network_mbps` of the defaults of `GET /v1/config`, if that is not null.
+        disk_mbps (int | None | Unset): Megabytes a second that the box may read and write together on the disk; at most
+            `disk_mbps` of the defaults of `GET /v1/config`, if that is not null.
+        disk_iops (int | None | Unset): Reads and writes a second, together, that the box may make the disk do; at most
+            `disk_iops` of the defaults of `GET /v1/config`, if that is not null.
+        nesting (bool | None | Unset): True: container runtimes and sandboxes work in the box
+            (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.
+    """
+
+    cpus: float | None | Unset = UNSET
+    ram_mb: int | None | Unset = UNSET
+    region: None | str | Unset = UNSET
+    storage_gb: float | None | Unset = UNSET
+    network_mbps: int | None | Unset = UNSET
+    disk_mbps: int | None | Unset = UNSET
+    disk_iops: int | None | Unset = UNSET
+    nesting: bool | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        cpus: float | None | Unset
+        if isinstance(self.cpus, Unset):
+            cpus = UNSET
+        else:
+            cpus = self.cpus
+
+        ram_mb: int | None | Unset
+        if isinstance(self.ram_mb, Unset):
+            ram_mb = UNSET
+        else:
+            ram_mb = self.ram_mb
+
+        region: None | str | Unset
+        if isinstance(self.region, Unset):
+            region = UNSET
+        else:
+            region = self.region
+
+        storage_gb: float | None | Unset
+        if isinstance(self.storage_gb, Unset):
+            storage_gb = UNSET
+        else:
+            storage_gb = self.storage_gb
+
+        network_mbps: int | None | Unset
+        if isinstance(self.network_mbps, Unset):
+            network_mbps = UNSET
+        else:
+            network_mbps = self.network_mbps
+
+        disk_mbps: int | None | Unset
+        if isinstance(self.disk_mbps, Unset):
+            disk_mbps = UNSET
+        else:
+            disk_mbps = self.disk_mbps
+
+        disk_iops: int | None | Unset
+        if isinstance(self.disk_iops, Unset):
+            disk_iops = UNSET
+        else:
+            disk_iops = self.disk_iops
+
+        nesting: bool | None | Unset
+        if isinstance(self.nesting, Unset):
+            nesting = UNSET
+        else:
+            nesting = self.nesting
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if cpus is not UNSET:
+            field_dict["cpus"] = cpus
+        if ram_mb is not UNSET:
+            field_dict["ram_mb"] = ram_mb
+        if region is not UNSET:
+            field_dict["region"] = region
+        if storage_gb is not UNSET:
+            field_dict["storage_gb"] = storage_gb
+        if network_mbps is not UNSET:
+            field_dict["network_mbps"] = network_mbps
+        if disk_mbps is not UNSET:
+            field_dict["disk_mbps"] = disk_mbps
+        if disk_iops is not UNSET:
+            field_dict["disk_iops"] = disk_iops
+        if nesting is not UNSET:
+            field_dict["nesting"] = nesting
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+
+        def _parse_cpus(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        cpus = _parse_cpus(d.pop("cpus", UNSET))
+
+        def _parse_ram_mb(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        ram_mb = _parse_ram_mb(d.pop("ram_mb", UNSET))
+
+        def _parse_region(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        region = _parse_region(d.pop("region", UNSET))
+
+        def _parse_storage_gb(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        storage_gb = _parse_storage_gb(d.pop("storage_gb", UNSET))
+
+        def _parse_network_mbps(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        network_mbps = _parse_network_mbps(d.pop("network_mbps", UNSET))
+
+        def _parse_disk_mbps(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        disk_mbps = _parse_disk_mbps(d.pop("disk_mbps", UNSET))
+
+        def _parse_disk_iops(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        disk_iops = _parse_disk_iops(d.pop("disk_iops", UNSET))
+
+        def _parse_nesting(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        nesting = _parse_nesting(d.pop("nesting", UNSET))
+
+        box_config_input = cls(
+            cpus=cpus,
+            ram_mb=ram_mb,
+            region=region,
+            storage_gb=storage_gb,
+            network_mbps=network_mbps,
+            disk_mbps=disk_mbps,
+            disk_iops=disk_iops,
+            nesting=nesting,
+        )
+
+        return box_config_input

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="BoxMetricsStorage")
+
+
+@_attrs_define
+class BoxMetricsStorage:
+    """
+    Attributes:
+        used_bytes (int): Compressed bytes written since its creation, which `storage_gb` limits.
+        limit_bytes (int): `config.storage_gb` in bytes.
+        unique_bytes (int | None): Bytes that deleting it would free; null while a restore replaces its disk.
+    """
+
+    used_bytes: int
+    limit_bytes: int
+    unique_bytes: int | None
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        used_bytes = self.used_bytes
+
+        limit_bytes = self.limit_bytes
+
+        unique_bytes: int | None
+        unique_bytes = self.unique_bytes
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "used_bytes": used_bytes,
+                "limit_bytes": limit_bytes,
+                "unique_bytes": unique_bytes,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        used_bytes = d.pop("used_bytes")
+
+        limit_bytes = d.pop("limit_bytes")
+
+        def _parse_unique_bytes(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        unique_bytes = _parse_unique_bytes(d.pop("unique_bytes"))
+
+        box_metrics_storage = cls(
+            used_bytes=used_bytes,
+            limit_bytes=limit_bytes,
+            unique_bytes=unique_bytes,
+        )
+
+        box_metrics_storage.additional_properties = d
+        return box_metrics_storage
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.box_config_input import BoxConfigInput
+    from ..models.create_box_data_mounts_type_0_item import CreateBoxDataMountsType0Item
+    from ..models.environment import Environment
+    from ..models.tags import Tags
+
+
+T = TypeVar("T", bound="CreateBox")
+
+
+@_attrs_define
+class CreateBox:
+    """
+    Attributes:
+        name (str): A name, unique in its project.
+        base (None | str | Unset): The default base of `GET /v1/config` if null or left out.
+        fork (None | str | Unset): A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with
+            `base`. Null: none.
+        config (BoxConfigInput | Unset):
+        data_mounts (list[CreateBoxDataMountsType0Item] | None | Unset): Data volumes of the project to attach before
+            the box runs. Null: none.
+        environment (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
+        tags (Tags | Unset): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
+    """
+
+    name: str
+    base: None | str | Unset = UNSET
+    fork: None | str | Unset = UNSET
+    config: BoxConfigInput | Unset = UNSET
+    data_mounts: list[CreateBoxDataMountsType0Item] | None | Unset = UNSET
+    environment: Environment | Unset = UNSET
+    tags: Tags | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        name = self.name
+
+        base: None | str | Unset
+        if isinstance(self.base, Unset):
+            base = UNSET
+        else:
+            base = self.base
+
+        fork: None | str | Unset
+        if isinstance(self.fork, Unset):
+            fork = UNSET
+        else:
+            fork = self.fork
+
+        config: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.config, Unset):
+            config = self.config.to_dict()
+
+        data_mounts: list[dict[str, Any]] | None | Unset
+        if isinstance(self.data_mounts, Unset):
+            data_mounts = UNSET
+        elif isinstance(self.data_mounts, list):
+            data_mounts = []
+            for data_mounts_type_0_item_data in self.data_mounts:
+                data_mounts_type_0_item = data_mounts_type_0_item_data.to_dict()
+                data_mounts.append(data_mounts_type_0_item)
+
+        else:
+            data_mounts = self.data_mounts
+
+        environment: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.environment, Unset):
+            environment = self.environment.to_dict()
+
+        tags: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.tags, Unset):
+            tags = self.tags.to_dict()
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "name": name,
+            }
+        )
+        if base is not UNSET:
+            field_dict["base"] = base
+        if fork is not UNSET:
+            field_dict["fork"] = fork
+        if config is not UNSET:
+            field_dict["config"] = config
+        if data_mounts is not UNSET:
+            field_dict["data_mounts"] = data_mounts
+        if environment is not UNSET:
+            field_dict["environment"] = environment
+        if tags is not UNSET:
+            field_dict["tags"] = tags
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.box_config_input import BoxConfigInput
+        from ..models.create_box_data_mounts_type_0_item import (
+            CreateBoxDataMountsType0Item,
+        )
+        from ..models.environment import Environment
+        from ..models.tags import Tags
+
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        def _parse_base(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        base = _parse_base(d.pop("base", UNSET))
+
+        def _parse_fork(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        fork = _parse_fork(d.pop("fork", UNSET))
+
+        _config = d.pop("config", UNSET)
+        config: BoxConfigInput | Unset
+        if isinstance(_config, Unset):
+            config = UNSET
+        else:
+            config = BoxConfigInput.from_dict(_config)
+
+        def _parse_data_mounts(
+            data: object,
+        ) -> list[CreateBoxDataMountsType0Item] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                data_mounts_type_0 = []
+                _data_mounts_type_0 = data
+                for data_mounts_type_0_item_data in _data_mounts_type_0:
+                    data_mounts_type_0_item = CreateBoxDataMountsType0Item.from_dict(
+                        data_mounts_type_0_item_data
+                    )
+
+                    data_mounts_type_0.append(data_mounts_type_0_item)
+
+                return data_mounts_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[CreateBoxDataMountsType0Item] | None | Unset, data)
+
+        data_mounts = _parse_data_mounts(d.pop("data_mounts", UNSET))
+
+        _environment = d.pop("environment", UNSET)
+        environment: Environment | Unset
+        if isinstance(_environment, Unset):
+            environment = UNSET
+        else:
+            environment = Environment.from_dict(_environment)
+
+        _tags = d.pop("tags", UNSET)
+        tags: Tags | Unset
+        if isinstance(_tags, Unset):
+            tags = UNSET
+        else:
+            tags = Tags.from_dict(_tags)
+
+        create_box = cls(
+            name=name,
+            base=base,
+            fork=fork,
+            config=config,
+            data_mounts=data_mounts,
+            environment=environment,
+            tags=tags,
+        )
+
+        return create_box

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.exec_status import ExecStatus
+
+T = TypeVar("T", bound="ExecRecord")
+
+
+@_attrs_define
+class ExecRecord:
+    """
+    Attributes:
+        id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
+        box (str): A name, unique in its project.
+        project (str): A name, unique in its project.
+        command (list[str]): Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.
+        status (ExecStatus): `killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end
+            was not observed.
+        exit_code (int | None): Null while it runs, if a signal ended it, and if its end was not observed.
+        signal (None | str): Signal that ended it, such as `SIGKILL`; else null.
+        started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        ended_at (datetime.datetime | None): Null while it runs; for `lost`, when that was noticed.
+        tty (bool): Whether it has a terminal: all its output is stdout then.
+        user (str): User as given in the request; `root` by default.
+        cwd (str): Working directory at its start.
+        detached (bool): Whether it was started with `no_hup`.
+        process (int | None): The pid in the box; null if it is not known.
+    """
+
+    id: str
+    box: str
+    project: str
+    command: list[str]
+    status: ExecStatus
+    exit_code: int | None
+    signal: None | str
+    started_at: datetime.datetime
+    ended_at: datetime.datetime | None
+    tty: bool
+    user: str
+    cwd: str
+    detached: bool
+    process: int | None
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        box = self.box
+
+        project = self.project
+
+        command = self.command
+
+        status = self.status.value
+
+        exit_code: int | None
+        exit_code = self.exit_code
+
+        signal: None | str
+        signal = self.signal
+
+        started_at = self.started_at.isoformat()
+
+        ended_at: None | str
+        if isinstance(self.ended_at, datetime.datetime):
+            ended_at = self.ended_at.isoformat()
+        else:
+            ended_at = self.ended_at
+
+        tty = self.tty
+
+        user = self.user
+
+        cwd = self.cwd
+
+        detached = self.detached
+
+        process: int | None
+        process = self.process
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "box": box,
+                "project": project,
+                "command": command,
+                "status": status,
+                "exit_code": exit_code,
+                "signal": signal,
+                "started_at": started_at,
+                "ended_at": ended_at,
+                "tty": tty,
+                "user": user,
+                "cwd": cwd,
+                "detached": detached,
+                "process": process,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        box = d.pop("box")
+
+        project = d.pop("project")
+
+        command = cast(list[str], d.pop("command"))
+
+        status = ExecStatus(d.pop("status"))
+
+        def _parse_exit_code(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        exit_code = _parse_exit_code(d.pop("exit_code"))
+
+        def _parse_signal(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        signal = _parse_signal(d.pop("signal"))
+
+        started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
+
+        def _parse_ended_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                ended_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return ended_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        ended_at = _parse_ended_at(d.pop("ended_at"))
+
+        tty = d.pop("tty")
+
+        user = d.pop("user")
+
+        cwd = d.pop("cwd")
+
+        detached = d.pop("detached")
+
+        def _parse_process(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        process = _parse_process(d.pop("process"))
+
+        exec_record = cls(
+            id=id,
+            box=box,
+            project=project,
+            command=command,
+            status=status,
+            exit_code=exit_code,
+            signal=signal,
+            started_at=started_at,
+            ended_at=ended_at,
+            tty=tty,
+            user=user,
+            cwd=cwd,
+            detached=detached,
+            process=process,
+        )
+
+        exec_record.additional_properties = d
+        return exec_record
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

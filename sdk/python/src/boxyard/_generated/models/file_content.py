@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.file_content_encoding import FileContentEncoding
+from ..models.file_content_type import FileContentType
+
+T = TypeVar("T", bound="FileContent")
+
+
+@_attrs_define
+class FileContent:
+    """
+    Attributes:
+        path (str): Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.
+        path_base64 (None | str): Base64 of the path, if it is not UTF-8.
+        type_ (FileContentType):
+        size_bytes (int): Size by lstat; of a symbolic link, the length of its target.
+        mode (str): Permission bits, octal, such as 0644.
+        uid (int): Owner as the box sees it; 65534 if the box has no such id.
+        gid (int): Group as the box sees it; 65534 if the box has no such id.
+        modified_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        target (None | str): Target of a symbolic link; null for all else.
+        etag (str): Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.
+        content (str): The whole file, encoded as `encoding` says.
+        encoding (FileContentEncoding): `utf-8` if all of it is valid UTF-8, else `base64`.
+    """
+
+    path: str
+    path_base64: None | str
+    type_: FileContentType
+    size_bytes: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: datetime.datetime
+    target: None | str
+    etag: str
+    content: str
+    encoding: FileContentEncoding
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        path = self.path
+
+        path_base64: None | str
+        path_base64 = self.path_base64
+
+        type_ = self.type_.value
+
+        size_bytes = self.size_bytes
+
+        mode = self.mode
+
+        uid = self.uid
+
+        gid = self.gid
+
+        modified_at = self.modified_at.isoformat()
+
+        target: None | str
+        target = self.target
+
+        etag = self.etag
+
+        content = self.content
+
+        encoding = self.encoding.value
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "path": path,
+                "path_base64": path_base64,
+                "type": type_,
+                "size_bytes": size_bytes,
+                "mode": mode,
+                "uid": uid,
+                "gid": gid,
+                "modified_at": modified_at,
+                "target": target,
+                "etag": etag,
+                "content": content,
+                "encoding": encoding,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        path = d.pop("path")
+
+        def _parse_path_base64(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        path_base64 = _parse_path_base64(d.pop("path_base64"))
+
+        type_ = FileContentType(d.pop("type"))
+
+        size_bytes = d.pop("size_bytes")
+
+        mode = d.pop("mode")
+
+        uid = d.pop("uid")
+
+        gid = d.pop("gid")
+
+        modified_at = datetime.datetime.fromisoformat(d.pop("modified_at"))
+
+        def _parse_target(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        target = _parse_target(d.pop("target"))
+
+        etag = d.pop("etag")
+
+        content = d.pop("content")
+
+        encoding = FileContentEncoding(d.pop("encoding"))
+
+        file_content = cls(
+            path=path,
+            path_base64=path_base64,
+            type_=type_,
+            size_bytes=size_bytes,
+            mode=mode,
+            uid=uid,
+            gid=gid,
+            modified_at=modified_at,
+            target=target,
+            etag=etag,
+            content=content,
+            encoding=encoding,
+        )
+
+        file_content.additional_properties = d
+        return file_content
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,864 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="Limits")
+
+
+@_attrs_define
+class Limits:
+    """Limits in force. Where a `…_per_box` is half of its `…_at_once`, no box may hold more than what is left free.
+
+    Attributes:
+        requests_per_second (float | Unset): Requests a second of one token, with those minted with it; beyond, 429.
+        requests_burst (float | Unset): Requests of them at once.
+        tokens_per_root (float | Unset): Live tokens of one that was minted on the host, or by an operator, with all
+            that were minted with it.
+        tokens_per_operator (float | Unset): Live tokens that one token with `admin` for all projects has minted.
+        boxes_max (float | Unset): Boxes of the deployment.
+        volumes_max (float | Unset): Data volumes of the deployment.
+        snapshots_per_owner (float | Unset): Snapshots of one box or volume, automatic ones counted; only restores go
+            beyond.
+        automatic_snapshots_per_owner (float | Unset): Automatic snapshots kept of one box or volume; older ones are
+            deleted.
+        bases_per_project (float | Unset): Bases of a project; as many may be shared by all.
+        base_unpacked_bytes (float | Unset): What the archive of a base unpacks to.
+        base_uploads_at_once (float | Unset): Bases that are made of archives or images at once.
+        base_uploads_at_once_per_project (float | Unset): The same of one project, where others need none.
+        memory_overcommit (float | Unset): How many times the memory of the host may be promised to boxes that run.
+        memory_reserve_bytes (float | Unset): Memory of the host that must be available for a box to start.
+        pool_reserve_percent (float | Unset): Part of the pool that only projects which hold less than that can take.
+        starts_at_once (float | Unset): Boxes that start at once, and as many commands, services and consoles; others
+            wait. By default two for each processor, and at least 4.
+        snapshots_at_once (float | Unset): Snapshots that are made at once, disks of new boxes and volumes among them;
+            others wait.
+        pids_per_box (float | Unset): Processes and threads of a box.
+        terminals_per_box (float | Unset): Pseudo-terminals of a box at once, those of its consoles and commands among
+            them.
+        exec_output_bytes (float | Unset): The end of each stream that is told with a command.
+        exec_kept_bytes (float | Unset): The end of each stream that is kept.
+        exec_records_per_box (float | Unset): Ended commands that are remembered of a box.
+        exec_record_bytes_per_box (float | Unset): What those records and their output take up together.
+        execs_at_once (float | Unset): Commands that run at once.
+        execs_at_once_per_box (float | Unset): The same of one box, where others need none.
+        connections_at_once (float | Unset): Connections that are open at once, of the front and of the data address
+            each.
+        connections_at_once_per_address (float | Unset): The same of one address (IPv6: of one /64), where others need
+            none. A new one takes the place of one without a request.
+        edge_connections_at_once (float | Unset): Connections that are open at once at the edge, where URLs of boxes are
+            answered.
+        edge_connections_at_once_per_address (float | Unset): The same of one address (IPv6: of one /64), where others
+            need none.
+        edge_connections_per_second_per_address (float | Unset): New connections a second of one address at the edge,
+            over ten seconds.
+        edge_decisions_per_second_per_address (float | Unset): Requests a second of one address that the edge cannot
+            decide by itself, over ten seconds; beyond, 429.
+        streams_at_once (float | Unset): WebSockets of commands and consoles that are open at once.
+        streams_at_once_per_box (float | Unset): The same of one box, where others need none.
+        port_connections_at_once (float | Unset): Connections to ports of boxes over WebSockets that are open at once.
+        port_connections_at_once_per_box (float | Unset): The same of one box, where others need none.
+        sessions_per_box (float | Unset): Console sessions of a box.
+        sessions_at_once (float | Unset): Console sessions in all.
+        services_per_box (float | Unset): Services of a box.
+        domains_per_box (float | Unset): Domains of a box or a service.
+        service_log_runs (float | Unset): Starts of a service whose log is kept.
+        log_streams_at_once (float | Unset): Logs that are followed as streams at once.
+        viewers_per_session (float | Unset): Clients at one console session.
+        session_kept_bytes (float | Unset): The end of its output that a console session replays.
+        tickets_at_once (float | Unset): Tickets that are open, or ended unused less than a minute ago.
+        ticket_keep_seconds (float | Unset): How long a ticket is good.
+        file_json_bytes (float | Unset): A file that is read as JSON.
+        file_write_json_bytes (float | Unset): The body that writes a file as JSON.
+        file_list_results (float | Unset): Entries of one page of a list of files.
+        file_transfers_per_box (float | Unset): Archives, large files, and lists and removals of trees at once, of one
+            box.
+        file_transfers_at_once (float | Unset): The same of all boxes.
+        large_body_bytes_at_once (float | Unset): Bodies of more than 64 KiB in requests that are not answered yet,
+            together.
+        large_body_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
+        unread_input_bytes_at_once (float | Unset): Input that commands with `no_hup` have not read yet, together.
+        unread_input_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
+        front_body_bytes_at_once (float | Unset): Bodies of more than 16 KiB in requests that the front has not answered
+            yet, together; a streamed one counts for 512 KiB.
+        front_body_bytes_at_once_per_project (float | Unset): The same of one project, or of one source address without
+            a token, where others need none.
+        front_requests_at_once (float | Unset): Requests that the front has sent to the agent and that are not answered
+            yet; as many whose answers may be long.
+        front_requests_at_once_per_project (float | Unset): The same of one project, where others need none; others wait
+            for their turn.
+        front_ticket_body_bytes (float | Unset): A JSON body with a ticket at the front.
+        requests_ahead (float | Unset): Requests sent on one connection before earlier ones are answered; with more it
+            is closed.
+        unread_answer_bytes (float | Unset): Answers that clients have not taken yet, of the front and of the data
+            address each.
+        unread_answer_bytes_per_address (float | Unset): The same of one source address, where others have none.
+        unread_answer_seconds (float | Unset): How long a client may take nothing of an answer.
+        body_values (float | Unset): Fields of objects and elements of arrays in a JSON body.
+        exec_body_bytes (float | Unset): The body of `POST …/exec`.
+        backups_at_once (float | Unset): Backups that are made at once, one of each volume.
+        backup_increments (float | Unset): Incremental backups before the next full one.
+        backup_part_bytes (float | Unset): One part of a backup in its store.
+        event_keep_seconds (float | Unset): How long events are kept.
+        event_streams_at_once (float | Unset): Event streams that are open at once.
+        events_kept (float | Unset): Events that are kept, the newest; beyond, those of the projects that have most go
+            first.
+        audit_keep_seconds (float | Unset): How long lines of the audit log are kept.
+        audit_entries_kept (float | Unset): Lines of the audit log that are kept, the newest; beyond, those of the
+            tokens that have most go first.
+        max_results (float | Unset): Resources of one page.
+        wait_seconds (float | Unset): The longest `wait_seconds`.
+        idempotency_keep_seconds (float | Unset): How long the answer to an `Idempotency-Key` is kept.
+        idempotency_bytes_kept (float | Unset): What those answers take up; beyond, the oldest of the tokens that have
+            most go first.
+        operation_keep_seconds (float | Unset): How long an operation can be read.
+        operations_kept (float | Unset): Operations that are kept; beyond, the oldest of the projects that have most go
+            first.
+        ended_token_keep_seconds (float | Unset): How long a token that has ended is listed.
+        ended_tokens_kept (float | Unset): Tokens that have ended and are listed; beyond, those of the tokens that have
+            most go first.
+        body_bytes (float | Unset): A JSON body, where nothing else is said.
+    """
+
+    requests_per_second: float | Unset = UNSET
+    requests_burst: float | Unset = UNSET
+    tokens_per_root: float | Unset = UNSET
+    tokens_per_operator: float | Unset = UNSET
+    boxes_max: float | Unset = UNSET
+    volumes_max: float | Unset = UNSET
+    snapshots_per_owner: float | Unset = UNSET
+    automatic_snapshots_per_owner: float | Unset = UNSET
+    bases_per_project: float | Unset = UNSET
+    base_unpacked_bytes: float | Unset = UNSET
+    base_uploads_at_once: float | Unset = UNSET
+    base_uploads_at_once_per_project: float | Unset = UNSET
+    memory_overcommit: float | Unset = UNSET
+    memory_reserve_bytes: float | Unset = UNSET
+    pool_reserve_percent: float | Unset = UNSET
+    starts_at_once: float | Unset = UNSET
+    snapshots_at_once: float | Unset = UNSET
+    pids_per_box: float | Unset = UNSET
+    terminals_per_box: float | Unset = UNSET
+    exec_output_bytes: float | Unset = UNSET
+    exec_kept_bytes: float | Unset = UNSET
+    exec_records_per_box: float | Unset = UNSET
+    exec_record_bytes_per_box: float | Unset = UNSET
+    execs_at_once: float | Unset = UNSET
+    execs_at_once_per_box: float | Unset = UNSET
+    connections_at_once: float | Unset = UNSET
+    connections_at_once_per_address: float | Unset = UNSET
+    edge_connections_at_once: float | Unset = UNSET
+    edge_connections_at_once_per_address: float | Unset = UNSET
+    edge_connections_per_second_per_address: float | Unset = UNSET
+    edge_decisions_per_second_per_address: float | Unset = UNSET
+    streams_at_once: float | Unset = UNSET
+    streams_at_once_per_box: float | Unset = UNSET
+    port_connections_at_once: float | Unset = UNSET
+    port_connections_at_once_per_box: float | Unset = UNSET
+    sessions_per_box: float | Unset = UNSET
+    sessions_at_once: float | Unset = UNSET
+    services_per_box: float | Unset = UNSET
+    domains_per_box: float | Unset = UNSET
+    service_log_runs: float | Unset = UNSET
+    log_streams_at_once: float | Unset = UNSET
+    viewers_per_session: float | Unset = UNSET
+    session_kept_bytes: float | Unset = UNSET
+    tickets_at_once: float | Unset = UNSET
+    ticket_keep_seconds: float | Unset = UNSET
+    file_json_bytes: float | Unset = UNSET
+    file_write_json_bytes: float | Unset = UNSET
+    file_list_results: float | Unset = UNSET
+    file_transfers_per_box: float | Unset = UNSET
+    file_transfers_at_once: float | Unset = UNSET
+    large_body_bytes_at_once: float | Unset = UNSET
+    large_body_bytes_at_once_per_box: float | Unset = UNSET
+    unread_input_bytes_at_once: float | Unset = UNSET
+    unread_input_bytes_at_once_per_box: float | Unset = UNSET
+    front_body_bytes_at_once: float | Unset = UNSET
+    front_body_bytes_at_once_per_project: float | Unset = UNSET
+    front_requests_at_once: float | Unset = UNSET
+    front_requests_at_once_per_project: float | Unset = UNSET
+    front_ticket_body_bytes: float | Unset = UNSET
+    requests_ahead: float | Unset = UNSET
+    unread_answer_bytes: float | Unset = UNSET
+    unread_answer_bytes_per_address: float | Unset = UNSET
+    unread_answer_seconds: float | Unset = UNSET
+    body_values: float | Unset = UNSET
+    exec_body_bytes: float | Unset = UNSET
+    backups_at_once: float | Unset = UNSET
+    backup_increments: float | Unset = UNSET
+    backup_part_bytes: float | Unset = UNSET
+    event_keep_seconds: float | Unset = UNSET
+    event_streams_at_once: float | Unset = UNSET
+    events_kept: float | Unset = UNSET
+    audit_keep_seconds: float | Unset = UNSET
+    audit_entries_kept: float | Unset = UNSET
+    max_results: float | Unset = UNSET
+    wait_seconds: float | Unset = UNSET
+    idempotency_keep_seconds: float | Unset = UNSET
+    idempotency_bytes_kept: float | Unset = UNSET
+    operation_keep_seconds: float | Unset = UNSET
+    operations_kept: float | Unset = UNSET
+    ended_token_keep_seconds: float | Unset = UNSET
+    ended_tokens_kept: float | Unset = UNSET
+    body_bytes: float | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        requests_per_second = self.requests_per_second
+
+        requests_burst = self.requests_burst
+
+        tokens_per_root = self.tokens_per_root
+
+        tokens_per_operator = self.tokens_per_operator
+
+        boxes_max = self.boxes_max
+
+        volumes_max = self.volumes_max
+
+        snapshots_per_owner = self.snapshots_per_owner
+
+        automatic_snapshots_per_owner = self.automatic_snapshots_per_owner
+
+        bases_per_project = self.bases_per_project
+
+        base_unpacked_bytes = self.base_unpacked_bytes
+
+        base_uploads_at_once = self.base_uploads_at_once
+
+        base_uploads_at_once_per_project = self.base_uploads_at_once_per_project
+
+        memory_overcommit = self.memory_overcommit
+
+        memory_reserve_bytes = self.memory_reserve_bytes
+
+        pool_reserve_percent = self.pool_reserve_percent
+
+        starts_at_once = self.starts_at_once
+
+        snapshots_at_once = self.snapshots_at_once
+
+        pids_per_box = self.pids_per_box
+
+        terminals_per_box = self.terminals_per_box
+
+        exec_output_bytes = self.exec_output_bytes
+
+        exec_kept_bytes = self.exec_kept_bytes
+
+        exec_records_per_box = self.exec_records_per_box
+
+        exec_record_bytes_per_box = self.exec_record_bytes_per_box
+
+        execs_at_once = self.execs_at_once
+
+        execs_at_once_per_box = self.execs_at_once_per_box
+
+        connections_at_once = self.connections_at_once
+
+        connections_at_once_per_address = self.connections_at_once_per_address
+
+        edge_connections_at_once = self.edge_connections_at_once
+
+        edge_connections_at_once_per_address = self.edge_connections_at_once_per_address
+
+        edge_connections_per_second_per_address = (
+            self.edge_connections_per_second_per_address
+        )
+
+        edge_decisions_per_second_per_address = (
+            self.edge_decisions_per_second_per_address
+        )
+
+        streams_at_once = self.streams_at_once
+
+        streams_at_once_per_box = self.streams_at_once_per_box
+
+        port_connections_at_once = self.port_connections_at_once
+
+        port_connections_at_once_per_box = self.port_connections_at_once_per_box
+
+        sessions_per_box = self.sessions_per_box
+
+        sessions_at_once = self.sessions_at_once
+
+        services_per_box = self.services_per_box
+
+        domains_per_box = self.domains_per_box
+
+        service_log_runs = self.service_log_runs
+
+        log_streams_at_once = self.log_streams_at_once
+
+        viewers_per_session = self.viewers_per_session
+
+        session_kept_bytes = self.session_kept_bytes
+
+        tickets_at_once = self.tickets_at_once
+
+        ticket_keep_seconds = self.ticket_keep_seconds
+
+        file_json_bytes = self.file_json_bytes
+
+        file_write_json_bytes = self.file_write_json_bytes
+
+        file_list_results = self.file_list_results
+
+        file_transfers_per_box = self.file_transfers_per_box
+
+        file_transfers_at_once = self.file_transfers_at_once
+
+        large_body_bytes_at_once = self.large_body_bytes_at_once
+
+        large_body_bytes_at_once_per_box = self.large_body_bytes_at_once_per_box
+
+        unread_input_bytes_at_once = self.unread_input_bytes_at_once
+
+        unread_input_bytes_at_once_per_box = self.unread_input_bytes_at_once_per_box
+
+        front_body_bytes_at_once = self.front_body_bytes_at_once
+
+        front_body_bytes_at_once_per_project = self.front_body_bytes_at_once_per_project
+
+        front_requests_at_once = self.front_requests_at_once
+
+        front_requests_at_once_per_project = self.front_requests_at_once_per_project
+
+        front_ticket_body_bytes = self.front_ticket_body_bytes
+
+        requests_ahead = self.requests_ahead
+
+        unread_answer_bytes = self.unread_answer_bytes
+
+        unread_answer_bytes_per_address = self.unread_answer_bytes_per_address
+
+        unread_answer_seconds = self.unread_answer_seconds
+
+        body_values = self.body_values
+
+        exec_body_bytes = self.exec_body_bytes
+
+        backups_at_once = self.backups_at_once
+
+        backup_increments = self.backup_increments
+
+        backup_part_bytes = self.backup_part_bytes
+
+        event_keep_seconds = self.event_keep_seconds
+
+        event_streams_at_once = self.event_streams_at_once
+
+        events_kept = self.events_kept
+
+        audit_keep_seconds = self.audit_keep_seconds
+
+        audit_entries_kept = self.audit_entries_kept
+
+        max_results = self.max_results
+
+        wait_seconds = self.wait_seconds
+
+        idempotency_keep_seconds = self.idempotency_keep_seconds
+
+        idempotency_bytes_kept = self.idempotency_bytes_kept
+
+        operation_keep_seconds = self.operation_keep_seconds
+
+        operations_kept = self.operations_kept
+
+        ended_token_keep_seconds = self.ended_token_keep_seconds
+
+        ended_tokens_kept = self.ended_tokens_kept
+
+        body_bytes = self.body_bytes
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update({})
+        if requests_per_second is not UNSET:
+            field_dict["requests_per_second"] = requests_per_second
+        if requests_burst is not UNSET:
+            field_dict["requests_burst"] = requests_burst
+        if tokens_per_root is not UNSET:
+            field_dict["tokens_per_root"] = tokens_per_root
+        if tokens_per_operator is not UNSET:
+            field_dict["tokens_per_operator"] = tokens_per_operator
+        if boxes_max is not UNSET:
+            field_dict["boxes_max"] = boxes_max
+        if volumes_max is not UNSET:
+            field_dict["volumes_max"] = volumes_max
+        if snapshots_per_owner is not UNSET:
+            field_dict["snapshots_per_owner"] = snapshots_per_owner
+        if automatic_snapshots_per_owner is not UNSET:
+            field_dict["automatic_snapshots_per_owner"] = automatic_snapshots_per_owner
+        if bases_per_project is not UNSET:
+            field_dict["bases_per_project"] = bases_per_project
+        if base_unpacked_bytes is not UNSET:
+            field_dict["base_unpacked_bytes"] = base_unpacked_bytes
+        if base_uploads_at_once is not UNSET:
+            field_dict["base_uploads_at_once"] = base_uploads_at_once
+        if base_uploads_at_once_per_project is not UNSET:
+            field_dict["base_uploads_at_once_per_project"] = (
+                base_uploads_at_once_per_project
+            )
+        if memory_overcommit is not UNSET:
+            field_dict["memory_overcommit"] = memory_overcommit
+        if memory_reserve_bytes is not UNSET:
+            field_dict["memory_reserve_bytes"] = memory_reserve_bytes
+        if pool_reserve_percent is not UNSET:
+            field_dict["pool_reserve_percent"] = pool_reserve_percent
+        if starts_at_once is not UNSET:
+            field_dict["starts_at_once"] = starts_at_once
+        if snapshots_at_once is not UNSET:
+            field_dict["snapshots_at_once"] = snapshots_at_once
+        if pids_per_box is not UNSET:
+            field_dict["pids_per_box"] = pids_per_box
+        if terminals_per_box is not UNSET:
+            field_dict["terminals_per_box"] = terminals_per_box
+        if exec_output_bytes is not UNSET:
+            field_dict["exec_output_bytes"] = exec_output_bytes
+        if exec_kept_bytes is not UNSET:
+            field_dict["exec_kept_bytes"] = exec_kept_bytes
+        if exec_records_per_box is not UNSET:
+            field_dict["exec_records_per_box"] = exec_records_per_box
+        if exec_record_bytes_per_box is not UNSET:
+            field_dict["exec_record_bytes_per_box"] = exec_record_bytes_per_box
+        if execs_at_once is not UNSET:
+            field_dict["execs_at_once"] = execs_at_once
+        if execs_at_once_per_box is not UNSET:
+            field_dict["execs_at_once_per_box"] = execs_at_once_per_box
+        if connections_at_once is not UNSET:
+            field_dict["connections_at_once"] = connections_at_once
+        if connections_at_once_per_address is not UNSET:
+            field_dict["connections_at_once_per_address"] = (
+                connections_at_once_per_address
+            )
+        if edge_connections_at_once is not UNSET:
+            field_dict["edge_connections_at_once"] = edge_connections_at_once
+        if edge_connections_at_once_per_address is not UNSET:
+            field_dict["edge_connections_at_once_per_address"] = (
+                edge_connections_at_once_per_address
+            )
+        if edge_connections_per_second_per_address is not UNSET:
+            field_dict["edge_connections_per_second_per_address"] = (
+                edge_connections_per_second_per_address
+            )
+        if edge_decisions_per_second_per_address is not UNSET:
+            field_dict["edge_decisions_per_second_per_address"] = (
+                edge_decisions_per_second_per_address
+            )
+        if streams_at_once is not UNSET:
+            field_dict["streams_at_once"] = streams_at_once
+        if streams_at_once_per_box is not UNSET:
+            field_dict["streams_at_once_per_box"] = streams_at_once_per_box
+        if port_connections_at_once is not UNSET:
+            field_dict["port_connections_at_once"] = port_connections_at_once
+        if port_connections_at_once_per_box is not UNSET:
+            field_dict["port_connections_at_once_per_box"] = (
+                port_connections_at_once_per_box
+            )
+        if sessions_per_box is not UNSET:
+            field_dict["sessions_per_box"] = sessions_per_box
+        if sessions_at_once is not UNSET:
+            field_dict["sessions_at_once"] = sessions_at_once
+        if services_per_box is not UNSET:
+            field_dict["services_per_box"] = services_per_box
+        if domains_per_box is not UNSET:
+            field_dict["domains_per_box"] = domains_per_box
+        if service_log_runs is not UNSET:
+            field_dict["service_log_runs"] = service_log_runs
+        if log_streams_at_once is not UNSET:
+            field_dict["log_streams_at_once"] = log_streams_at_once
+        if viewers_per_session is not UNSET:
+            field_dict["viewers_per_session"] = viewers_per_session
+        if session_kept_bytes is not UNSET:
+            field_dict["session_kept_bytes"] = session_kept_bytes
+        if tickets_at_once is not UNSET:
+            field_dict["tickets_at_once"] = tickets_at_once
+        if ticket_keep_seconds is not UNSET:
+            field_dict["ticket_keep_seconds"] = ticket_keep_seconds
+        if file_json_bytes is not UNSET:
+            field_dict["file_json_bytes"] = file_json_bytes
+        if file_write_json_bytes is not UNSET:
+            field_dict["file_write_json_bytes"] = file_write_json_bytes
+        if file_list_results is not UNSET:
+            field_dict["file_list_results"] = file_list_results
+        if file_transfers_per_box is not UNSET:
+            field_dict["file_transfers_per_box"] = file_transfers_per_box
+        if file_transfers_at_once is not UNSET:
+            field_dict["file_transfers_at_once"] = file_transfers_at_once
+        if large_body_bytes_at_once is not UNSET:
+            field_dict["large_body_bytes_at_once"] = large_body_bytes_at_once
+        if large_body_bytes_at_once_per_box is not UNSET:
+            field_dict["large_body_bytes_at_once_per_box"] = (
+                large_body_bytes_at_once_per_box
+            )
+        if unread_input_bytes_at_once is not UNSET:
+            field_dict["unread_input_bytes_at_once"] = unread_input_bytes_at_once
+        if unread_input_bytes_at_once_per_box is not UNSET:
+            field_dict["unread_input_bytes_at_once_per_box"] = (
+                unread_input_bytes_at_once_per_box
+            )
+        if front_body_bytes_at_once is not UNSET:
+            field_dict["front_body_bytes_at_once"] = front_body_bytes_at_once
+        if front_body_bytes_at_once_per_project is not UNSET:
+            field_dict["front_body_bytes_at_once_per_project"] = (
+                front_body_bytes_at_once_per_project
+            )
+        if front_requests_at_once is not UNSET:
+            field_dict["front_requests_at_once"] = front_requests_at_once
+        if front_requests_at_once_per_project is not UNSET:
+            field_dict["front_requests_at_once_per_project"] = (
+                front_requests_at_once_per_project
+            )
+        if front_ticket_body_bytes is not UNSET:
+            field_dict["front_ticket_body_bytes"] = front_ticket_body_bytes
+        if requests_ahead is not UNSET:
+            field_dict["requests_ahead"] = requests_ahead
+        if unread_answer_bytes is not UNSET:
+            field_dict["unread_answer_bytes"] = unread_answer_bytes
+        if unread_answer_bytes_per_address is not UNSET:
+            field_dict["unread_answer_bytes_per_address"] = (
+                unread_answer_bytes_per_address
+            )
+        if unread_answer_seconds is not UNSET:
+            field_dict["unread_answer_seconds"] = unread_answer_seconds
+        if body_values is not UNSET:
+            field_dict["body_values"] = body_values
+        if exec_body_bytes is not UNSET:
+            field_dict["exec_body_bytes"] = exec_body_bytes
+        if backups_at_once is not UNSET:
+            field_dict["backups_at_once"] = backups_at_once
+        if backup_increments is not UNSET:
+            field_dict["backup_increments"] = backup_increments
+        if backup_part_bytes is not UNSET:
+            field_dict["backup_part_bytes"] = backup_part_bytes
+        if event_keep_seconds is not UNSET:
+            field_dict["event_keep_seconds"] = event_keep_seconds
+        if event_streams_at_once is not UNSET:
+            field_dict["event_streams_at_once"] = event_streams_at_once
+        if events_kept is not UNSET:
+            field_dict["events_kept"] = events_kept
+        if audit_keep_seconds is not UNSET:
+            field_dict["audit_keep_seconds"] = audit_keep_seconds
+        if audit_entries_kept is not UNSET:
+            field_dict["audit_entries_kept"] = audit_entries_kept
+        if max_results is not UNSET:
+            field_dict["max_results"] = max_results
+        if wait_seconds is not UNSET:
+            field_dict["wait_seconds"] = wait_seconds
+        if idempotency_keep_seconds is not UNSET:
+            field_dict["idempotency_keep_seconds"] = idempotency_keep_seconds
+        if idempotency_bytes_kept is not UNSET:
+            field_dict["idempotency_bytes_kept"] = idempotency_bytes_kept
+        if operation_keep_seconds is not UNSET:
+            field_dict["operation_keep_seconds"] = operation_keep_seconds
+        if operations_kept is not UNSET:
+            field_dict["operations_kept"] = operations_kept
+        if ended_token_keep_seconds is not UNSET:
+            field_dict["ended_token_keep_seconds"] = ended_token_keep_seconds
+        if ended_tokens_kept is not UNSET:
+            field_dict["ended_tokens_kept"] = ended_tokens_kept
+        if body_bytes is not UNSET:
+            field_dict["body_bytes"] = body_bytes
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        requests_per_second = d.pop("requests_per_second", UNSET)
+
+        requests_burst = d.pop("requests_burst", UNSET)
+
+        tokens_per_root = d.pop("tokens_per_root", UNSET)
+
+        tokens_per_operator = d.pop("tokens_per_operator", UNSET)
+
+        boxes_max = d.pop("boxes_max", UNSET)
+
+        volumes_max = d.pop("volumes_max", UNSET)
+
+        snapshots_per_owner = d.pop("snapshots_per_owner", UNSET)
+
+        automatic_snapshots_per_owner = d.pop("automatic_snapshots_per_owner", UNSET)
+
+        bases_per_project = d.pop("bases_per_project", UNSET)
+
+        base_unpacked_bytes = d.pop("base_unpacked_bytes", UNSET)
+
+        base_uploads_at_once = d.pop("base_uploads_at_once", UNSET)
+
+        base_uploads_at_once_per_project = d.pop(
+            "base_uploads_at_once_per_project", UNSET
+        )
+
+        memory_overcommit = d.pop("memory_overcommit", UNSET)
+
+        memory_reserve_bytes = d.pop("memory_reserve_bytes", UNSET)
+
+        pool_reserve_percent = d.pop("pool_reserve_percent", UNSET)
+
+        starts_at_once = d.pop("starts_at_once", UNSET)
+
+        snapshots_at_once = d.pop("snapshots_at_once", UNSET)
+
+        pids_per_box = d.pop("pids_per_box", UNSET)
+
+        terminals_per_box = d.pop("terminals_per_box", UNSET)
+
+        exec_output_bytes = d.pop("exec_output_bytes", UNSET)
+
+        exec_kept_bytes = d.pop("exec_kept_bytes", UNSET)
+
+        exec_records_per_box = d.pop("exec_records_per_box", UNSET)
+
+        exec_record_bytes_per_box = d.pop("exec_record_bytes_per_box", UNSET)
+
+        execs_at_once = d.pop("execs_at_once", UNSET)
+
+        execs_at_once_per_box = d.pop("execs_at_once_per_box", UNSET)
+
+        connections_at_once = d.pop("connections_at_once", UNSET)
+
+        connections_at_once_per_address = d.pop(
+            "connections_at_once_per_address", UNSET
+        )
+
+        edge_connections_at_once = d.pop("edge_connections_at_once", UNSET)
+
+        edge_connections_at_once_per_address = d.pop(
+            "edge_connections_at_once_per_address", UNSET
+        )
+
+        edge_connections_per_second_per_address = d.pop(
+            "edge_connections_per_second_per_address", UNSET
+        )
+
+        edge_decisions_per_second_per_address = d.pop(
+            "edge_decisions_per_second_per_address", UNSET
+        )
+
+        streams_at_once = d.pop("streams_at_once", UNSET)
+
+        streams_at_once_per_box = d.pop("streams_at_once_per_box", UNSET)
+
+        port_connections_at_once = d.pop("port_connections_at_once", UNSET)
+
+        port_connections_at_once_per_box = d.pop(
+            "port_connections_at_once_per_box", UNSET
+        )
+
+        sessions_per_box = d.pop("sessions_per_box", UNSET)
+
+        sessions_at_once = d.pop("sessions_at_once", UNSET)
+
+        services_per_box = d.pop("services_per_box", UNSET)
+
+        domains_per_box = d.pop("domains_per_box", UNSET)
+
+        service_log_runs = d.pop("service_log_runs", UNSET)
+
+        log_streams_at_once = d.pop("log_streams_at_once", UNSET)
+
+        viewers_per_session = d.pop("viewers_per_session", UNSET)
+
+        session_kept_bytes = d.pop("session_kept_bytes", UNSET)
+
+        tickets_at_once = d.pop("tickets_at_once", UNSET)
+
+        ticket_keep_seconds = d.pop("ticket_keep_seconds", UNSET)
+
+        file_json_bytes = d.pop("file_json_bytes", UNSET)
+
+        file_write_json_bytes = d.pop("file_write_json_bytes", UNSET)
+
+        file_list_results = d.pop("file_list_results", UNSET)
+
+        file_transfers_per_box = d.pop("file_transfers_per_box", UNSET)
+
+        file_transfers_at_once = d.pop("file_transfers_at_once", UNSET)
+
+        large_body_bytes_at_once = d.pop("large_body_bytes_at_once", UNSET)
+
+        large_body_bytes_at_once_per_box = d.pop(
+            "large_body_bytes_at_once_per_box", UNSET
+        )
+
+        unread_input_bytes_at_once = d.pop("unread_input_bytes_at_once", UNSET)
+
+        unread_input_bytes_at_once_per_box = d.pop(
+            "unread_input_bytes_at_once_per_box", UNSET
+        )
+
+        front_body_bytes_at_once = d.pop("front_body_bytes_at_once", UNSET)
+
+        front_body_bytes_at_once_per_project = d.pop(
+            "front_body_bytes_at_once_per_project", UNSET
+        )
+
+        front_requests_at_once = d.pop("front_requests_at_once", UNSET)
+
+        front_requests_at_once_per_project = d.pop(
+            "front_requests_at_once_per_project", UNSET
+        )
+
+        front_ticket_body_bytes = d.pop("front_ticket_body_bytes", UNSET)
+
+        requests_ahead = d.pop("requests_ahead", UNSET)
+
+        unread_answer_bytes = d.pop("unread_answer_bytes", UNSET)
+
+        unread_answer_bytes_per_address = d.pop(
+            "unread_answer_bytes_per_address", UNSET
+        )
+
+        unread_answer_seconds = d.pop("unread_answer_seconds", UNSET)
+
+        body_values = d.pop("body_values", UNSET)
+
+        exec_body_bytes = d.pop("exec_body_bytes", UNSET)
+
+        backups_at_once = d.pop("backups_at_once", UNSET)
+
+        backup_increments = d.pop("backup_increments", UNSET)
+
+        backup_part_bytes = d.pop("backup_part_bytes", UNSET)
+
+        event_keep_seconds = d.pop("event_keep_seconds", UNSET)
+
+        event_streams_at_once = d.pop("event_streams_at_once", UNSET)
+
+        events_kept = d.pop("events_kept", UNSET)
+
+        audit_keep_seconds = d.pop("audit_keep_seconds", UNSET)
+
+        audit_entries_kept = d.pop("audit_entries_kept", UNSET)
+
+        max_results = d.pop("max_results", UNSET)
+
+        wait_seconds = d.pop("wait_seconds", UNSET)
+
+        idempotency_keep_seconds = d.pop("idempotency_keep_seconds", UNSET)
+
+        idempotency_bytes_kept = d.pop("idempotency_bytes_kept", UNSET)
+
+        operation_keep_seconds = d.pop("operation_keep_seconds", UNSET)
+
+        operations_kept = d.pop("operations_kept", UNSET)
+
+        ended_token_keep_seconds = d.pop("ended_token_keep_seconds", UNSET)
+
+        ended_tokens_kept = d.pop("ended_tokens_kept", UNSET)
+
+        body_bytes = d.pop("body_bytes", UNSET)
+
+        limits = cls(
+            requests_per_second=requests_per_second,
+            requests_burst=requests_burst,
+            tokens_per_root=tokens_per_root,
+            tokens_per_operator=tokens_per_operator,
+            boxes_max=boxes_max,
+            volumes_max=volumes_max,
+            snapshots_per_owner=snapshots_per_owner,
+            automatic_snapshots_per_owner=automatic_snapshots_per_owner,
+            bases_per_project=bases_per_project,
+            base_unpacked_bytes=base_unpacked_bytes,
+            base_uploads_at_once=base_uploads_at_once,
+            base_uploads_at_once_per_project=base_uploads_at_once_per_project,
+            memory_overcommit=memory_overcommit,
+            memory_reserve_bytes=memory_reserve_bytes,
+            pool_reserve_percent=pool_reserve_percent,
+            starts_at_once=starts_at_once,
+            snapshots_at_once=snapshots_at_once,
+            pids_per_box=pids_per_box,
+            terminals_per_box=terminals_per_box,
+            exec_output_bytes=exec_output_bytes,
+            exec_kept_bytes=exec_kept_bytes,
+            exec_records_per_box=exec_records_per_box,
+            exec_record_bytes_per_box=exec_record_bytes_per_box,
+            execs_at_once=execs_at_once,
+            execs_at_once_per_box=execs_at_once_per_box,
+            connections_at_once=connections_at_once,
+            connections_at_once_per_address=connections_at_once_per_address,
+            edge_connections_at_once=edge_connections_at_once,
+            edge_connections_at_once_per_address=edge_connections_at_once_per_address,
+            edge_connections_per_second_per_address=edge_connections_per_second_per_address,
+            edge_decisions_per_second_per_address=edge_decisions_per_second_per_address,
+            streams_at_once=streams_at_once,
+            streams_at_once_per_box=streams_at_once_per_box,
+            port_connections_at_once=port_connections_at_once,
+            port_connections_at_once_per_box=port_connections_at_once_per_box,
+            sessions_per_box=sessions_per_box,
+            sessions_at_once=sessions_at_once,
+            services_per_box=services_per_box,
+            domains_per_box=domains_per_box,
+            service_log_runs=service_log_runs,
+            log_streams_at_once=log_streams_at_once,
+            viewers_per_session=viewers_per_session,
+            session_kept_bytes=session_kept_bytes,
+            tickets_at_once=tickets_at_once,
+            ticket_keep_seconds=ticket_keep_seconds,
+            file_json_bytes=file_json_bytes,
+            file_write_json_bytes=file_write_json_bytes,
+            file_list_results=file_list_results,
+            file_transfers_per_box=file_transfers_per_box,
+            file_transfers_at_once=file_transfers_at_once,
+            large_body_bytes_at_once=large_body_bytes_at_once,
+            large_body_bytes_at_once_per_box=large_body_bytes_at_once_per_box,
+            unread_input_bytes_at_once=unread_input_bytes_at_once,
+            unread_input_bytes_at_once_per_box=unread_input_bytes_at_once_per_box,
+            front_body_bytes_at_once=front_body_bytes_at_once,
+            front_body_bytes_at_once_per_project=front_body_bytes_at_once_per_project,
+            front_requests_at_once=front_requests_at_once,
+            front_requests_at_once_per_project=front_requests_at_once_per_project,
+            front_ticket_body_bytes=front_ticket_body_bytes,
+            requests_ahead=requests_ahead,
+            unread_answer_bytes=unread_answer_bytes,
+            unread_answer_bytes_per_address=unread_answer_bytes_per_address,
+            unread_answer_seconds=unread_answer_seconds,
+            body_values=body_values,
+            exec_body_bytes=exec_body_bytes,
+            backups_at_once=backups_at_once,
+            backup_increments=backup_increments,
+            backup_part_bytes=backup_part_bytes,
+            event_keep_seconds=event_keep_seconds,
+            event_streams_at_once=event_streams_at_once,
+            events_kept=events_kept,
+            audit_keep_seconds=audit_keep_seconds,
+            audit_entries_kept=audit_entries_kept,
+            max_results=max_results,
+            wait_seconds=wait_seconds,
+            idempotency_keep_seconds=idempotency_keep_seconds,
+            idempotency_bytes_kept=idempotency_bytes_kept,
+            operation_keep_seconds=operation_keep_seconds,
+            operations_kept=operations_kept,
+            ended_token_keep_seconds=ended_token_keep_seconds,
+            ended_tokens_kept=ended_tokens_kept,
+            body_bytes=body_bytes,
+        )
+
+        limits.additional_properties = d
+        return limits
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

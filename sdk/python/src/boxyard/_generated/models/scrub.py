@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.scrub_status import ScrubStatus
+
+T = TypeVar("T", bound="Scrub")
+
+
+@_attrs_define
+class Scrub:
+    """
+    Attributes:
+        status (ScrubStatus): `failed`: it could not be carried out; `interrupted`: the agent ended meanwhile.
+        started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        ended_at (datetime.datetime | None): Null while it runs, and if the agent crashed meanwhile.
+        checked_bytes (float): Bytes of data and metadata read and checked so far; valid for `running` and `done`.
+        errors (float): Errors found so far: failed reads, wrong checksums, damaged metadata; valid for `running` and
+            `done`.
+    """
+
+    status: ScrubStatus
+    started_at: datetime.datetime
+    ended_at: datetime.datetime | None
+    checked_bytes: float
+    errors: float
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        status = self.status.value
+
+        started_at = self.started_at.isoformat()
+
+        ended_at: None | str
+        if isinstance(self.ended_at, datetime.datetime):
+            ended_at = self.ended_at.isoformat()
+        else:
+            ended_at = self.ended_at
+
+        checked_bytes = self.checked_bytes
+
+        errors = self.errors
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "status": status,
+                "started_at": started_at,
+                "ended_at": ended_at,
+                "checked_bytes": checked_bytes,
+                "errors": errors,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        status = ScrubStatus(d.pop("status"))
+
+        started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
+
+        def _parse_ended_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                ended_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return ended_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        ended_at = _parse_ended_at(d.pop("ended_at"))
+
+        checked_bytes = d.pop("checked_bytes")
+
+        errors = d.pop("errors")
+
+        scrub = cls(
+            status=status,
+            started_at=started_at,
+            ended_at=ended_at,
+            checked_bytes=checked_bytes,
+            errors=errors,
+        )
+
+        scrub.additional_properties = d
+        return scrub
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

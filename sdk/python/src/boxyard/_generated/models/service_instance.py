@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.service_instance_health import ServiceInstanceHealth
+
+if TYPE_CHECKING:
+    from ..models.service_instance_last_exit_type_0 import ServiceInstanceLastExitType0
+    from ..models.service_spec import ServiceSpec
+
+
+T = TypeVar("T", bound="ServiceInstance")
+
+
+@_attrs_define
+class ServiceInstance:
+    """
+    Attributes:
+        alive (bool): Whether its process runs.
+        pid (int | None): Pid in the box; null if it does not run, or is not known.
+        port (int | None): Port that it got as `PORT`, which may differ from that of `spec`; null: none.
+        spec (ServiceSpec):
+        started_at (datetime.datetime | None): Its last start; null before the first.
+        restarts (int): Restarts since the last start by a request.
+        health (ServiceInstanceHealth): Result of the readiness probe: `starting` until it succeeds, `unhealthy` after
+            `threshold` failures in a row; `unknown` without a probe, or while it does not run.
+        last_exit (None | ServiceInstanceLastExitType0): How its process ended last; null if none has ended.
+    """
+
+    alive: bool
+    pid: int | None
+    port: int | None
+    spec: ServiceSpec
+    started_at: datetime.datetime | None
+    restarts: int
+    health: ServiceInstanceHealth
+    last_exit: None | ServiceInstanceLastExitType0
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.service_instance_last_exit_type_0 import (
+            ServiceInstanceLastExitType0,
+        )
+
+        alive = self.alive
+
+        pid: int | None
+        pid = self.pid
+
+        port: int | None
+        port = self.port
+
+        spec = self.spec.to_dict()
+
+        started_at: None | str
+        if isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        restarts = self.restarts
+
+        health = self.health.value
+
+        last_exit: dict[str, Any] | None
+        if isinstance(self.last_exit, ServiceInstanceLastExitType0):
+            last_exit = self.last_exit.to_dict()
+        else:
+            last_exit = self.last_exit
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "alive": alive,
+                "pid": pid,
+                "port": port,
+                "spec": spec,
+                "started_at": started_at,
+                "restarts": restarts,
+                "health": health,
+                "last_exit": last_exit,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.service_instance_last_exit_type_0 import (
+            ServiceInstanceLastExitType0,
+        )
+        from ..models.service_spec import ServiceSpec
+
+        d = dict(src_dict)
+        alive = d.pop("alive")
+
+        def _parse_pid(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        pid = _parse_pid(d.pop("pid"))
+
+        def _parse_port(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        port = _parse_port(d.pop("port"))
+
+        spec = ServiceSpec.from_dict(d.pop("spec"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        started_at = _parse_started_at(d.pop("started_at"))
+
+        restarts = d.pop("restarts")
+
+        health = ServiceInstanceHealth(d.pop("health"))
+
+        def _parse_last_exit(data: object) -> None | ServiceInstanceLastExitType0:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                last_exit_type_0 = ServiceInstanceLastExitType0.from_dict(data)
+
+                return last_exit_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | ServiceInstanceLastExitType0, data)
+
+        last_exit = _parse_last_exit(d.pop("last_exit"))
+
+        service_instance = cls(
+            alive=alive,
+            pid=pid,
+            port=port,
+            spec=spec,
+            started_at=started_at,
+            restarts=restarts,
+            health=health,
+            last_exit=last_exit,
+        )
+
+        service_instance.additional_properties = d
+        return service_instance
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

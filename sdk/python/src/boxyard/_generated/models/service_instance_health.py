@@ -1,0 +1,11 @@
+from enum import StrEnum
+
+
+class ServiceInstanceHealth(StrEnum):
+    HEALTHY = "healthy"
+    STARTING = "starting"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return str(self.value)

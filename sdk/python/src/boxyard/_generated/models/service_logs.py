@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.service_logs_encoding import ServiceLogsEncoding
+
+T = TypeVar("T", bound="ServiceLogs")
+
+
+@_attrs_define
+class ServiceLogs:
+    """
+    Attributes:
+        offset (int): Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
+        next_offset (int): Offset of the next request.
+        data (str): Output from `offset` on, encoded as `encoding` says.
+        encoding (ServiceLogsEncoding): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+        truncated (bool): Bytes from the requested offset on are no longer kept.
+    """
+
+    offset: int
+    next_offset: int
+    data: str
+    encoding: ServiceLogsEncoding
+    truncated: bool
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        offset = self.offset
+
+        next_offset = self.next_offset
+
+        data = self.data
+
+        encoding = self.encoding.value
+
+        truncated = self.truncated
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "offset": offset,
+                "next_offset": next_offset,
+                "data": data,
+                "encoding": encoding,
+                "truncated": truncated,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        offset = d.pop("offset")
+
+        next_offset = d.pop("next_offset")
+
+        data = d.pop("data")
+
+        encoding = ServiceLogsEncoding(d.pop("encoding"))
+
+        truncated = d.pop("truncated")
+
+        service_logs = cls(
+            offset=offset,
+            next_offset=next_offset,
+            data=data,
+            encoding=encoding,
+            truncated=truncated,
+        )
+
+        service_logs.additional_properties = d
+        return service_logs
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

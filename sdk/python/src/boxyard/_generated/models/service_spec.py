@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.service_spec_restart import ServiceSpecRestart
+
+if TYPE_CHECKING:
+    from ..models.service_spec_env import ServiceSpecEnv
+    from ..models.service_spec_readiness_type_0 import ServiceSpecReadinessType0
+
+
+T = TypeVar("T", bound="ServiceSpec")
+
+
+@_attrs_define
+class ServiceSpec:
+    """
+    Attributes:
+        command (list[str]): Program and arguments.
+        env (ServiceSpecEnv): Shown to tokens with `write`, else empty.
+        cwd (None | str): Working directory; null: the home of the user.
+        user (None | str): User of the box, maybe with `:group`; null: root.
+        port (int | None): Port on which it is to listen; null: none.
+        needs (list[str]): Services of the box that have to be ready before it starts.
+        restart (ServiceSpecRestart): When it is restarted after its end.
+        readiness (None | ServiceSpecReadinessType0): Readiness probe, with the fields of the request; null: none.
+        stop_signal (str): Signal that asks it to end.
+        grace_seconds (int): Seconds from the stop signal until it is killed.
+    """
+
+    command: list[str]
+    env: ServiceSpecEnv
+    cwd: None | str
+    user: None | str
+    port: int | None
+    needs: list[str]
+    restart: ServiceSpecRestart
+    readiness: None | ServiceSpecReadinessType0
+    stop_signal: str
+    grace_seconds: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.service_spec_readiness_type_0 import ServiceSpecReadinessType0
+
+        command = self.command
+
+        env = self.env.to_dict()
+
+        cwd: None | str
+        cwd = self.cwd
+
+        user: None | str
+        user = self.user
+
+        port: int | None
+        port = self.port
+
+        needs = self.needs
+
+        restart = self.restart.value
+
+        readiness: dict[str, Any] | None
+        if isinstance(self.readiness, ServiceSpecReadinessType0):
+            readiness = self.readiness.to_dict()
+        else:
+            readiness = self.readiness
+
+        stop_signal = self.stop_signal
+
+        grace_seconds = self.grace_seconds
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "command": command,
+                "env": env,
+                "cwd": cwd,
+                "user": user,
+                "port": port,
+                "needs": needs,
+                "restart": restart,
+                "readiness": readiness,
+                "stop_signal": stop_signal,
+                "grace_seconds": grace_seconds,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.service_spec_env import ServiceSpecEnv
+        from ..models.service_spec_readiness_type_0 import ServiceSpecReadinessType0
+
+        d = dict(src_dict)
+        command = cast(list[str], d.pop("command"))
+
+        env = ServiceSpecEnv.from_dict(d.pop("env"))
+
+        def _parse_cwd(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        cwd = _parse_cwd(d.pop("cwd"))
+
+        def _parse_user(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        user = _parse_user(d.pop("user"))
+
+        def _parse_port(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        port = _parse_port(d.pop("port"))
+
+        needs = cast(list[str], d.pop("needs"))
+
+        restart = ServiceSpecRestart(d.pop("restart"))
+
+        def _parse_readiness(data: object) -> None | ServiceSpecReadinessType0:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                readiness_type_0 = ServiceSpecReadinessType0.from_dict(data)
+
+                return readiness_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | ServiceSpecReadinessType0, data)
+
+        readiness = _parse_readiness(d.pop("readiness"))
+
+        stop_signal = d.pop("stop_signal")
+
+        grace_seconds = d.pop("grace_seconds")
+
+        service_spec = cls(
+            command=command,
+            env=env,
+            cwd=cwd,
+            user=user,
+            port=port,
+            needs=needs,
+            restart=restart,
+            readiness=readiness,
+            stop_signal=stop_signal,
+            grace_seconds=grace_seconds,
+        )
+
+        service_spec.additional_properties = d
+        return service_spec
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

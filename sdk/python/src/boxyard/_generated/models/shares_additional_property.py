@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.shares_additional_property_by_item import SharesAdditionalPropertyByItem
+from ..models.shares_additional_property_rule import SharesAdditionalPropertyRule
+
+T = TypeVar("T", bound="SharesAdditionalProperty")
+
+
+@_attrs_define
+class SharesAdditionalProperty:
+    """
+    Attributes:
+        limit (str): Name of its bound in `limits`.
+        by (list[SharesAdditionalPropertyByItem]): Whose use is added up: `token` is a token with all that were minted
+            with it.
+        rule (SharesAdditionalPropertyRule): `left_free`: No account may hold more than is left free: alone it gets
+            half. `each`: The bound is that of each account, whatever others do. `turns`: Those who wait take turns, one of
+            each account after another. `oldest_go`: Beyond the bound the accounts that have most lose their oldest.
+    """
+
+    limit: str
+    by: list[SharesAdditionalPropertyByItem]
+    rule: SharesAdditionalPropertyRule
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        limit = self.limit
+
+        by = []
+        for by_item_data in self.by:
+            by_item = by_item_data.value
+            by.append(by_item)
+
+        rule = self.rule.value
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "limit": limit,
+                "by": by,
+                "rule": rule,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        limit = d.pop("limit")
+
+        by = []
+        _by = d.pop("by")
+        for by_item_data in _by:
+            by_item = SharesAdditionalPropertyByItem(by_item_data)
+
+            by.append(by_item)
+
+        rule = SharesAdditionalPropertyRule(d.pop("rule"))
+
+        shares_additional_property = cls(
+            limit=limit,
+            by=by,
+            rule=rule,
+        )
+
+        shares_additional_property.additional_properties = d
+        return shares_additional_property
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

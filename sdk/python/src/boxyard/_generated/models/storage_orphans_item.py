@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="StorageOrphansItem")
+
+
+@_attrs_define
+class StorageOrphansItem:
+    """
+    Attributes:
+        subvolume (str): Its name in the pool.
+        size_bytes (float | None): Compressed size on the disk of the data that it refers to, shared or not; null if it
+            is missing, or was deleted meanwhile.
+        unique_bytes (float | None): Part of `size_bytes` that nothing else refers to: what deleting it alone would
+            free.
+    """
+
+    subvolume: str
+    size_bytes: float | None
+    unique_bytes: float | None
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        subvolume = self.subvolume
+
+        size_bytes: float | None
+        size_bytes = self.size_bytes
+
+        unique_bytes: float | None
+        unique_bytes = self.unique_bytes
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "subvolume": subvolume,
+                "size_bytes": size_bytes,
+                "unique_bytes": unique_bytes,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        subvolume = d.pop("subvolume")
+
+        def _parse_size_bytes(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        size_bytes = _parse_size_bytes(d.pop("size_bytes"))
+
+        def _parse_unique_bytes(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        unique_bytes = _parse_unique_bytes(d.pop("unique_bytes"))
+
+        storage_orphans_item = cls(
+            subvolume=subvolume,
+            size_bytes=size_bytes,
+            unique_bytes=unique_bytes,
+        )
+
+        storage_orphans_item.additional_properties = d
+        return storage_orphans_item
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

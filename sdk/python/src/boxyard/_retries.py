@@ -1,0 +1,34 @@
+"""When a request is sent again: decided by its mark in the OpenAPI document, ``x-boxyard-retry``."""
+
+from __future__ import annotations
+
+import random
+
+import httpx
+
+from ._generated.marks import RetryMark
+
+_FIRST_SECONDS = 0.1
+_LONGEST_SECONDS = 20.0
+_AWAY = frozenset({502, 503, 504})
+
+
+def pause_after_answer(response: httpx.Response, mark: RetryMark, attempt: int) -> float | None:
+    """Seconds until a refused request is sent again, its ``Retry-After`` if it has one; None if it is refused for good."""
+    # What was answered 429 had no effect, so that even what may not be repeated is sent again.
+    if response.status_code != 429 and (mark == "never" or response.status_code not in _AWAY):
+        return None
+    try:
+        return min(float(response.headers["retry-after"]), _LONGEST_SECONDS)
+    except (KeyError, ValueError):
+        return _backoff(attempt)
+
+
+def pause_after_silence(mark: RetryMark, attempt: int) -> float | None:
+    """Seconds until a request that had no answer is sent again; None if it may not be."""
+    return None if mark == "never" else _backoff(attempt)
+
+
+def _backoff(attempt: int) -> float:
+    doubled: float = _FIRST_SECONDS * 2 ** (attempt - 1)
+    return min(doubled, _LONGEST_SECONDS) * random.uniform(0.75, 1.25)

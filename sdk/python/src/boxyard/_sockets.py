@@ -1,0 +1,98 @@
+"""WebSockets by the library `websockets`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConcurrencyError, ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.typing import Subprotocol
+
+from ._errors import ConnectionError
+from ._flows import OpenSocket
+from ._http import unreachable
+from ._problems import to_api_error
+
+_MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+#: A port of a box that sleeps is answered once it has woken.
+_OPEN_SECONDS = 60
+_CLOSE_SECONDS = 5
+_NORMAL = 1000
+
+
+async def open_websocket(effect: OpenSocket, ssl_context: ssl.SSLContext | None) -> AsyncSocket:
+    """Opens a WebSocket. Raises the ``ApiError`` of a refusal, and ``ConnectionError``."""
+    is_secure = effect.url.startswith("wss:")
+    options: dict[str, Any] = {"ssl": ssl_context} if is_secure and ssl_context is not None else {}
+    try:
+        connection = await connect(
+            effect.url,
+            subprotocols=[Subprotocol(effect.protocol)],
+            additional_headers=dict(effect.headers),
+            compression=None,
+            open_timeout=_OPEN_SECONDS,
+            close_timeout=_CLOSE_SECONDS,
+            # The service pings; who reads slowly would not see the answers to pings of ours.
+            ping_interval=None,
+            max_size=_MAX_MESSAGE_BYTES,
+            **options,
+        )
+    except InvalidStatus as error:
+        raise to_api_error(error.response.status_code, bytes(error.response.body or b"")) from error
+    except (OSError, InvalidHandshake) as error:
+        raise unreachable(effect.url, error) from error
+    return AsyncSocket(connection)
+
+
+class AsyncSocket:
+    """A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        """Takes an open connection."""
+        self._connection = connection
+        headers = {} if connection.response is None else connection.response.headers
+        #: Id of the exec record or session.
+        self.id: str | None = headers.get("X-Exec-Id") or headers.get("X-Session-Id")
+        #: How it was closed, once it was.
+        self.closing: Closing | None = None
+
+    async def send(self, message: bytes | str) -> None:
+        """Sends a message, and waits until it is on its way. Raises ``ConnectionError``."""
+        try:
+            await self._connection.send(message)
+        except ConnectionClosed as closed:
+            raise ConnectionError("The connection is closed.") from closed
+
+    async def receive(self) -> bytes | str | None:
+        """Returns the next message; None once the socket has closed and all was taken."""
+        try:
+            return await self._connection.recv()
+        except ConnectionClosed as closed:
+            self.closing = Closing(closed)
+            return None
+
+    async def close(self) -> None:
+        """Leaves: what was sent is delivered, what was not taken is not kept."""
+        await asyncio.gather(self._connection.close(), self._drain())
+
+    async def _drain(self) -> None:
+        # While messages wait, the answer to the close behind them is not read. Who reads already takes them.
+        with contextlib.suppress(ConcurrencyError):
+            while await self.receive() is not None:
+                pass
+
+
+class Closing:
+    """The close of a socket."""
+
+    def __init__(self, closed: ConnectionClosed) -> None:
+        """Takes what the library tells; without a frame of the other side the connection was lost."""
+        self.is_normal = closed.rcvd is not None and closed.rcvd.code == _NORMAL
+        self.reason = closed.rcvd.reason if closed.rcvd is not None else ""
+
+    def error(self) -> ConnectionError:
+        """The error of a stream that this close broke off."""
+        return ConnectionError(self.reason or "The connection was lost.")

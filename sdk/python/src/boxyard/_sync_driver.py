@@ -1,0 +1,94 @@
+"""Does the effects of flows, one after the other, in the thread that asks for it."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._http import TIMEOUT, unreachable
+from ._sync_socket import Socket
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Runs flows over an HTTP client."""
+
+    def __init__(self, client: httpx.Client | None, ssl_context: ssl.SSLContext | None) -> None:
+        """Makes a client if none is given, which ``close`` closes."""
+        self._ssl_context = ssl_context
+        self._is_own = client is None
+        self._client = httpx.Client(timeout=TIMEOUT, verify=ssl_context or True) if client is None else client
+
+    def run(self, flow: Flow[T]) -> T:
+        """Does what a flow asks for until it returns."""
+        steps = Steps(flow)
+        while (effect := steps.next()) is not None:
+            try:
+                steps.give(self._do(effect))
+            except Exception as error:
+                steps.fail(error)
+        return steps.result
+
+    def close(self) -> None:
+        """Closes the HTTP client that was made here."""
+        if self._is_own:
+            self._client.close()
+
+    def _do(self, effect: Effect) -> Any:
+        match effect:
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Exchange():
+                return self._exchange(effect)
+            case OpenSocket():
+                return Socket(effect, self._ssl_context)
+
+    def _exchange(self, effect: Exchange) -> httpx.Response:
+        request = self._client.build_request(**effect.request)
+        try:
+            response = self._client.send(request, stream=True, follow_redirects=True)
+            if not (effect.is_streamed and response.is_success):
+                try:
+                    response.read()
+                finally:
+                    response.close()
+        except httpx.TransportError as error:
+            raise unreachable(str(request.url), error) from error
+        return response
+
+
+class ByteStream:
+    """Bytes that come from a box: iterate for them as they come, or read them all."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        """Takes an answer whose body was not read yet."""
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._response.iter_bytes()
+        except httpx.TransportError as error:
+            raise unreachable(str(self._response.url), error) from error
+        finally:
+            self.close()
+
+    def read(self) -> bytes:
+        """Reads all that is left."""
+        return b"".join(self)
+
+    def close(self) -> None:
+        """Leaves what is left unread."""
+        self._response.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,8 @@
+"""Every operation of the API: functions that make requests, which a client sends by ``call`` or ``list``."""
+
+from ._calls import Answer, Call, PagedCall
+from ._generated import api
+from ._generated.api import *  # noqa: F403
+
+__all__ = ["Answer", "Call", "PagedCall"]
+__all__ += api.__all__

@@ -1,0 +1,32 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestService } from '../service.ts'
+
+/** Where a program that is tested kills the agent of a service (`POST /kill`), and starts it again (`POST /start`). */
+export interface AgentSwitch {
+  readonly url: string
+  close(): void
+}
+
+/** Opens the switch of a service; it answers once the step is done. */
+export async function openAgentSwitch(service: TestService): Promise<AgentSwitch> {
+  const steps: Record<string, () => Promise<void>> = {
+    '/kill': () => service.killAgent(),
+    '/start': () => service.startAgent(),
+  }
+  const server = createServer((request, answer) => {
+    const step = steps[request.url ?? ''] ?? (() => Promise.reject(new Error('there is no such step')))
+    step().then(
+      () => answer.end(),
+      (error: unknown) => answer.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import { createServer, request as forward } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A front that cannot stream. */
+export interface PlainFront {
+  readonly url: string
+  /** Paths of the requests for an upgrade that came. */
+  readonly upgrades: readonly string[]
+  close(): void
+}
+
+/** Opens a front that passes every request on as plain HTTP, upgrades too, as API Gateway does. */
+export async function openPlainFront(origin: string): Promise<PlainFront> {
+  const upgrades: string[] = []
+  const server = createServer((incoming, answer) => {
+    const { upgrade, connection: _, ...headers } = incoming.headers
+    if (upgrade !== undefined) upgrades.push(incoming.url ?? '')
+    const passed = forward(`${origin}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (got) => {
+      answer.writeHead(got.statusCode ?? 502, got.headers)
+      got.pipe(answer)
+    })
+    incoming.pipe(passed)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    upgrades,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
