@@ -1,10 +1,10 @@
 /** Bounds of how clients speak HTTP with front and agent, and of what the front holds for all; `GET /v1/config` publishes them. */
 export const HTTP_BOUNDS = {
   /** Requests of one connection that are not answered yet; with more it is closed. */
-  requestsAhead: 64,
+  requestsAhead: 8,
   /** Time in which a client takes something of an answer, in ms. */
   unreadMs: 60_000,
-  /** Answers of one listener that are in memory, since their clients do not take them; up to 64 KiB of one are not counted. */
+  /** Answers of one listener that are in memory, since their clients do not take them: each counts for 16 KiB at least. */
   unreadBytes: 128 * 1024 ** 2,
   /** Fields of objects and elements of arrays in a JSON body. */
   jsonValues: 16_384,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../errors.ts'
+import { createGatheredPieces } from './gathered-pieces.ts'
 import { discardRest, incomingPieces } from './incoming-pieces.ts'
 import { notePassing } from './passing-bytes.ts'
 
@@ -122,7 +123,7 @@ function collect(
 ): Promise<Uint8Array> {
   if (incoming.destroyed && !incoming.complete) return Promise.reject(brokenBody())
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const gathered = createGatheredPieces()
     let size = 0
     const late = setTimeout(() => incoming.destroy(new Error('the body took too long')), withinMs)
     incoming.once('close', () => clearTimeout(late))
@@ -130,16 +131,23 @@ function collect(
     const take = (chunk: Buffer): void => {
       size += chunk.length
       if (size > maxBytes) {
-        chunks.length = 0
+        gathered.takeAll()
         clearTimeout(late)
         incoming.off('data', take)
         incoming.resume()
         reject(bodyTooLarge(maxBytes))
-      } else chunks.push(chunk)
+      } else gathered.push(chunk)
     }
     const broken = (cause?: unknown): void => reject(brokenBody(cause))
     incoming.on('data', take)
-    incoming.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    incoming.once('end', () => {
+      const [first, ...others] = gathered.takeAll()
+      resolve(
+        first !== undefined && others.length === 0
+          ? first
+          : Buffer.concat(first === undefined ? [] : [first, ...others]),
+      )
+    })
     incoming.once('error', broken)
     incoming.once('close', () => (incoming.complete ? undefined : broken()))
   })

@@ -232,9 +232,8 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
 
 /** Counts a whole answer that the kernel did not take at once; cuts off the client if those of its address are too many. */
 function countUnread(outgoing: ServerResponse, address: string, unread: FairShares): void {
-  const sizeBytes = outgoing.writableLength
-  if (outgoing.destroyed || sizeBytes <= SMALL_BYTES) return
-  const release = unread.take(address, sizeBytes)
+  if (outgoing.destroyed || outgoing.writableLength === 0) return
+  const release = unread.take(address, Math.max(outgoing.writableLength, ANSWER_BYTES))
   if (release === null) outgoing.destroy()
   else outgoing.once('close', release)
 }
@@ -265,7 +264,8 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
 }
 
 const NO_PROXIES = createSourceAddresses([])
-const SMALL_BYTES = 64 * 1024
+/** What a request takes in memory until its answer is sent, however short both are. */
+const ANSWER_BYTES = 16 * 1024
 /** Reached by the first piece, which has up to 64 KiB. */
 const UNREAD_BODY_BYTES = 1024
 const awaitsContinue = new WeakSet<IncomingMessage>()

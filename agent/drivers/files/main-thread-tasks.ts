@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
+import { createGatheredPieces } from '../../../shared/http/gathered-pieces.ts'
 import { syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { startWriteBack } from '../../lib/syscalls/files.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
@@ -52,15 +53,16 @@ export interface Head {
 /** Reads ahead until the end or until more than `limit` bytes are there. */
 export async function readHead(bytes: AsyncIterable<Uint8Array>, limit: number): Promise<Head> {
   const source = bytes[Symbol.asyncIterator]()
-  const pieces: Uint8Array[] = []
+  const pieces = createGatheredPieces()
   let size = 0
   while (size <= limit) {
     const step = await source.next()
-    if (step.done === true) return { whole: concat(pieces, size), bytes: null, release: async () => undefined }
+    if (step.done === true)
+      return { whole: concat(pieces.takeAll(), size), bytes: null, release: async () => undefined }
     pieces.push(step.value)
     size += step.value.length
   }
-  return { whole: null, bytes: resume(pieces, source), release: async () => void (await source.return?.()) }
+  return { whole: null, bytes: resume(pieces.takeAll(), source), release: async () => void (await source.return?.()) }
 }
 
 // Copies into a buffer of its own: a message to a thread clones the whole buffer below a view.
@@ -85,7 +87,7 @@ async function* resume(pieces: Uint8Array[], source: AsyncIterator<Uint8Array>):
  * file any more.
  */
 async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  let batch: Uint8Array[] = []
+  const batch = createGatheredPieces()
   let [size, position, sentTo] = [0, 0, 0]
   let writing = Promise.resolve()
   let sending: Promise<unknown> = Promise.resolve()
@@ -97,11 +99,10 @@ async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<v
       sending = sending.then(() => startWriteBack(fd, start, length)).catch(() => undefined)
       sentTo = position
     }
-    writing = writeAll(fd, batch, position)
+    writing = writeAll(fd, batch.takeAll(), position)
     // The next await throws it.
     writing.catch(() => undefined)
     position += size
-    batch = []
     size = 0
   }
   try {

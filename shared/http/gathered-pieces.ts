@@ -1,0 +1,63 @@
+/** Pieces of a body in their order, in memory that follows their bytes, however short each is. */
+export interface GatheredPieces {
+  /** Adds a piece, which must not change any more. */
+  push(piece: Uint8Array): void
+  /** Takes the first bytes: a piece, or a block of short ones; undefined if there are none. */
+  shift(): Uint8Array | undefined
+  /** Takes all, as pieces and blocks. */
+  takeAll(): Uint8Array[]
+}
+
+/**
+ * Creates an empty one. A `Buffer` takes some 100 bytes of memory beside its own, so that a body in pieces of one byte would take a
+ * hundred times its size: short pieces are copied into blocks, once there are two in a row.
+ */
+export function createGatheredPieces(): GatheredPieces {
+  let pieces: Uint8Array[] = []
+  // Short pieces at the end: one alone, or a block that has room for more.
+  let single: Uint8Array | null = null
+  let block: Uint8Array | null = null
+  let used = 0
+  const seal = (): void => {
+    if (single !== null) pieces.push(single)
+    else if (block !== null) pieces.push(block.subarray(0, used))
+    single = null
+    block = null
+    used = 0
+  }
+  const append = (piece: Uint8Array): void => {
+    if (block === null || used + piece.length > block.length) {
+      if (block !== null) seal()
+      block = new Uint8Array(BLOCK_BYTES)
+    }
+    block.set(piece, used)
+    used += piece.length
+  }
+  return {
+    push: (piece) => {
+      if (piece.length >= LONG_BYTES) {
+        seal()
+        pieces.push(piece)
+      } else if (single === null && block === null) single = piece
+      else {
+        const first = single
+        single = null
+        if (first !== null) append(first)
+        append(piece)
+      }
+    },
+    shift: () => {
+      if (pieces.length === 0) seal()
+      return pieces.shift()
+    },
+    takeAll: () => {
+      seal()
+      const all = pieces
+      pieces = []
+      return all
+    },
+  }
+}
+
+const LONG_BYTES = 1024
+const BLOCK_BYTES = 4096
