@@ -234,7 +234,8 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
 function countUnread(outgoing: ServerResponse, address: string, unread: FairShares): void {
   if (outgoing.destroyed || outgoing.writableLength === 0) return
   const release = unread.take(address, Math.max(outgoing.writableLength, ANSWER_BYTES))
-  if (release === null) outgoing.destroy()
+  // An answer behind others has no socket yet.
+  if (release === null) outgoing.req.socket.destroy()
   else outgoing.once('close', release)
 }
 
