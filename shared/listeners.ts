@@ -1,20 +1,20 @@
-/** Listeners of a repeated event. */
-export interface Listeners {
+/** Listeners of a repeated event, who are told `T` of it. */
+export interface Listeners<T = void> {
   /** Adds a listener; returns a function that removes it. */
-  add(listener: () => void): () => void
-  notify(): void
+  add(listener: (value: T) => void): () => void
+  notify(value: T): void
 }
 
 /** Creates an empty set of listeners. */
-export function createListeners(): Listeners {
-  const listeners = new Set<() => void>()
+export function createListeners<T = void>(): Listeners<T> {
+  const listeners = new Set<(value: T) => void>()
   return {
     add: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    notify: () => {
-      for (const listener of [...listeners]) listener()
+    notify: (value) => {
+      for (const listener of [...listeners]) listener(value)
     },
   }
 }

@@ -78,7 +78,7 @@ export const LIMIT_TEXTS = {
   backup_increments: 'Incremental backups before the next full one.',
   backup_part_bytes: 'One part of a backup in its store.',
   event_keep_seconds: 'How long events are kept.',
-  event_streams_at_once: 'Event streams that are open at once.',
+  event_streams_at_once: 'Event streams and reads of events that are open at once.',
   events_kept: 'Events that are kept, the newest; beyond, those of the projects that have most go first.',
   audit_keep_seconds: 'How long lines of the audit log are kept.',
   audit_entries_kept:

@@ -5,7 +5,7 @@ import { newId } from '../../../shared/ids.ts'
 import type { CreateTokenBody, Permission } from '../../../shared/schemas/access.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { TokenRecord } from '../../ports/store/tokens.ts'
+import type { TokenRecord, TokenRoom } from '../../ports/store/tokens.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 
@@ -64,7 +64,7 @@ export interface Tokens {
 export function createTokens(deps: TokensDeps): Tokens {
   const { store, clock, signingKeys } = deps
   let onRevoke = (): Promise<void> => Promise.resolve()
-  const issue: Tokens['issue'] = async (request) => {
+  const issueWithin = async (request: NewToken, room?: TokenRoom) => {
     const now = clock.now()
     const keys = signingKeys()
     const id = newId('tok', now)
@@ -81,11 +81,11 @@ export function createTokens(deps: TokensDeps): Tokens {
       revokedAt: null,
     }
     const token = await mintToken(keys, claimsOf(record))
-    await store.tokens.insert(record)
-    return { record, token }
+    if (await store.tokens.insert(record, room)) return { record, token }
+    throw tooManyTokens(room)
   }
   return {
-    issue,
+    issue: (request) => issueWithin(request),
     signAnew: (id) => signAnew(deps, id),
     renew: async (id, expiresAt) => {
       await store.tokens.setEnd(id, expiresAt)
@@ -101,9 +101,9 @@ export function createTokens(deps: TokensDeps): Tokens {
         throw new ServiceError('permission_denied', detail)
       }
       const isForOthers = isOperator(caller)
-      await checkRoom(deps, caller, { isForOthers })
       const root = isForOthers ? {} : { root: caller.root }
-      return issue({ name, projects, permissions, expiresAt, createdBy: caller.tokenId, ...root })
+      const request = { name, projects, permissions, expiresAt, createdBy: caller.tokenId, ...root }
+      return issueWithin(request, { ...roomOf(caller, { isForOthers }), now: clock.now() })
     },
     list: async (caller, page) => {
       const after = decodeCursor(page.continuation_token, 1)?.[0] ?? null
@@ -130,16 +130,14 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 }
 
-async function checkRoom(
-  { store, clock }: TokensDeps,
-  { tokenId, root }: Caller,
-  { isForOthers }: { isForOthers: boolean },
-): Promise<void> {
-  const most = isForOthers ? TOKEN_LIMITS.perOperator : TOKEN_LIMITS.perRoot
-  const live = await store.tokens.countLive(isForOthers ? { createdBy: tokenId } : { root }, clock.now())
-  if (live < most) return
-  const whose = isForOthers ? 'This token has minted' : 'This token, and those minted with it, have'
-  throw new ServiceError('quota_exceeded', `${whose} ${live} live tokens of at most ${most}: revoke some.`)
+function roomOf({ tokenId, root }: Caller, { isForOthers }: { isForOthers: boolean }): Omit<TokenRoom, 'now'> {
+  if (isForOthers) return { of: { createdBy: tokenId }, most: TOKEN_LIMITS.perOperator }
+  return { of: { root }, most: TOKEN_LIMITS.perRoot }
+}
+
+function tooManyTokens(room: TokenRoom | undefined): ServiceError {
+  const whose = room && 'root' in room.of ? 'This token, and those minted with it, have' : 'This token has minted'
+  return new ServiceError('quota_exceeded', `${whose} the ${room?.most} live tokens that are allowed: revoke some.`)
 }
 
 async function signAnew({ store, clock, signingKeys }: TokensDeps, id: string): Promise<string | null> {

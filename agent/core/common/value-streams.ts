@@ -45,6 +45,11 @@ export interface ValueStreams<T> {
    * @throws ServiceError `rate_limited` if too many are open
    */
   open(caller: Caller, source: ValueSource<T>): ValueStream<T>
+  /**
+   * Counts a read of the caller among the streams; returns its end.
+   * @throws ServiceError `rate_limited` as `open`
+   */
+  enter(caller: Caller): () => void
   /** Ends all streams, and each opened later at once. */
   close(): void
 }
@@ -56,15 +61,20 @@ export function createValueStreams<T>(
 ): ValueStreams<T> {
   const shares = createFairShares(atOnce)
   const closing = new AbortController()
+  const enter = ({ accounts }: Caller): (() => void) => {
+    const leave = shares.take(accounts)
+    if (leave === null) throw tooManyStreams(kind)
+    return leave
+  }
   return {
     closing: closing.signal,
-    open: ({ tokenId, accounts }, source) => {
-      const leave = shares.take(accounts)
-      if (leave === null) throw tooManyStreams(kind)
+    enter,
+    open: (caller, source) => {
+      const leave = enter(caller)
       const end = new AbortController()
       end.signal.addEventListener('abort', leave, { once: true })
       const signal = AbortSignal.any([end.signal, closing.signal])
-      return endingWith(end, stepsOf(source, { ...deps, tokenId, signal }))
+      return endingWith(end, stepsOf(source, { ...deps, tokenId: caller.tokenId, signal }))
     },
     close: () => closing.abort(),
   }

@@ -1,7 +1,8 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import type { EventsQuery } from '../../../shared/schemas/events.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
-import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { EventPage, EventRecord, EventStore } from '../../ports/store/events.ts'
+import { rateAccountOf } from '../common/accounts.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
 import {
@@ -10,6 +11,8 @@ import {
   type ValueStream,
   type ValueStreamsDeps,
 } from '../common/value-streams.ts'
+import { createEventNotices, type EventNotices } from './notices.ts'
+import { createEventScans, cursorExpired, type EventScan, type EventScans } from './scans.ts'
 
 /** A page of events, with the cursor of the next. */
 export interface EventAnswer {
@@ -18,22 +21,17 @@ export interface EventAnswer {
   nextCursor: string
 }
 
-/** Filter of events: by scope and by type prefixes; no types: all. */
-export interface EventOptions {
-  scope: EventScope
-  types: readonly string[]
-}
-
 /** The events of this deployment. */
 export interface EventFeed {
   /**
-   * Reads the events after a cursor that the caller may see; waits up to `wait_seconds` for the first.
-   * @throws ServiceError `invalid_request`, `cursor_expired`
+   * Reads the events after a cursor that the caller may see; waits up to `wait_seconds` for the first. Counts
+   * among the streams meanwhile.
+   * @throws ServiceError `invalid_request`, `cursor_expired`, and `rate_limited` if too many streams are open
    */
   read(caller: Caller, project: string, query: EventsQuery): Promise<EventAnswer>
   /**
    * Streams the same, until the reader stops, its token ends, or the feed is closed.
-   * @throws ServiceError as `read`, and `rate_limited` if too many streams are open
+   * @throws ServiceError as `read`
    */
   follow(caller: Caller, project: string, query: Pick<EventsQuery, 'since' | 'type'>): Promise<ValueStream<EventRecord>>
   /** Ends all waits: reads return at once, streams end. */
@@ -44,56 +42,69 @@ export interface EventFeedDeps extends ValueStreamsDeps {
   store: { events: EventStore }
 }
 
-/** Creates a feed that reads the store again at each commit. */
+/** Creates a feed that reads the store again at each commit of what its readers may see. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, clock } = deps
   const { events } = store
   const streams = createValueStreams<EventRecord>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
   const { closing } = streams
-  const notices = createNotices(events)
+  const reading = { scans: createEventScans(events), notices: createEventNotices(events), clock }
   return {
     read: async (caller, project, query) => {
-      const options = eventOptionsOf(caller, project, query)
-      const until = clock.now() + query.wait_seconds * 1000
-      for (let after = decodeEventCursor(query.since, await events.bounds(options.scope)); ; ) {
-        const notice = notices.next()
-        const page = await readOn(events, { ...options, after, limit: query.max_results })
-        const left = until - clock.now()
-        if (page.events.length > 0 || page.hasMore || left <= 0 || closing.aborted) return answerOf(page)
-        after = page.through
-        const timer = { clock, ms: Math.min(left, POLL_MS), signal: closing }
-        await withTimer(timer, (over) => Promise.race([notice, over]))
+      const filter = scanOf(caller, project, query)
+      const leave = streams.enter(caller)
+      try {
+        const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
+        const scan = { ...filter, after, limit: query.max_results, signal: closing }
+        return answerOf(await readUntil(reading, scan, clock.now() + query.wait_seconds * 1000))
+      } finally {
+        leave()
       }
     },
     follow: async (caller, project, query) => {
-      const filter = eventOptionsOf(caller, project, query)
+      const filter = scanOf(caller, project, query)
       const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
-      const options = { ...filter, after, limit: STREAMED_AT_ONCE }
-      return streams.open(caller, sourceOf({ ...deps, notices }, options))
+      return streams.open(caller, sourceOf(reading, { ...filter, after, limit: STREAMED_AT_ONCE }))
     },
     close: () => streams.close(),
   }
 }
 
-/** Builds the filter of a request; project `-` selects all that the caller may read, and events of no project. */
-export function eventOptionsOf(caller: Caller, project: string, query: Pick<EventsQuery, 'type'>): EventOptions {
+// Project `-` selects all that the caller may read, and events of no project.
+function scanOf(
+  caller: Caller,
+  project: string,
+  query: Pick<EventsQuery, 'type'>,
+): Pick<EventScan, 'scope' | 'types' | 'account'> {
   const isAll = project === '-'
   const scope = {
     projects: isAll ? caller.projects : [project],
     shared: isAll,
     admin: isAll && caller.projects === '*' && caller.permissions.includes('admin'),
   }
-  return { scope, types: (query.type ?? []).map((type) => type.replace(/\*$/, '')) }
+  const types = (query.type ?? []).map((type) => type.replace(/\*$/, ''))
+  return { scope, types, account: rateAccountOf(caller, project) }
 }
 
-// The store scans a bounded range per read: continues with the next range, yielding to the event loop in between.
-async function readOn(events: EventStore, query: EventOptions & { after: number; limit: number }): Promise<EventPage> {
-  for (let { after } = query; ; ) {
-    if (after < (await events.bounds(query.scope)).oldest - 1) throw cursorExpired()
-    const page = await events.read({ ...query, after })
-    if (page.events.length > 0 || !page.hasMore) return page
-    after = page.through
-    await new Promise((resolve) => setImmediate(resolve))
+interface Reading {
+  scans: EventScans
+  notices: EventNotices
+  clock: Clock
+}
+
+/** Reads once, and again while there is nothing, until `until` in ms since the epoch, or the signal. */
+async function readUntil({ scans, notices, clock }: Reading, scan: EventScan, until: number): Promise<EventPage> {
+  for (let { after } = scan; ; ) {
+    const page = await notices.during(scan.scope, async (noticed) => {
+      const next = await scans.read({ ...scan, after })
+      const left = until - clock.now()
+      if (next.events.length > 0 || next.hasMore || left <= 0 || scan.signal.aborted) return next
+      after = next.through
+      const timer = { clock, ms: Math.min(left, POLL_MS), signal: scan.signal }
+      await withTimer(timer, (over) => Promise.race([noticed, over]))
+      return null
+    })
+    if (page !== null) return page
   }
 }
 
@@ -102,37 +113,16 @@ function answerOf({ events, through, hasMore }: EventPage): EventAnswer {
 }
 
 /** Creates the source of a stream, which reads one page at a time. */
-function sourceOf(
-  { store, clock, notices }: EventFeedDeps & { notices: Notices },
-  options: EventOptions & { after: number; limit: number },
-): ValueSource<EventRecord> {
-  let { after } = options
+function sourceOf(reading: Reading, scan: Omit<EventScan, 'signal'>): ValueSource<EventRecord> {
+  let { after } = scan
   return {
     read: async (signal) => {
-      const notice = notices.next()
-      const { events, through } = await readOn(store.events, { ...options, after })
+      const { events, through } = await readUntil(reading, { ...scan, after, signal }, reading.clock.now() + POLL_MS)
       after = through
-      if (events.length === 0) {
-        await withTimer({ clock, ms: POLL_MS, signal }, (over) => Promise.race([notice, over]))
-      }
       return events.map(({ number, record }) => ({ cursor: encodeEventCursor(number), value: record }))
     },
     cursor: () => encodeEventCursor(after),
   }
-}
-
-interface Notices {
-  next(): Promise<void>
-}
-
-/** Shares one promise of the next commit among all waits. */
-function createNotices(events: EventStore): Notices {
-  let next = Promise.withResolvers<void>()
-  events.onCommit(() => {
-    next.resolve()
-    next = Promise.withResolvers<void>()
-  })
-  return { next: () => next.promise }
 }
 
 /** Encodes the number of an event as an opaque cursor. */
@@ -153,16 +143,10 @@ function decodeEventCursor(cursor: string | undefined, { oldest, newest }: { old
   return number
 }
 
-/** Creates the error for events that were pruned. */
-function cursorExpired(): ServiceError {
-  const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
-  return new ServiceError('cursor_expired', detail)
-}
-
 // Polls as well: commits of another process, such as `token`, send no notice.
 const POLL_MS = 1_000
 const STREAMED_AT_ONCE = 100
-/** Streams at once, over all tokens. */
+/** Streams and reads at once, over all tokens. */
 export const EVENT_STREAMS_AT_ONCE = 256
 const CURSOR_PREFIX = 'e1:'
 const CURSOR = /^e1:(\d{1,15})$/

@@ -1,25 +1,31 @@
-import type { EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
-import type { Database } from './database.ts'
+import type { EventQuery, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
+import type { Database, Row } from './database.ts'
 import { boundsOf, type Cut, pruneNumbered } from './numbered.ts'
 import { AUDIENCES } from './outbox.ts'
 
-/** Creates the store of events in SQLite, whose rows the outbox writes. */
-export function createEventStore(database: Database, onCommit: EventStore['onCommit']): EventStore {
+/** Creates the store of events in SQLite, whose rows the outbox writes, and of whose audiences `onWritten` tells. */
+export function createEventStore(
+  database: Database,
+  onWritten: (listener: (audiences: ReadonlySet<string>) => void) => () => void,
+): EventStore {
   return {
-    bounds: async (scope = EVERYTHING) => {
+    bounds: async (scope) => {
       const { newest } = boundsOf(database, 'events')
-      return { oldest: 1 + Number(database.get(FLOOR, audiencesOf(scope))?.number ?? 0), newest }
+      const floor = scope === undefined ? database.get(FLOOR_OF_ALL) : floorOf(database, scope)
+      return { oldest: 1 + Number(floor?.number ?? 0), newest }
     },
     read: async (query) => {
-      const { types, after, limit } = query
       const { newest } = boundsOf(database, 'events')
-      const end = Math.min(newest, after + SCANNED)
-      const rows = database.all(READ, after, end, audiencesOf(query.scope), JSON.stringify(types), limit)
-      const events = rows.map((row) => ({
+      if (query.after >= newest) return { events: [], through: query.after, hasMore: false }
+      const { rows, through: examined } = examine(database, query, newest)
+      const matches = matcherOf(query.types)
+      const numbers = rows.flatMap(({ number, type }) => (matches(String(type)) ? [Number(number)] : []))
+      const chosen = numbers.slice(0, query.limit)
+      const events = database.all(RECORDS, JSON.stringify(chosen)).map((row) => ({
         number: Number(row.number),
         record: JSON.parse(String(row.record)) as EventRecord,
       }))
-      const through = (events.length < limit ? end : events.at(-1)?.number) ?? end
+      const through = (events.length < query.limit ? examined : chosen.at(-1)) ?? newest
       return { events, through, hasMore: through < newest }
     },
     prune: (before, keep) => {
@@ -29,29 +35,66 @@ export function createEventStore(database: Database, onCommit: EventStore['onCom
       }
       return pruneNumbered(database, { table: 'events', group: 'audience' }, { before, keep, onCut })
     },
-    onCommit,
+    onCommit: (listener) =>
+      onWritten((audiences) => listener((scope) => [...audiences].some((audience) => isIn(scope, audience)))),
   }
 }
 
-function audiencesOf({ projects, shared, admin }: EventScope): string {
-  const others = [...(shared ? [AUDIENCES.shared] : []), ...(admin ? [AUDIENCES.admins] : [])]
-  return JSON.stringify(projects === '*' ? { all: true, some: others } : { all: false, some: [...projects, ...others] })
+/** Rows of a scope in order, and the number through which there are no others; null: there are no more. */
+interface Examined {
+  rows: Row[]
+  through: number | null
 }
 
-/** Names of projects begin with a letter or a digit, unlike the other audiences. */
-const IS_OF_PROJECT = "audience >= '0'"
-const EVERYTHING: EventScope = { projects: '*', shared: true, admin: true }
+// Reads the next rows of the scope, of each audience its own by the index: at most some EXAMINED, however many others have.
+function examine(database: Database, { scope, after }: EventQuery, newest: number): Examined {
+  if (scope.projects === '*') {
+    const rows = database.all(NEXT_OF_ALL, after, newest, EXAMINED)
+    const through = rows.length < EXAMINED ? null : Number(rows.at(-1)?.number)
+    return { rows: rows.filter(({ audience }) => isIn(scope, String(audience))), through }
+  }
+  const audiences = audiencesOf(scope)
+  const each = Math.ceil(EXAMINED / Math.max(1, audiences.length))
+  const parts = audiences.map((audience) => database.all(NEXT_OF_AUDIENCE, audience, after, newest, each))
+  const ends = parts.flatMap((rows) => (rows.length < each ? [] : [Number(rows.at(-1)?.number)]))
+  const through = ends.length === 0 ? null : Math.min(...ends)
+  const rows = parts.flat().filter(({ number }) => through === null || Number(number) <= through)
+  return { rows: parts.length === 1 ? rows : rows.sort((a, b) => Number(a.number) - Number(b.number)), through }
+}
+
+/** Makes a predicate of types, and of prefixes that end in the dot of a type. */
+function matcherOf(types: readonly string[]): (type: string) => boolean {
+  const wanted = new Set(types)
+  return (type) => wanted.size === 0 || wanted.has(type) || wanted.has(type.slice(0, type.indexOf('.') + 1))
+}
+
+function isIn(scope: EventScope, audience: string): boolean {
+  if (audience === AUDIENCES.shared) return scope.shared
+  if (audience === AUDIENCES.admins) return scope.admin
+  return scope.projects === '*' || scope.projects.includes(audience)
+}
+
+function audiencesOf({ projects, shared, admin }: EventScope): string[] {
+  const others = [...(shared ? [AUDIENCES.shared] : []), ...(admin ? [AUDIENCES.admins] : [])]
+  return [...new Set(projects), ...others]
+}
+
+function floorOf(database: Database, scope: EventScope): Row | null {
+  if (scope.projects !== '*') return database.get(FLOOR, JSON.stringify(['', ...audiencesOf(scope)]))
+  const hidden = [AUDIENCES.shared, AUDIENCES.admins].filter((audience) => !isIn(scope, audience))
+  return database.get(FLOOR_BUT, JSON.stringify(hidden))
+}
+
 // The floor of the audience '' is that of all.
-const FLOOR = `
-  SELECT max(number) AS number FROM event_floors WHERE audience = ''
-    OR (?1 ->> '$.all' AND ${IS_OF_PROJECT}) OR audience IN (SELECT value FROM json_each(?1, '$.some'))`
+const FLOOR = 'SELECT max(number) AS number FROM event_floors WHERE audience IN (SELECT value FROM json_each(?))'
+const FLOOR_BUT =
+  'SELECT max(number) AS number FROM event_floors WHERE audience NOT IN (SELECT value FROM json_each(?))'
+const FLOOR_OF_ALL = 'SELECT max(number) AS number FROM event_floors'
 const RAISE_FLOOR = `INSERT INTO event_floors (audience, number) VALUES (?, ?)
   ON CONFLICT (audience) DO UPDATE SET number = max(number, excluded.number)`
-const READ = `
-  SELECT number, record FROM events WHERE number > ?1 AND number <= ?2
-    AND ((?3 ->> '$.all' AND ${IS_OF_PROJECT}) OR audience IN (SELECT value FROM json_each(?3, '$.some')))
-    AND (?4 = '[]' OR EXISTS (SELECT 1 FROM json_each(?4)
-      WHERE value = events.type OR (value LIKE '%.' AND substr(events.type, 1, length(value)) = value)))
-  ORDER BY number LIMIT ?5`
-// Rows per scan, which takes a few milliseconds.
-const SCANNED = 10_000
+const NEXT_OF_AUDIENCE =
+  'SELECT number, type FROM events WHERE audience = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?'
+const NEXT_OF_ALL = 'SELECT number, type, audience FROM events WHERE number > ? AND number <= ? ORDER BY number LIMIT ?'
+const RECORDS = `SELECT number, record FROM events WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number`
+// Rows per read, which takes about a millisecond.
+const EXAMINED = 500

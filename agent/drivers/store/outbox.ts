@@ -18,8 +18,8 @@ export interface OutboxDeps {
   /** Milliseconds since the epoch. */
   now(): number
   actorContext: Pick<ActorContext, 'current'>
-  /** Called soon after events were written, whether or not their transaction was committed. */
-  onWritten(): void
+  /** Called with their audiences soon after events were written, whether or not their transaction was committed. */
+  onWritten(audiences: ReadonlySet<string>): void
 }
 
 /**
@@ -27,21 +27,24 @@ export interface OutboxDeps {
  * other programs that open the file lack the SQL function.
  */
 export function openOutbox(sqlite: DatabaseSync, { now, actorContext, onWritten }: OutboxDeps): void {
-  let isScheduled = false
-  const notifySoon = (): void => {
+  let written = new Set<string>()
+  const notifySoon = (audience: string): void => {
+    const isScheduled = written.size > 0
+    written.add(audience)
     if (isScheduled) return
-    isScheduled = true
     // Transactions are synchronous, so this one is over by then.
     setImmediate(() => {
-      isScheduled = false
-      onWritten()
+      const audiences = written
+      written = new Set()
+      onWritten(audiences)
     })
   }
   const write = (table: unknown, before: unknown, after: unknown): string => {
     const events = eventsOf(String(table), { before: parse(before), after: parse(after) })
-    if (events.length > 0) notifySoon()
     const [at, actor] = [now(), actorContext.current()]
-    return JSON.stringify(events.map((event) => rowOf(event, { at, actor })))
+    const rows = events.map((event) => rowOf(event, { at, actor }))
+    for (const [, , audience] of rows) notifySoon(audience)
+    return JSON.stringify(rows)
   }
   sqlite.function(FUNCTION, write)
   sqlite.exec(`PRAGMA temp_store = MEMORY; ${Object.keys(TABLES).flatMap(triggersOf).join('\n')}`)

@@ -32,7 +32,7 @@ export interface SqliteStoreOptions {
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const { hasBallast = false, outbox = TIMELESS } = options
   const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
-  const written = createListeners()
+  const written = createListeners<ReadonlySet<string>>()
   const database = openDatabase(path, { ballast, outbox: { ...outbox, onWritten: written.notify } })
   return {
     kind: 'sqlite',

@@ -1,14 +1,17 @@
-import type { TokenRecord, TokenStore } from '../../ports/store/tokens.ts'
+import type { TokenRecord, TokenRoom, TokenStore } from '../../ports/store/tokens.ts'
 import type { Database, Row, Value } from './database.ts'
 import { fairLevel } from './fair-level.ts'
 
 /** Creates the store of tokens in SQLite, without the tokens themselves. */
 export function createTokenStore(database: Database): TokenStore {
   return {
-    insert: async (record) => {
-      const sql = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
-      database.run(sql, record.id, record.createdBy, record.expiresAt, JSON.stringify(record))
-    },
+    insert: async (record, room) =>
+      database.transaction(() => {
+        if (room !== undefined && countLive(database, room) >= room.most) return false
+        const sql = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
+        database.run(sql, record.id, record.createdBy, record.expiresAt, JSON.stringify(record))
+        return true
+      }),
     get: async (id) => {
       const row = database.get('SELECT record, revoked_at FROM tokens WHERE id = ?', id)
       return row ? recordOf(row) : null
@@ -19,12 +22,6 @@ export function createTokenStore(database: Database): TokenStore {
       const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${filter} ORDER BY id LIMIT ?`
       const rows = database.all(sql, ...values)
       return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
-    },
-    countLive: async (of, now) => {
-      const filter = 'root' in of ? { column: 'root', id: of.root } : { column: 'created_by', id: of.createdBy }
-      const sql = `SELECT count(*) AS n FROM tokens
-        WHERE ${filter.column} = ? AND revoked_at IS NULL AND (ends_at IS NULL OR ends_at > ?)`
-      return Number(database.get(sql, filter.id, now)?.n)
     },
     revoke: async (id, revokedAt) => {
       const sql = `WITH RECURSIVE minted (id) AS (
@@ -55,6 +52,13 @@ export function createTokenStore(database: Database): TokenStore {
       }
     },
   }
+}
+
+function countLive(database: Database, { of, now }: TokenRoom): number {
+  const filter = 'root' in of ? { column: 'root', id: of.root } : { column: 'created_by', id: of.createdBy }
+  const sql = `SELECT count(*) AS n FROM tokens
+    WHERE ${filter.column} = ? AND revoked_at IS NULL AND (ends_at IS NULL OR ends_at > ?)`
+  return Number(database.get(sql, filter.id, now)?.n)
 }
 
 function recordOf(row: Row): TokenRecord {

@@ -64,12 +64,15 @@ export interface EventStore {
    * oldest is newest + 1 if none is kept.
    */
   bounds(scope?: EventScope): Promise<{ oldest: number; newest: number }>
-  /** Scans a bounded number of events, so that a page may be empty although more follow. */
+  /** Scans a few hundred events, of the scope alone, so that a page may be empty although more follow. */
   read(query: EventQuery): Promise<EventPage>
   /** Deletes events from before `before`, and the oldest of the audiences that have most until `keep` are left. */
   prune(before: number, keep: number): Promise<void>
-  /** Calls `listener` soon after this process wrote events; returns a function that removes it. */
-  onCommit(listener: () => void): () => void
+  /**
+   * Calls `listener` soon after this process wrote events, with a predicate of the scopes that some of them are in; returns a function
+   * that removes it.
+   */
+  onCommit(listener: (isOf: (scope: EventScope) => boolean) => void): () => void
 }
 
 /** A mutation or a refused request, with its outcome. Contains no secrets. */

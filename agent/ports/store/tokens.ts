@@ -16,17 +16,24 @@ export interface TokenRecord {
   revokedAt: number | null
 }
 
+/** How many live tokens an account may have, or one token may have minted. */
+export interface TokenRoom {
+  of: { root: string } | { createdBy: string }
+  most: number
+  /** Milliseconds since the epoch. */
+  now: number
+}
+
 /** Access tokens of the deployment. */
 export interface TokenStore {
-  insert(record: TokenRecord): Promise<void>
+  /** Stores a record. False, in the same step: there is no room for it. */
+  insert(record: TokenRecord, room?: TokenRoom): Promise<boolean>
   get(id: string): Promise<TokenRecord | null>
   /** Lists tokens, newest last; `createdBy` null matches any. */
   list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
     records: TokenRecord[]
     hasMore: boolean
   }>
-  /** Counts the live tokens of an account, or those that one token minted. */
-  countLive(of: { root: string } | { createdBy: string }, now: number): Promise<number>
   /** Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. */
   revoke(id: string, revokedAt: number): Promise<void>
   /** Notes that another key has signed the token anew. An unknown one is ignored. */

@@ -5,7 +5,7 @@ import { fairLevel } from '../../../agent/drivers/store/fair-level.ts'
 import { MIGRATIONS } from '../../../agent/drivers/store/schema.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
-import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
+import type { TokenRecord, TokenRoom } from '../../../agent/ports/store/tokens.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
@@ -72,11 +72,14 @@ describe('tokens', () => {
     await store.tokens.insert(token('tok_2', { root: 'tok_1', createdBy: 'tok_1' }))
     await store.tokens.insert(token('tok_3', { root: 'tok_1', createdBy: 'tok_2', expiresAt: 50 }))
     await store.tokens.insert(token('tok_4', { createdBy: 'tok_1' }))
-    const count = (of: Parameters<Store['tokens']['countLive']>[0], now = 10) => store.tokens.countLive(of, now)
-    expect([await count({ root: 'tok_1' }), await count({ root: 'tok_1' }, 50)]).toEqual([3, 2])
-    expect(await count({ createdBy: 'tok_1' })).toBe(2)
+    const hasRoom = (of: TokenRoom['of'], most: number, now = 10) =>
+      store.tokens.insert(token(newId('tok', 1)), { of, most, now })
+    const root = { root: 'tok_1' }
+    expect([await hasRoom(root, 3), await hasRoom(root, 4)]).toEqual([false, true])
+    expect([await hasRoom(root, 2, 50), await hasRoom(root, 3, 50)]).toEqual([false, true])
+    expect([await hasRoom({ createdBy: 'tok_1' }, 2), await hasRoom({ createdBy: 'tok_1' }, 3)]).toEqual([false, true])
     await store.tokens.revoke('tok_2', 20)
-    expect(await count({ root: 'tok_1' })).toBe(1)
+    expect([await hasRoom(root, 1), await hasRoom(root, 2)]).toEqual([false, true])
   })
 
   test('that have ended are bounded: the first ended of the account that has most go first', async () => {

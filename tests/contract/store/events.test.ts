@@ -6,7 +6,7 @@ import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
-import type { Actor, EventRecord } from '../../../agent/ports/store/events.ts'
+import type { Actor, EventRecord, EventScope } from '../../../agent/ports/store/events.ts'
 import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
@@ -283,11 +283,15 @@ describe('event numbers', () => {
   })
 })
 
-test('a listener is called for each commit, until it unsubscribes', async () => {
+test('a listener is called for each commit with what it is of, until it unsubscribes', async () => {
   let told = 0
-  const stop = store.events.onCommit(() => told++)
+  let isOf = (_scope: EventScope): boolean => false
+  const stop = store.events.onCommit((given) => void ([told, isOf] = [told + 1, given]))
   await store.boxes.insert(box('a'))
   await eventually(() => told === 1)
+  const scopeOf = (...projects: string[]) => ({ projects, shared: true, admin: true })
+  const scopes = [scopeOf('other', 'demo'), scopeOf('other'), EVERYTHING.scope]
+  expect(scopes.map((scope) => isOf(scope))).toEqual([true, false, true])
   stop()
   await store.boxes.insert(box('b'))
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))

@@ -21,7 +21,7 @@ import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import { createProjectTurns, createRecentProjects } from '../../../agent/lib/project-turns.ts'
 import type { Actor } from '../../../agent/ports/store/events.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
-import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
+import type { TokenRecord, TokenRoom } from '../../../agent/ports/store/tokens.ts'
 import { createSessionRoom } from '../../../agent/shim/session-room.ts'
 import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
 import { createTokenKeys } from '../../../shared/auth/keys.ts'
@@ -120,11 +120,12 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     const feed = createEventFeed({ store, clock, checkAlive })
     return {
       total: LIMITS.event_streams_at_once,
-      take: (user, attempt) =>
-        feed.follow(callerOf(user, attempt), user.project, {}).then(
-          () => true,
-          () => false,
-        ),
+      // Streams and reads that wait.
+      take: (user, attempt) => {
+        const caller = callerOf(user, attempt)
+        if (attempt % 2 === 0) return isUnderWay(feed.follow(caller, user.project, {}))
+        return isUnderWay(feed.read(caller, user.project, { since: 'now', wait_seconds: 25, max_results: 1 }))
+      },
     }
   },
   log_streams: () => {
@@ -206,8 +207,8 @@ const EACH: Record<NamesWith<'each'>, () => Shared> = {
     const keys = createTokenKeys()
     const records: TokenRecord[] = []
     const counted = {
-      insert: async (record: TokenRecord) => void records.push(record),
-      countLive: async (of: { root: string }) => records.filter(({ root }) => root === of.root).length,
+      insert: async (record: TokenRecord, { of, most }: TokenRoom) =>
+        records.filter(({ root }) => 'root' in of && root === of.root).length < most && records.push(record) > 0,
     }
     const tokens = createTokens({ store: { tokens: counted } as never, clock, signingKeys: () => keys })
     const minted = new Map<string, Caller>()

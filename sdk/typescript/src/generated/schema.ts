@@ -2476,7 +2476,7 @@ export interface components {
             backup_part_bytes?: number;
             /** @description How long events are kept. */
             event_keep_seconds?: number;
-            /** @description Event streams that are open at once. */
+            /** @description Event streams and reads of events that are open at once. */
             event_streams_at_once?: number;
             /** @description Events that are kept, the newest; beyond, those of the projects that have most go first. */
             events_kept?: number;

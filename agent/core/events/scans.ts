@@ -1,0 +1,65 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { ServiceError } from '../../../shared/errors.ts'
+import { createLimiter } from '../../../shared/locks.ts'
+import type { EventPage, EventQuery, EventStore } from '../../ports/store/events.ts'
+
+export interface EventScan extends EventQuery {
+  /** The account whose turns it takes. */
+  account: string
+  /** Ends the scan where it is. */
+  signal: AbortSignal
+}
+
+/** Reads of events, each of which may have to look at all that there are. */
+export interface EventScans {
+  /**
+   * Reads on until `limit` events match or there are no more; with fewer, once some match and 10,000 or so were looked at.
+   * @throws ServiceError `cursor_expired`
+   */
+  read(scan: EventScan): Promise<EventPage>
+}
+
+/**
+ * Creates scans that take turns: a turn reads what the store scans at once, in about a millisecond, those of all accounts come one
+ * after another, and each that is not the last of its scan leaves a millisecond to all other work.
+ */
+export function createEventScans(events: Pick<EventStore, 'bounds' | 'read'>): EventScans {
+  const turns = createLimiter(1)
+  return {
+    read: async ({ account, signal, ...query }) => {
+      const found: EventPage['events'] = []
+      for (let [turn, after] = [1, query.after]; ; turn++) {
+        const isEnough = (page: EventPage): boolean => {
+          const count = found.length + page.events.length
+          return count >= query.limit || !page.hasMore || signal.aborted || (count > 0 && turn >= TURNS_PER_PAGE)
+        }
+        const limit = query.limit - found.length
+        const page = await turns.run(async () => {
+          const next = await readOnce(events, { ...query, after, limit })
+          await (isEnough(next) ? setImmediate() : setTimeout(BREAK_MS))
+          return next
+        }, account)
+        found.push(...page.events)
+        after = page.through
+        if (isEnough({ ...page, events: [] })) return { ...page, events: found }
+      }
+    },
+  }
+}
+
+async function readOnce(events: Pick<EventStore, 'bounds' | 'read'>, query: EventQuery): Promise<EventPage> {
+  const page = await events.read(query)
+  // Comes after the read, which may have missed what was pruned just before it.
+  const isCut = page.through > query.after && query.after < (await events.bounds(query.scope)).oldest - 1
+  if (isCut) throw cursorExpired()
+  return page
+}
+
+/** Creates the error for events that were pruned. */
+export function cursorExpired(): ServiceError {
+  const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
+  return new ServiceError('cursor_expired', detail)
+}
+
+const BREAK_MS = 1
+const TURNS_PER_PAGE = 20

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type Database, openDatabase } from '../../../agent/drivers/store/database.ts'
+import { createEventStore } from '../../../agent/drivers/store/events.ts'
+import type { EventQuery, EventStore } from '../../../agent/ports/store/events.ts'
+
+const ROWS = 30_000
+let directory: string
+let database: Database
+let events: EventStore
+/** How SQLite looks up events, by each query since the last read, and how many rows it gave. */
+let looked: { plans: string[]; rows: number }
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-event-reads-'))
+  database = openDatabase(join(directory, 'boxyard.db'), { ballast: null })
+  events = createEventStore({ ...database, all: allWatched }, () => () => undefined)
+  // Of ten rows nine are loud's, one is calm's; each hundredth is of a type of its own, the last alone is rare's.
+  const audience = `CASE WHEN i = ${ROWS} THEN 'rare' WHEN i % 10 = 0 THEN 'calm' ELSE 'loud' END`
+  database.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
+    INSERT INTO events (at, type, audience, record)
+      SELECT i, iif(i % 100 IN (0, 1), 'data.created', 'box.running'), ${audience}, json_object('at', i) FROM n`)
+})
+
+afterEach(() => {
+  database.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+function allWatched(sql: string, ...values: Parameters<Database['all']>[1][]): ReturnType<Database['all']> {
+  const rows = database.all(sql, ...values)
+  const plan = database.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail))
+  looked.plans.push(...plan.filter((detail) => /\bevents\b|B-TREE/.test(detail)))
+  looked.rows += rows.length
+  return rows
+}
+
+async function read(query: Partial<EventQuery> & { projects: string[] | '*' }) {
+  looked = { plans: [], rows: 0 }
+  const { projects, ...others } = query
+  const page = await events.read({
+    ...{ scope: { projects, shared: false, admin: false }, types: [], after: 0, limit: 1_000 },
+    ...others,
+  })
+  return { ...page, numbers: page.events.map(({ number }) => number) }
+}
+
+/** Reads all pages; returns the numbers, and the most rows that one page took. */
+async function readAll(query: Parameters<typeof read>[0]): Promise<{ numbers: number[]; most: number }> {
+  const numbers: number[] = []
+  for (let [after, most] = [0, 0]; ; ) {
+    const page = await read({ ...query, after })
+    numbers.push(...page.numbers)
+    most = Math.max(most, looked.rows)
+    if (!page.hasMore) return { numbers, most }
+    expect(page.through).toBeGreaterThan(after)
+    after = page.through
+  }
+}
+
+const numbersWhere = (isOne: (number: number) => boolean): number[] =>
+  Array.from({ length: ROWS }, (_, index) => index + 1).filter(isOne)
+
+const BY_AUDIENCE = 'SEARCH events USING INDEX events_by_audience (audience=? AND number>? AND number<?)'
+const BY_NUMBER = 'SEARCH events USING INTEGER PRIMARY KEY (rowid=?)'
+
+test('a read of projects looks only at rows of their own, by the index', async () => {
+  await read({ projects: ['calm', 'rare'], types: ['box.'] })
+  expect(looked.plans).toEqual([BY_AUDIENCE, BY_AUDIENCE, BY_NUMBER])
+  expect(await read({ projects: ['rare'] })).toMatchObject({ numbers: [ROWS], through: ROWS, hasMore: false })
+  expect(looked.rows).toBe(2)
+  expect(await read({ projects: ['nobodys'] })).toMatchObject({ numbers: [], through: ROWS, hasMore: false })
+  expect(looked.rows).toBe(0)
+})
+
+test('a read of all projects goes on from its cursor by number', async () => {
+  await read({ projects: '*', after: 7 })
+  expect(looked.plans).toEqual(['SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)', BY_NUMBER])
+})
+
+test('a read for types that match nothing looks at some hundred rows at a time', async () => {
+  const types = Array.from({ length: 64 }, (_, index) => `none_${index}.`)
+  for (const projects of ['*' as const, ['loud'], ['loud', 'calm', 'rare', 'nobodys']]) {
+    const { numbers, most } = await readAll({ projects, types })
+    expect(numbers).toEqual([])
+    expect(most).toBeGreaterThan(0)
+    expect(most).toBeLessThanOrEqual(510)
+  }
+})
+
+test('pages of several projects together are all of their events, in order', async () => {
+  const isCalm = (number: number): boolean => number % 10 === 0 && number < ROWS
+  const both = await readAll({ projects: ['rare', 'calm', 'nobodys'] })
+  expect(both.numbers).toEqual(numbersWhere((number) => isCalm(number) || number === ROWS))
+  const typed = await readAll({ projects: ['calm', 'loud'], types: ['data.created'], limit: 3 })
+  expect(typed.numbers).toEqual(numbersWhere((number) => number % 100 < 2 && number < ROWS))
+  const all = await readAll({ projects: '*', types: ['box.', 'data.'] })
+  expect(all.numbers).toEqual(numbersWhere(() => true))
+})
