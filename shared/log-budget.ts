@@ -27,6 +27,16 @@ export function createLineBudget({ now }: { now(): number }): LineBudget {
   }
 }
 
+/** Writes a line on account of `key`, unless that has no more to spare. Without a budget none is left out. */
+export function logBounded(
+  key: string,
+  lines: LineBudget | undefined,
+  write: (leftOut: { left_out?: number }) => void,
+): void {
+  const leftOut = lines?.take(key) ?? (lines ? null : 0)
+  if (leftOut !== null) write(leftOutField(leftOut))
+}
+
 /** Returns the field that tells of lines left out before this one; none of none. */
 export function leftOutField(leftOut: number): { left_out?: number } {
   return leftOut === 0 ? {} : { left_out: leftOut }

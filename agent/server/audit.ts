@@ -3,7 +3,7 @@ import { mayEnter } from '../../shared/auth/tokens.ts'
 import { asServiceError, type ServiceError } from '../../shared/errors.ts'
 import { type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
-import { type LineBudget, leftOutField } from '../../shared/log-budget.ts'
+import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { isMutation } from '../../shared/operation.ts'
 import { rateAccountOf } from '../core/common/accounts.ts'
 import type { Clock } from '../ports/host/clock.ts'
@@ -56,16 +56,6 @@ function write(
   const account = accountIn(facts)
   logBounded(account, lines, (leftOut) => logger.info('audit', { ...lineOf(record), ...leftOut }))
   audit.add({ ...record, account })
-}
-
-/** Writes a line on account of the caller of a request, unless that has no more to spare. */
-export function logBounded(
-  key: string,
-  lines: LineBudget | undefined,
-  write: (leftOut: { left_out?: number }) => void,
-): void {
-  const leftOut = lines?.take(key) ?? (lines ? null : 0)
-  if (leftOut !== null) write(leftOutField(leftOut))
 }
 
 /** Returns the account by which what a request leaves behind is bounded. */

@@ -1,15 +1,17 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
+import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
+import { logBounded } from '../../shared/log-budget.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
-import { accountIn, auditMutation, logBounded, refusalOf } from './audit.ts'
+import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import type { StreamBridge } from './bridge.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
@@ -45,7 +47,10 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
     ports: createFairShares(deps.portConnectionsAtOnce),
   }
   const state: State = { bridges: new Set(), shares, phase: 'open', onIdle: () => undefined }
-  const accept = createAcceptor()
+  const accept = {
+    streams: createAcceptor({ maxPayload: MESSAGE_BYTES }),
+    ports: createAcceptor({ maxPayload: PORT_MESSAGE_BYTES, maxFragments: PIECES, maxBufferedChunks: PIECES }),
+  }
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
   return {
     serve: (server, options) => {
@@ -82,7 +87,7 @@ type Context = ReceptionDeps &
   StreamServerDeps & {
     facts: RequestFacts
     state: State
-    accept: Acceptor
+    accept: Record<Pool, Acceptor>
     heartbeat: Heartbeat
     sources: SourceAddresses
   }
@@ -103,9 +108,9 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   }
   auditMutation(facts, 101, deps)
   end(101)
-  const { stream, release } = opened
+  const { stream, pool, release } = opened
   const { protocol, headers } = stream
-  const socket = deps.accept(given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
+  const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
   else await serveBridge(stream.join(socket, given.incoming.socket), stream, context)
   release()
@@ -113,6 +118,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
 
 interface Opened {
   stream: OpenedStream
+  pool: Pool
   /** Releases its share. */
   release(): void
 }
@@ -130,7 +136,7 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const release = reserveStream(state, pool, ownersOf(received, caller))
   try {
     const { params, query } = input
-    return { stream: await enter(() => open({ params, query, caller, boundBoxId })), release }
+    return { stream: await enter(() => open({ params, query, caller, boundBoxId })), pool, release }
   } catch (error) {
     release()
     throw error
@@ -206,13 +212,13 @@ type Acceptor = (
   answer: { protocol: string | null; headers: Record<string, string> },
 ) => WebSocket | null
 
-function createAcceptor(): Acceptor {
+function createAcceptor(bounds: ServerOptions): Acceptor {
   const answers = new WeakMap<IncomingMessage, Parameters<Acceptor>[1]>()
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: MESSAGE_BYTES,
+    ...bounds,
     handleProtocols: (_offered, incoming) => answers.get(incoming)?.protocol ?? false,
   })
   server.on('headers', (lines, incoming) => {
@@ -238,6 +244,8 @@ function tooMany(pool: Pool): ServiceError {
 
 const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
+/** Most pieces in which a message to a port may come: each takes memory beside its bytes. */
+const PIECES = 1024
 const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
 const TERMINATE_MS = 1_000
 // An upgrade still pending then is closed when it completes.

@@ -7,6 +7,7 @@ import { ServiceError } from '../errors.ts'
 import { createFairShares, type FairShares } from '../fair-shares.ts'
 import { newId } from '../ids.ts'
 import type { Logger } from '../log.ts'
+import { createLineBudget, type LineBudget, logBounded } from '../log-budget.ts'
 import { cancelStream, isStream } from './body-stream.ts'
 import { HTTP_BOUNDS } from './bounds.ts'
 import { hasDueAnswers, noteDueAnswer } from './due-answers.ts'
@@ -69,6 +70,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
     timeouts: BODY_TIMEOUTS,
     sources: NO_PROXIES,
     unread,
+    lines: createLineBudget({ now: () => options.now() }),
     ...options,
     isDraining: () => state.isDraining,
   }
@@ -122,6 +124,8 @@ interface Answering extends ServingOptions {
   sources: SourceAddresses
   /** Answers that wait for their clients, by source address. */
   unread: FairShares
+  /** Bounds the lines of the log: each client can break off as many answers as it likes. */
+  lines: LineBudget
   isDraining(): boolean
 }
 
@@ -135,7 +139,9 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
       response = await options.handler(request)
     } catch (error) {
       const requestId = givenRequestId(request.headers) ?? newId('req', options.now())
-      options.logger.error('A request failed outside the app', { request_id: requestId, error })
+      logBounded('failed requests', options.lines, (leftOut) =>
+        options.logger.error('A request failed outside the app', { request_id: requestId, error, ...leftOut }),
+      )
       response = problemResponse(error, requestId)
     }
     if (options.isDraining()) outgoing.shouldKeepAlive = false
@@ -143,7 +149,9 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
     await sendResponse(outgoing, response)
     countUnread(outgoing, sourceKey(request.clientAddress), options.unread)
   } catch (error) {
-    options.logger.warn('An answer broke off', { error })
+    logBounded('broken answers', options.lines, (leftOut) =>
+      options.logger.warn('An answer broke off', { error, ...leftOut }),
+    )
     outgoing.destroy()
   }
   rest.discard()

@@ -1,4 +1,4 @@
-import { PORT_END, PORT_PROTOCOL } from '../http/port-frames.ts'
+import { PORT_END, PORT_MESSAGE_BYTES, PORT_PROTOCOL } from '../http/port-frames.ts'
 import { type Operation, takesTicket } from '../operation.ts'
 
 /** Describes an operation: what it does and needs, and how its bodies and streams travel. */
@@ -53,7 +53,7 @@ Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries \`{"Wi
 Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode\` and the cause \`ExitCode\`; a signal ends as code
 128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.`
 const PORT_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol \`${PORT_PROTOCOL}\` or none, that carries one TCP connection to
-a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages of at most 1 MiB are its bytes,
+a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages are its bytes, of a client at most ${PORT_MESSAGE_BYTES / 1024} KiB each,
 as they come. The text message \`${PORT_END}\` ends the direction of its sender, and the other goes on; once both have ended the server
 closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that closes with 1000 or 1001 closes the
 connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that is silent for 45 s; a connection

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { PORT_END } from '../../shared/http/port-frames.ts'
+import { PORT_END, PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
@@ -84,8 +84,8 @@ async function upload(service: TestService): Promise<void> {
     if (isBinary) answer += data.toString()
   })
   const ended = new Promise<number>((resolve) => socket.once('close', resolve))
-  const piece = Buffer.alloc(PIECE_BYTES)
-  for (let sent = 0; sent < BYTES; sent += PIECE_BYTES) {
+  const piece = Buffer.alloc(PORT_MESSAGE_BYTES)
+  for (let sent = 0; sent < BYTES; sent += PORT_MESSAGE_BYTES) {
     await new Promise<void>((resolve) => socket.send(piece, () => resolve()))
   }
   socket.send(PORT_END)
@@ -102,7 +102,6 @@ const NAME = 'ports'
 const CONNECTIONS = 100
 const ROUNDS = 5
 const LEAST_RATE = 200
-const PIECE_BYTES = 256 * 1024
 const BYTES = 512 * 1024 ** 2
 const [ECHO, SOURCE, SINK] = [7001, 7002, 7003]
 /** What runs for each client of a port, with the connection as input and output. */

@@ -13,7 +13,8 @@ import { nextStep, WAKE_TIMEOUT_MS } from './wake.ts'
 export interface BoxPortOpener {
   /**
    * Connects to a TCP port of a box, which is in use until the connection has closed. Starts a stopped box whose `url_settings.wake` is
-   * set, as a request for its URL does, and waits for one that starts; then until its port takes connections: 25 s at most.
+   * set, as a request for its URL does, and waits for one that starts; then until its port takes connections: 25 s at most,
+   * of a wait that all calls for the port share.
    * @throws ServiceError `box_not_running`, `port_not_listening`, `port_unreachable`, `box_not_found` for a box that was deleted
    * meanwhile, `box_busy` while it is being restored, `runtime_unavailable`, `agent_timeout`
    */
@@ -31,11 +32,12 @@ export interface BoxPortOpenerDeps {
 /** Creates the opener, and counts what it opens. */
 export function createBoxPortOpener(deps: BoxPortOpenerDeps): BoxPortOpener {
   const count = deps.meter.counter(OPENED)
+  const waits: PortWaits = new Map()
   return {
     open: async (box, port) => {
       const endUse = deps.activity.begin(box.id)
       try {
-        const connection = await reach(deps, box, port)
+        const connection = await reach(deps, waits, { box, port })
         connection.stream.once('close', endUse)
         if (connection.stream.closed) endUse()
         count({})
@@ -48,27 +50,73 @@ export function createBoxPortOpener(deps: BoxPortOpenerDeps): BoxPortOpener {
   }
 }
 
-async function reach(deps: BoxPortOpenerDeps, { id, project, name }: BoxRecord, port: number): Promise<PortConnection> {
+interface PortTarget {
+  box: BoxRecord
+  port: number
+}
+
+/** The ports that are waited for: by project, then by box and port. */
+type PortWaits = Map<string, Map<string, Promise<Reached>>>
+
+/** The connection that ended a wait, for the first who takes it; the others make their own. */
+interface Reached {
+  connection: PortConnection | null
+}
+
+/** Connects at once if the box runs and nobody waits for the port yet; else waits together with all who came for it. */
+async function reach(deps: BoxPortOpenerDeps, waits: PortWaits, target: PortTarget): Promise<PortConnection> {
+  const { box, port } = target
+  const isWaitedFor = waits.get(box.project)?.has(keyOf(target)) ?? false
+  if (!isWaitedFor && isRunning(await lookUp(deps, box))) return deps.runtime.connect(box.id, port)
+  const reached = await sharedWait(deps, waits, target)
+  const { connection } = reached
+  reached.connection = null
+  return connection ?? deps.runtime.connect(box.id, port)
+}
+
+function sharedWait(deps: BoxPortOpenerDeps, waits: PortWaits, target: PortTarget): Promise<Reached> {
+  const { project } = target.box
+  const key = keyOf(target)
+  const ofProject = waits.get(project) ?? new Map<string, Promise<Reached>>()
+  const underWay = ofProject.get(key)
+  if (underWay !== undefined) return underWay
+  waits.set(project, ofProject)
+  const wait = untilReached(deps, target, () => ofProject.size).finally(() => {
+    ofProject.delete(key)
+    if (ofProject.size === 0) waits.delete(project)
+  })
+  ofProject.set(key, wait)
+  return wait
+}
+
+/** Starts the box if need be, and looks again and again, less often with each time and with each of the project's `waits`. */
+async function untilReached(
+  deps: BoxPortOpenerDeps,
+  { box: wanted, port }: PortTarget,
+  waits: () => number,
+): Promise<Reached> {
   const { boxes, runtime, clock } = deps
+  const { id, project, name } = wanted
   const endsAt = clock.now() + WAKE_TIMEOUT_MS
-  const pause = (leftMs: number): Promise<void> => clock.sleep(Math.min(PAUSE_MS, leftMs))
-  let wasRunning = true
+  let pauseMs = FIRST_PAUSE_MS
+  const pause = async (leftMs: number): Promise<void> => {
+    await clock.sleep(Math.min(Math.max(pauseMs, waits() * SPACING_MS), leftMs))
+    pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)
+  }
   let wasResumed = false
   for (;;) {
-    const box = await boxes.get({ project, name })
-    if (box.id !== id) throw new ServiceError('box_not_found', 'The box is gone; another has its name.')
+    const box = await lookUp(deps, wanted)
     const leftMs = endsAt - clock.now()
-    if (box.desired.power === 'running' && box.observed.status === 'running') {
+    if (isRunning(box)) {
       const connection = await runtime.connect(id, port).catch((error: unknown) => {
         // Its programs need a moment after its start.
-        if (wasRunning || leftMs <= 0 || !isClosedPort(error)) throw error
+        if (leftMs <= 0 || !isClosedPort(error)) throw error
         return null
       })
-      if (connection !== null) return connection
+      if (connection !== null) return { connection }
       await pause(leftMs)
       continue
     }
-    wasRunning = false
     if (box.desired.power === 'stopped' && !box.urlSettings.wake) checkRunning(box)
     if (leftMs <= 0) throw timeoutFault(box)
     if (nextStep({ box, service: null, at: { boxId: id, port } }, clock.now()) === 'wait') await pause(leftMs)
@@ -80,6 +128,20 @@ async function reach(deps: BoxPortOpenerDeps, { id, project, name }: BoxRecord, 
   }
 }
 
+async function lookUp({ boxes }: BoxPortOpenerDeps, { id, project, name }: BoxRecord): Promise<BoxRecord> {
+  const box = await boxes.get({ project, name })
+  if (box.id !== id) throw new ServiceError('box_not_found', 'The box is gone; another has its name.')
+  return box
+}
+
+function isRunning({ desired, observed }: BoxRecord): boolean {
+  return desired.power === 'running' && observed.status === 'running'
+}
+
+function keyOf({ box, port }: PortTarget): string {
+  return `${box.id} ${port}`
+}
+
 function isClosedPort(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'port_not_listening'
 }
@@ -89,7 +151,10 @@ function timeoutFault({ name, restore }: BoxRecord): ServiceError {
   return new ServiceError('agent_timeout', `The box "${name}" does not run yet; try again.`, RETRY)
 }
 
-const PAUSE_MS = 20
+const FIRST_PAUSE_MS = 20
+const LAST_PAUSE_MS = 250
+/** So that the waits of one project look 500 times a second at most, however many ports they are for. */
+const SPACING_MS = 2
 const RETRY = { headers: { 'Retry-After': '5' } }
 const OPENED = {
   name: 'boxyard_port_connections_total',

@@ -1,6 +1,7 @@
 import { asServiceError, problemOf, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { createLineBudget, logBounded } from '../../../shared/log-budget.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Meter } from '../../ports/host/meter.ts'
 import type { JobRecord, OperationOutcome } from '../../ports/store/operations.ts'
@@ -127,6 +128,7 @@ function createTable({ store, clock, meter, logger }: JobsDeps): Table {
   const unwritten = new Map<string, OperationOutcome>()
   const waiters = createWaiters()
   const closing = new AbortController()
+  const lines = createLineBudget({ now: () => clock.now() })
   const conclude = async (id: string, outcome: OperationOutcome): Promise<void> => {
     try {
       await store.operations.finish(id, outcome)
@@ -138,7 +140,7 @@ function createTable({ store, clock, meter, logger }: JobsDeps): Table {
   const count = ({ kind, createdAt }: JobRecord, status: string): void =>
     time({ kind, status }, Math.max(0, clock.now() - createdAt) / 1000)
   const runJob = async (record: JobRecord, work: JobWork): Promise<void> => {
-    const { id, kind, requestId } = record
+    const { id, kind, project, requestId } = record
     const progress = (share: number | null): void => {
       const entry = running.get(id)
       if (entry) entry.progress = share
@@ -149,7 +151,9 @@ function createTable({ store, clock, meter, logger }: JobsDeps): Table {
       count(record, 'done')
     } catch (error) {
       if (closing.signal.aborted) return
-      logger.warn('a job failed', { operation: id, kind, request_id: requestId, error })
+      logBounded(`project ${project ?? '-'}`, lines, (leftOut) =>
+        logger.warn('a job failed', { operation: id, kind, request_id: requestId, error, ...leftOut }),
+      )
       await conclude(id, failure(record, asServiceError(error), clock.now()))
       count(record, 'failed')
     }

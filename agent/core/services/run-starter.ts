@@ -1,5 +1,6 @@
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { createLineBudget, logBounded } from '../../../shared/log-budget.ts'
 import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
@@ -41,6 +42,7 @@ export interface RunStarter {
 export function createRunStarter(deps: RunStarterDeps): RunStarter {
   const { store, runtime, clock, outputs, forks, logger } = deps
   const boxes = createKeyedLock()
+  const lines = createLineBudget({ now: () => clock.now() })
   const writeEnd: RunStarter['writeEnd'] = async (key, { instance, run, end }) => {
     const logBytes = writtenBytes(outputs, key, instance)
     const { exitCode, signal, outOfMemory, endedAt } = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
@@ -86,7 +88,9 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
         })
         return monitorRun(deps, { box, name: record.name, instance, exec, isCandidate: slot !== 'active' }, onChange)
       } catch (error) {
-        logger.warn('a service could not be started', { box: box.id, service: record.name, error })
+        logBounded(`project ${box.project}`, lines, (leftOut) =>
+          logger.warn('a service could not be started', { box: box.id, service: record.name, error, ...leftOut }),
+        )
         await outputs.remove({ boxId: host.id, execId }).catch(() => undefined)
         await writeEnd(record, { instance, run, end: null })
         return null

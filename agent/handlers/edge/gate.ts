@@ -2,6 +2,7 @@ import { asServiceError } from '../../../shared/errors.ts'
 import { givenRequestId } from '../../../shared/http/messages.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { createLineBudget, type LineBudget, logBounded } from '../../../shared/log-budget.ts'
 import { isTokenFault } from '../../core/edge/access.ts'
 import type { Gate } from '../../core/edge/gate.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
@@ -19,19 +20,20 @@ export interface EdgeGateDeps {
 
 /** Creates the gate that the edge asks: a refusal becomes a redirect to the sign-in, a page or a problem. */
 export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
+  const lines = createLineBudget({ now: () => deps.clock.now() })
   return {
     decide: async (request) => {
       try {
         return { kind: 'forward', route: await deps.gate.routeFor(accessRequestOf(request)) }
       } catch (error) {
-        return { kind: 'answer', ...refusalOf(deps, request, error) }
+        return { kind: 'answer', ...refusalOf({ ...deps, lines }, request, error) }
       }
     },
   }
 }
 
 function refusalOf(
-  { pages, clock, logger }: EdgeGateDeps,
+  { pages, clock, logger, lines }: EdgeGateDeps & { lines: LineBudget },
   request: EdgeRequest,
   error: unknown,
 ): Omit<Extract<EdgeDecision, { kind: 'answer' }>, 'kind'> {
@@ -39,7 +41,9 @@ function refusalOf(
   const requestId = givenRequestId(headers) ?? newId('req', clock.now())
   const known = asServiceError(error)
   if (known.status >= 500)
-    logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
+    logBounded('strangers', lines, (leftOut) =>
+      logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error, ...leftOut }),
+    )
   const isPerson = headers.authorization === undefined && isNavigation(request)
   const answer =
     isTokenFault(known) && isPerson

@@ -1,10 +1,24 @@
 import { isIPv4 } from 'node:net'
+import { closeFd } from './descriptors.ts'
 import { checked, isErrno, lazyNative } from './libc.ts'
 import { openSocket, SOCK_STREAM, SOL_SOCKET } from './sockets.ts'
 
-/** Opens a TCP socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. */
+/**
+ * Opens a TCP socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. Its queues in the
+ * kernel, which no box is charged for, have 256 KiB each and do not grow.
+ */
 export function openTcpSocket(address: string): number {
-  return openSocket(isIPv4(address) ? AF_INET : AF_INET6, SOCK_STREAM)
+  const fd = openSocket(isIPv4(address) ? AF_INET : AF_INET6, SOCK_STREAM)
+  try {
+    const half = Buffer.alloc(4)
+    half.writeInt32LE(QUEUE_BYTES / 2, 0)
+    for (const option of [SO_RCVBUF, SO_SNDBUF])
+      checked(setsockopt()(fd, SOL_SOCKET, option, half, half.length), 'setsockopt')
+  } catch (error) {
+    closeFd(fd)
+    throw error
+  }
+  return fd
 }
 
 /**
@@ -49,7 +63,11 @@ function addressOfLoopback6(port: number): Buffer {
 
 const AF_INET = 2
 const AF_INET6 = 10
+const SO_SNDBUF = 7
+const SO_RCVBUF = 8
 const SO_LINGER = 13
+/** The kernel doubles what it is given. */
+const QUEUE_BYTES = 256 * 1024
 const LAST_OF_ADDRESS6 = 23
 
 const connect = lazyNative<(fd: number, address: Buffer, size: number) => number>(null, 'connect', {

@@ -52,4 +52,5 @@ const PORT_PROTOCOL = 'v1.port.boxyard'
 /** Text of a message that ends its sender's direction. */
 const END = 'end'
 const NORMAL = 1000
-const MESSAGE_BYTES = 256 * 1024
+/** Most bytes that the service takes in one message. */
+const MESSAGE_BYTES = 64 * 1024

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { PORT_MESSAGE_BYTES } from '../../../shared/http/port-frames.ts'
 import { eventually, untilSteady } from '../../helpers/eventually.ts'
 import { openStream, refusedStream, type StreamClient } from '../../helpers/exec/stream-client.ts'
 import { createClient } from '../../helpers/front/client.ts'
@@ -78,9 +79,9 @@ describe('a port of a box over a WebSocket', () => {
     expect((await down.closed).code).toBe(1000)
     expect(`${sum(bytesOf(down))}  -`).toBe(await shell('cat /tmp/sent.sum'))
     const up = await open(7003)
-    const piece = randomBytes(MIB)
+    const piece = randomBytes(PORT_MESSAGE_BYTES)
     const all = createHash('sha256')
-    for (let at = 0; at < 64; at++) {
+    for (let at = 0; at < (64 * MIB) / PORT_MESSAGE_BYTES; at++) {
       all.update(piece)
       await new Promise<void>((resolve) => up.socket.send(piece, () => resolve()))
     }

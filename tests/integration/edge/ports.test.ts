@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { finished } from 'node:stream/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { portConnectionOf } from '../../../agent/drivers/boxes/box-ports.ts'
 import { connectTcp, openTcpSocket } from '../../../agent/lib/syscalls/tcp.ts'
 import type { PortConnection } from '../../../agent/ports/boxes/port-connection.ts'
-import { PORT_PROTOCOL } from '../../../shared/http/port-frames.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { PORT_MESSAGE_BYTES, PORT_PROTOCOL } from '../../../shared/http/port-frames.ts'
+import { eventually, untilSteady } from '../../helpers/eventually.ts'
 import { openStream, refusedStream, type StreamClient } from '../../helpers/exec/stream-client.ts'
 import { BOX, deployment, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
 
@@ -74,6 +75,14 @@ async function readAll(socket: Socket): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
+/** Bytes that came to the socket at a local port and were not read yet. */
+function receiveQueueOf(port: number): number {
+  const local = port.toString(16).toUpperCase().padStart(4, '0')
+  const [, queued] =
+    new RegExp(`: [0-9A-F]+:${local} \\S+ \\S+ [0-9A-F]+:([0-9A-F]+)`).exec(readFileSync('/proc/net/tcp', 'utf8')) ?? []
+  return Number.parseInt(queued ?? '', 16)
+}
+
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 describe('the WebSocket of a port', () => {
@@ -115,7 +124,8 @@ describe('the WebSocket of a port', () => {
   test('carries bytes both ways, unchanged, then both ends, and closes with 1000', async () => {
     const { client, socket } = await join()
     const [up, down] = [randomBytes(9 * MIB + 7), randomBytes(7 * MIB + 3)]
-    for (let from = 0; from < up.length; from += MIB) client.socket.send(up.subarray(from, from + MIB))
+    for (let from = 0; from < up.length; from += PORT_MESSAGE_BYTES)
+      client.socket.send(up.subarray(from, from + PORT_MESSAGE_BYTES))
     client.socket.send('end')
     socket.end(down)
     const got = await readAll(socket)
@@ -164,27 +174,53 @@ describe('the WebSocket of a port', () => {
     expect(bytesOf(client).length).toBe(written * MIB)
   })
 
+  test('keeps at most 256 KiB in the kernel for a client that stops reading', async () => {
+    const { client, socket, connection } = await join()
+    const { localPort = 0 } = connection.stream as Socket
+    const piece = Buffer.alloc(MIB, 'x')
+    const fill = (): void => {
+      while (!socket.destroyed && !socket.writableNeedDrain) socket.write(piece)
+    }
+    socket.on('drain', fill)
+    fill()
+    // What is read makes the kernel widen a queue that may grow.
+    await eventually(() => bytesOf(client).length > 32 * MIB)
+    client.socket.pause()
+    await eventually(() => connection.stream.isPaused())
+    await untilSteady(() => receiveQueueOf(localPort), 300)
+    expect(receiveQueueOf(localPort)).toBeLessThanOrEqual(256 * 1024)
+    client.socket.terminate()
+    await eventually(() => socket.destroyed)
+  })
+
   test('makes the client wait for a program that does not read, and loses nothing', async () => {
     const { client, socket, connection } = await join()
-    const piece = Buffer.alloc(MIB, 'x')
+    const piece = Buffer.alloc(PORT_MESSAGE_BYTES, 'x')
     let sent = 0
     const isFull = (): boolean => {
-      while (client.socket.bufferedAmount < 4 * MIB && sent < 256) {
+      while (client.socket.bufferedAmount < 4 * MIB && sent < 4096) {
         client.socket.send(piece)
         sent++
       }
       return connection.stream.writableNeedDrain && client.socket.bufferedAmount >= 4 * MIB
     }
     await eventually(isFull)
-    expect(sent).toBeLessThan(64)
-    expect(connection.stream.writableLength).toBeLessThan(2 * MIB)
+    expect(sent).toBeLessThan(1024)
+    expect(connection.stream.writableLength).toBeLessThan(MIB)
     client.socket.send('end')
-    expect((await readAll(socket)).length).toBe(sent * MIB)
+    expect((await readAll(socket)).length).toBe(sent * PORT_MESSAGE_BYTES)
   })
 
   test.each<[string, (client: StreamClient) => void, number]>([
     ['another text than the end', ({ socket }) => socket.send('stop'), 1003],
-    ['a message of more than 1 MiB', ({ socket }) => socket.send(Buffer.alloc(MIB + 1)), 1009],
+    ['a message of more than 64 KiB', ({ socket }) => socket.send(Buffer.alloc(64 * 1024 + 1)), 1009],
+    [
+      'a message in more than 1,024 pieces',
+      ({ socket }) => {
+        for (let i = 0; i < 1025; i++) socket.send('x', { binary: true, fin: false })
+      },
+      1008,
+    ],
   ])('is closed at %s, and resets the connection', async (_what, act, code) => {
     const { client, socket } = await join()
     const failed = finished(socket.resume()).catch((error: unknown) => error)

@@ -3,4 +3,4 @@
 PORT_PROTOCOL = "v1.port.boxyard"
 #: Text of a message that ends its sender's direction.
 PORT_END = "end"
-MESSAGE_BYTES = 256 * 1024
+MESSAGE_BYTES = 64 * 1024

@@ -1064,7 +1064,7 @@ export interface paths {
          * @description Connect to a TCP port of a box over a WebSocket. Needs a token with `ports`, or a ticket.
          *
          *     Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol `v1.port.boxyard` or none, that carries one TCP connection to
-         *     a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages of at most 1 MiB are its bytes,
+         *     a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages are its bytes, of a client at most 64 KiB each,
          *     as they come. The text message `end` ends the direction of its sender, and the other goes on; once both have ended the server
          *     closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that closes with 1000 or 1001 closes the
          *     connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that is silent for 45 s; a connection

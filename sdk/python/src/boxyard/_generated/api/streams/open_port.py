@@ -20,7 +20,7 @@ def open_port(
     Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol `v1.port.boxyard` or none, that
     carries one TCP connection to
     a port of the box: to its loopback or, where nothing listens there, to its own address. Binary
-    messages of at most 1 MiB are its bytes,
+    messages are its bytes, of a client at most 64 KiB each,
     as they come. The text message `end` ends the direction of its sender, and the other goes on; once
     both have ended the server
     closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that
