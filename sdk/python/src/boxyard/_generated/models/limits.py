@@ -105,7 +105,7 @@ class Limits:
         backup_increments (float | Unset): Incremental backups before the next full one.
         backup_part_bytes (float | Unset): One part of a backup in its store.
         event_keep_seconds (float | Unset): How long events are kept.
-        event_streams_at_once (float | Unset): Event streams that are open at once.
+        event_streams_at_once (float | Unset): Event streams and reads of events that are open at once.
         events_kept (float | Unset): Events that are kept, the newest; beyond, those of the projects that have most go
             first.
         audit_keep_seconds (float | Unset): How long lines of the audit log are kept.
