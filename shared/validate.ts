@@ -66,7 +66,8 @@ function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
   const pointer = prefix + issue.path.map((key) => `/${escapePointer(String(key))}`).join('')
   if (issue.code === 'unrecognized_keys') {
     const detail = prefix === '/query' ? 'is not a known parameter' : 'is not a known field'
-    return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail }))
+    // There may be thousands, of which the first are told.
+    return issue.keys.slice(0, MAX_FAULTS).map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail }))
   }
   if (issue.code === 'invalid_key') {
     return [{ pointer, detail: issue.issues[0]?.message ?? issue.message }]

@@ -1,5 +1,6 @@
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
+import { type BodyTurns, createBodyTurns } from '../../shared/http/body-turns.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
   type HttpHandler,
@@ -29,11 +30,12 @@ export interface DispatchDeps extends ReceptionDeps {
 
 /** Creates the handler of all HTTP requests: trust → match → token → validate → handler → audit. It never rejects. */
 export function createDispatch(deps: DispatchDeps): HttpHandler {
+  const turns = createBodyTurns()
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
     const end = deps.requests.begin(facts)
     try {
-      const response = await answer(request, { ...deps, facts })
+      const response = await answer(request, { ...deps, turns, facts })
       if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
       return { ...response, headers: { ...response.headers, 'x-request-id': facts.requestId } }
@@ -45,7 +47,7 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
   }
 }
 
-type Context = DispatchDeps & { facts: RequestFacts }
+type Context = DispatchDeps & { turns: BodyTurns; facts: RequestFacts }
 
 async function answer(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const received = receive(request, context)
@@ -84,8 +86,12 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const refusal = body === null ? null : trusted.refuseBody(body)
   if (refusal) throw refuse(refusal, facts, context)
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
-  const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
-  const input = validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
+  const account = accountIn(facts)
+  context.turns.note(account)
+  const input = await context.turns.run(account, body?.length ?? 0, () => {
+    const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
+    return validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
+  })
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
   const call = {
     ...input,
@@ -110,7 +116,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   if (key === null || !facts.caller) return (await work()).response
   const keyed = {
     tokenId: facts.caller.tokenId,
-    account: accountIn(facts),
+    account,
     key,
     method: operation.method,
     target: request.target,

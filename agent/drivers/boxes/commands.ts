@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
-import { createProjectTurns } from '../../lib/project-turns.ts'
+import { createProjectTurns } from '../../../shared/project-turns.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,

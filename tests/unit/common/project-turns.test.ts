@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createProjectTurns, createRecentProjects, type ProjectTurns } from '../../../agent/lib/project-turns.ts'
+import { createProjectTurns, createRecentProjects, type ProjectTurns } from '../../../shared/project-turns.ts'
 
 let turns: ProjectTurns
 let begun: string[]

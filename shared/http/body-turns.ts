@@ -1,0 +1,22 @@
+import { createProjectTurns, createRecentProjects } from '../project-turns.ts'
+
+/** Has bodies parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
+export interface BodyTurns {
+  /** Knows an owner who asks for something, with a body or without. */
+  note(owner: string): void
+  /** Runs `work` on a body of `sizeBytes`: at once if that is short, else in a turn of `owner`. */
+  run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
+}
+
+/** Creates the turns of one server. */
+export function createBodyTurns(): BodyTurns {
+  const recent = createRecentProjects()
+  const turns = createProjectTurns({ atOnce: 1, recent })
+  return {
+    note: (owner) => recent.note(owner),
+    run: async (owner, sizeBytes, work) => (sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, async () => work())),
+  }
+}
+
+/** Takes some tenths of a millisecond, whatever is in it. */
+const SHORT_BYTES = 4 * 1024
