@@ -4,8 +4,8 @@ import type { Match } from '../shared/match.ts'
 import type { Progress } from './reception.ts'
 
 /**
- * Returns the key by which a request shares what the front has for all: the project that it is for, or the chain of its token, where it is for none or for all (`-`); without a
- * verified token, as with a ticket, which the agent checks, its source address.
+ * Returns the key by which a request shares what the front has for all: the project that it is for, or the chain of its token, where it
+ * is for none or for all (`-`); without a verified token, as with a ticket, which the agent checks, its source address.
  */
 export function ownerOf(
   { params }: Pick<Match, 'params'>,

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { createGatheredPieces } from './gathered-pieces.ts'
 
 /**
- * Yields the pieces of `incoming` as they come, short ones that wait joined; buffers up to 512 KiB for a slow reader. Leaves `incoming` open if the
- * reader stops early, since the answer goes over the same connection. Throws if it breaks off, if the rest is discarded, or if nothing
- * comes for `silenceMs` during a wait.
+ * Yields the pieces of `incoming` as they come, short ones that wait joined; buffers up to 512 KiB for a slow reader. Leaves `incoming`
+ * open if the reader stops early, since the answer goes over the same connection. Throws if it breaks off, if the rest is discarded, or
+ * if nothing comes for `silenceMs` during a wait.
  */
 export async function* incomingPieces(incoming: IncomingMessage, silenceMs: number): AsyncGenerator<Uint8Array> {
   const waiting = createGatheredPieces()

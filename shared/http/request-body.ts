@@ -141,12 +141,8 @@ function collect(
     const broken = (cause?: unknown): void => reject(brokenBody(cause))
     incoming.on('data', take)
     incoming.once('end', () => {
-      const [first, ...others] = gathered.takeAll()
-      resolve(
-        first !== undefined && others.length === 0
-          ? first
-          : Buffer.concat(first === undefined ? [] : [first, ...others]),
-      )
+      const pieces = gathered.takeAll()
+      resolve(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces))
     })
     incoming.once('error', broken)
     incoming.once('close', () => (incoming.complete ? undefined : broken()))
