@@ -18,6 +18,16 @@ export async function timeOnce(work: () => Promise<void>): Promise<number> {
   return performance.now() - start
 }
 
+/** Returns the MB/s of each of `rounds` of `pass`, which passes `bytes`. */
+export async function rateEach(rounds: number, bytes: number, pass: () => Promise<void>): Promise<number[]> {
+  return (await timeEach(rounds, pass)).map((ms) => bytes / 1000 / ms)
+}
+
+/** Formats rates in MB/s. */
+export function ratesText(rates: readonly number[]): string {
+  return `p50 ${percentile(rates, 0.5).toFixed(0)}, worst ${Math.min(...rates).toFixed(0)} MB/s (n=${rates.length})`
+}
+
 /** Formats `p50 / p95` of a series, in milliseconds. */
 export function summary(values: readonly number[]): string {
   return `p50 ${percentile(values, 0.5).toFixed(1)} / p95 ${percentile(values, 0.95).toFixed(1)} ms (n=${values.length})`

@@ -4,7 +4,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { BENCH_SETTINGS, boxPath, createBox, deleteBox, shellIn } from './context.ts'
-import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
+import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
 /** Measures a connection to a port of a box: the time until it is open, and one stream each way. Starts a service of its own. */
 export async function benchPorts(): Promise<void> {
@@ -24,9 +24,9 @@ export async function benchPorts(): Promise<void> {
     }
     const opened = await timeEach(CONNECTIONS, async () => void (await open(service, ECHO)).terminate())
     report('connection to a port → open', summary(opened), '≤ 15 ms', percentile(opened, 0.5) <= 15)
-    const down = await measureRates(() => download(service))
+    const down = await rateEach(ROUNDS, BYTES, () => download(service))
     report('one stream of a port, from the box', ratesText(down), '≥ 200 MB/s', percentile(down, 0.5) >= LEAST_RATE)
-    const up = await measureRates(() => upload(service))
+    const up = await rateEach(ROUNDS, BYTES, () => upload(service))
     report('one stream of a port, to the box', ratesText(up), '≥ 200 MB/s', percentile(up, 0.5) >= LEAST_RATE)
     await deleteBox(client, NAME)
   } finally {
@@ -60,13 +60,6 @@ async function canOpen(service: TestService, port: number): Promise<boolean> {
   )
 }
 
-/** Returns the MB/s of each round of `pass`, which passes `BYTES`. */
-async function measureRates(pass: () => Promise<void>): Promise<number[]> {
-  const rates: number[] = []
-  for (let round = 0; round < ROUNDS; round++) rates.push(BYTES / 1_000 / (await timeOnce(pass)))
-  return rates
-}
-
 async function download(service: TestService): Promise<void> {
   let received = 0
   const socket = await open(service, SOURCE, (data, isBinary) => {
@@ -92,10 +85,6 @@ async function upload(service: TestService): Promise<void> {
   const code = await ended
   if (Number(answer) !== BYTES)
     throw new Error(`${answer.trim()} bytes came instead of ${BYTES}, and it closed with ${code}`)
-}
-
-function ratesText(rates: readonly number[]): string {
-  return `p50 ${percentile(rates, 0.5).toFixed(0)}, worst ${Math.min(...rates).toFixed(0)} MB/s (n=${rates.length})`
 }
 
 const NAME = 'ports'

@@ -9,7 +9,7 @@ import { buildCli } from '../../infra/cli-bundle.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { BENCH_SETTINGS, boxPath, createBox, deleteBox } from './context.ts'
-import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
+import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
 /** Measures OpenSSH against a box: a command from start to end beside the same over HTTP, and one stream each way. Starts a service of its own. */
 export async function benchSsh(): Promise<void> {
@@ -29,9 +29,9 @@ export async function benchSsh(): Promise<void> {
     await user.ssh('true')
     const connected = await timeEach(COMMANDS, () => user.ssh('true'))
     report('ssh box true, from start to end', summary(connected), '≤ 150 ms', percentile(connected, 0.5) <= 150)
-    const down = await measure(() => user.ssh(`head -c ${BYTES} /dev/zero`))
+    const down = await rateEach(ROUNDS, BYTES, () => user.ssh(`head -c ${BYTES} /dev/zero`))
     report('one stream of ssh, from the box', ratesText(down), '≥ 200 MB/s', percentile(down, 0.5) >= LEAST_RATE)
-    const up = await measure(() => user.ssh('cat > /dev/null', zeros()))
+    const up = await rateEach(ROUNDS, BYTES, () => user.ssh('cat > /dev/null', zeros()))
     report('one stream of ssh, to the box', ratesText(up), '≥ 200 MB/s', percentile(up, 0.5) >= LEAST_RATE)
     await deleteBox(client, NAME)
   } finally {
@@ -62,20 +62,9 @@ async function installSsh(
   return { ssh: (line, input) => run('ssh', [...config, `${NAME}.bench.boxyard`, line], input) }
 }
 
-/** Returns the MB/s of each round of `pass`, which passes `BYTES`. */
-async function measure(pass: () => Promise<void>): Promise<number[]> {
-  const rates: number[] = []
-  for (let round = 0; round < ROUNDS; round++) rates.push(BYTES / 1000 / (await timeOnce(pass)))
-  return rates
-}
-
 function zeros(): Readable {
   const piece = Buffer.alloc(PIECE_BYTES)
   return Readable.from(Array.from({ length: BYTES / PIECE_BYTES }, () => piece))
-}
-
-function ratesText(rates: readonly number[]): string {
-  return `p50 ${percentile(rates, 0.5).toFixed(0)}, worst ${Math.min(...rates).toFixed(0)} MB/s (n=${rates.length})`
 }
 
 const NAME = 'ssh'
