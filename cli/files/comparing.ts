@@ -5,9 +5,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { extract } from 'tar-stream'
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { LocalEntry } from './local-tree.ts'
+import { orNull } from './remote-path.ts'
 
 /** Returns the files here that hold something else than those of the same path and size in the box, of which one tar is read. */
 export async function differingFiles(
@@ -16,7 +16,7 @@ export async function differingFiles(
 ): Promise<Set<string>> {
   const files = new Map(local.filter(({ kind }) => kind === 'file').map((entry) => [entry.path, entry.sizeBytes]))
   const differing = new Set<string>()
-  const archive = await archiveOf(box, to)
+  const archive = await orNull(box.readArchive(to))
   if (archive === null) return differing
   const entries = extract()
   const compare = async (): Promise<void> => {
@@ -29,15 +29,6 @@ export async function differingFiles(
   }
   await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), entries), compare()])
   return differing
-}
-
-async function archiveOf(box: BoxHandle, path: string): Promise<ReadableStream<Uint8Array> | null> {
-  try {
-    return await box.readArchive(path)
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'file_not_found') return null
-    throw error
-  }
 }
 
 async function digestOf(content: AsyncIterable<unknown>): Promise<string> {

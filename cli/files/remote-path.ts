@@ -3,6 +3,7 @@ import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
+import { accountOf } from './accounts.ts'
 
 /** A path in a box. */
 export interface RemotePath {
@@ -32,34 +33,31 @@ export async function absolutePathIn(box: BoxHandle, path: string): Promise<stri
   return rest === '' ? home : posix.join(home, rest)
 }
 
-/** Returns the home of root in the text of an `/etc/passwd`; `/root` where that tells none. */
-export function homeOfRoot(passwd: string): string {
-  const fields = passwd
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find(([, , uid]) => uid === '0')
-  return fields?.[5]?.startsWith('/') === true ? fields[5] : '/root'
-}
-
 /** Describes a path of a box; null where nothing is. */
 export async function describeRemote(
   boxyard: Boxyard,
   { project, name }: { project: string; name: string },
   path: string,
 ): Promise<AnswerOf<'statFile'> | null> {
+  return orNull(boxyard.call('statFile', { path: { project, name }, query: { path } }))
+}
+
+/** Returns what comes of a request for a file, or null where there is no such file. */
+export async function orNull<T>(found: Promise<T>): Promise<T | null> {
   try {
-    return await boxyard.call('statFile', { path: { project, name }, query: { path } })
+    return await found
   } catch (error) {
     if (error instanceof ApiError && error.code === 'file_not_found') return null
     throw error
   }
 }
 
+/** Formats permission bits as the API takes them. */
+export function formatMode(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}
+
 async function homeIn(box: BoxHandle): Promise<string> {
-  try {
-    return homeOfRoot(await new Response(await box.readFile('/etc/passwd')).text())
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'file_not_found') return homeOfRoot('')
-    throw error
-  }
+  const passwd = await orNull(box.readFile('/etc/passwd').then((bytes) => new Response(bytes).text()))
+  return accountOf(passwd ?? '', '0').home
 }

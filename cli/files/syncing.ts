@@ -7,6 +7,7 @@ import { type Exclusion, type LocalEntry, scanTree } from './local-tree.ts'
 import type { Owner } from './packing.ts'
 import { describeRemote } from './remote-path.ts'
 import { parentsOf, planSync, type RemoteEntry, type SyncPlan } from './sync-plan.ts'
+import { unpackIn } from './unpacking.ts'
 
 export interface SyncOptions {
   boxyard: Boxyard
@@ -99,9 +100,7 @@ async function sendAll(
   }
   const { packEntries } = await import('./packing.ts')
   const archive = packEntries({ root: from, entries, ownerOf, onGone: (path) => gone.add(path) })
-  const { refused, refused_count: refusedCount } = await box.writeArchive(to, await bodyOf(archive, entries, onBytes))
-  if (refusedCount > 0)
-    throw new Error(refused.map(({ path, reason }) => `${posix.join(to, path)} was refused: ${reason}`).join('\n'))
+  await unpackIn(box, to, await bodyOf(archive, entries, onBytes))
   for (const entry of entries) {
     const { path, kind, sizeBytes, mode, modifiedMs, target } = entry
     if (!gone.has(path)) tree.entries.set(path, { kind, sizeBytes, mode, modifiedMs, target, ...ownerOf(path) })

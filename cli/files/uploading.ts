@@ -3,7 +3,8 @@ import { posix } from 'node:path'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { describeLocal, scanTree } from './local-tree.ts'
-import { describeRemote } from './remote-path.ts'
+import { describeRemote, formatMode } from './remote-path.ts'
+import { unpackIn } from './unpacking.ts'
 
 /** Where something is sent to. */
 export interface UploadTarget {
@@ -17,7 +18,7 @@ export interface UploadTarget {
 /** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
 export async function sendFile({ box, path, meter }: UploadTarget, from: string | null): Promise<void> {
   const input = from === null ? process.stdin : createReadStream(from, { highWaterMark: READ_BYTES })
-  const mode = from === null ? {} : { mode: (statSync(from).mode & 0o7777).toString(8).padStart(4, '0') }
+  const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
   await box.writeFile(path, ReadableStream.from(metered(input, meter)), { parents: 'true', ...mode })
 }
 
@@ -38,9 +39,7 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   // Loaded when it is needed: most verbs start without it.
   const { packEntries } = await import('./packing.ts')
   const archive = packEntries({ root, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
-  const report = await box.writeArchive(into, ReadableStream.from(metered(archive, meter)))
-  if (report.refused_count === 0) return
-  throw new Error(report.refused.map((each) => `${posix.join(into, each.path)} was refused: ${each.reason}`).join('\n'))
+  await unpackIn(box, into, ReadableStream.from(metered(archive, meter)))
 }
 
 const READ_BYTES = 1024 * 1024

@@ -2,7 +2,8 @@ import { posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
-import type { BoxAccount } from './accounts.ts'
+import type { BoxAccount } from '../files/accounts.ts'
+import { formatMode, orNull } from '../files/remote-path.ts'
 
 /** A file as the API tells of it. */
 export type BoxFile = AnswerOf<'statFile'>
@@ -118,16 +119,6 @@ export function createBoxFiles(
   }
 }
 
-/** Returns the value, or null where there is no such file. */
-export async function orNull<T>(found: Promise<T>): Promise<T | null> {
-  try {
-    return await found
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'file_not_found') return null
-    throw error
-  }
-}
-
 async function followLinks(path: string, lstat: BoxFiles['lstat']): ReturnType<BoxFiles['follow']> {
   let at = path
   for (let hops = 0; hops <= LINKS_MAX; hops++) {
@@ -137,11 +128,6 @@ async function followLinks(path: string, lstat: BoxFiles['lstat']): ReturnType<B
     at = file.target.startsWith('/') ? file.target : `${posix.dirname(at)}/${file.target}`
   }
   throw new FileError('failed', `${path}: too many links.`)
-}
-
-/** Formats permission bits as the API takes them. */
-export function formatMode(mode: number): string {
-  return (mode & 0o7777).toString(8).padStart(4, '0')
 }
 
 const LINKS_MAX = 40

@@ -1,5 +1,5 @@
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
-import type { BoxAccount } from './accounts.ts'
+import type { BoxAccount } from '../files/accounts.ts'
 import type { Drafts } from './drafts.ts'
 
 /** The box of a connection, and the user that its client named. */

@@ -3,7 +3,8 @@ import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { type BoxFile, type BoxFiles, type FileChange, FileError, formatMode } from './box-files.ts'
+import { formatMode } from '../files/remote-path.ts'
+import { type BoxFile, type BoxFiles, type FileChange, FileError } from './box-files.ts'
 
 /** A file of a box that a client has open. @throws ApiError, ConnectionError, FileError */
 export interface OpenBoxFile {

@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
+import { absolutePathIn, orNull, requireRemotePath } from '../files/remote-path.ts'
 import type { Verb } from './verb.ts'
 
 const edit: Verb = {
@@ -58,13 +57,9 @@ interface FilePlace {
 }
 
 async function readTagged(boxyard: Boxyard, { project, name, path }: FilePlace): Promise<TaggedContent> {
-  try {
-    const response = await boxyard.transfer('readFile', { path: { project, name }, query: { path } })
-    return { content: Buffer.from(await response.arrayBuffer()), etag: response.headers.get('etag') }
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'file_not_found') return { content: Buffer.alloc(0), etag: null }
-    throw error
-  }
+  const response = await orNull(boxyard.transfer('readFile', { path: { project, name }, query: { path } }))
+  if (response === null) return { content: Buffer.alloc(0), etag: null }
+  return { content: Buffer.from(await response.arrayBuffer()), etag: response.headers.get('etag') }
 }
 
 async function writeTagged(

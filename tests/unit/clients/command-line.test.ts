@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { withDefaultBox } from '../../../cli/context/default-box.ts'
-import { homeOfRoot, remotePathOf } from '../../../cli/files/remote-path.ts'
+import { accountOf } from '../../../cli/files/accounts.ts'
+import { remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
 import { visibleText } from '../../../cli/output/printing.ts'
 import { progressLine } from '../../../cli/output/waiting.ts'
@@ -37,9 +38,11 @@ test('BOX:PATH is told from paths of this machine', () => {
 })
 
 test('the home of root is that of the user with id 0', () => {
-  expect(homeOfRoot('bin:x:1:1:bin:/bin:/sbin/nologin\nadmin:x:0:0:root:/home/admin:/bin/sh\n')).toBe('/home/admin')
-  expect(homeOfRoot('root:x:0:0\n')).toBe('/root')
-  expect(homeOfRoot('')).toBe('/root')
+  expect(accountOf('bin:x:1:1:bin:/bin:/sbin/nologin\nadmin:x:0:0:root:/home/admin:/bin/sh\n', '0').home).toBe(
+    '/home/admin',
+  )
+  expect(accountOf('root:x:0:0\n', '0').home).toBe('/root')
+  expect(accountOf('', '0').home).toBe('/root')
 })
 
 test('the last lines of a text are whole', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { parseBoxHost } from '../../../cli/context/box-host.ts'
-import { accountOf } from '../../../cli/ssh/accounts.ts'
+import { accountOf } from '../../../cli/files/accounts.ts'
 import { formatSshConfig } from '../../../cli/ssh/config.ts'
 import { attributesOf, entryOf } from '../../../cli/ssh/sftp-text.ts'
 
