@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ROOT } from './commands.ts'
+import { layOutClients } from './release/client-tree.ts'
 import { packClients } from './release/clients.ts'
 import { packExecutable } from './release/executable.ts'
 import { packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
@@ -21,7 +22,9 @@ export function makeRelease(architecture: Architecture, directory: string): stri
     layOut(root, source)
     // The archive first: the package adds files of its own.
     const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
-    made.push(...packClients(source.commit, scratch), packExecutable(source, nodeOf(root, architecture), scratch))
+    const tree = layOutClients(source.commit, scratch)
+    const node = nodeOf(root, architecture)
+    made.push(...packClients(tree, scratch), packExecutable(source, { tree, node, directory: scratch }))
     made.push(writeBillOfMaterials(source, scratch))
     mkdirSync(directory, { recursive: true })
     const paths = made.map((path) => join(directory, basename(path)))

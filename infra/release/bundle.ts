@@ -1,8 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type * as Esbuild from 'esbuild'
 import { cliBundle } from '../cli-bundle.ts'
+import { loadEsbuild } from './client-tree.ts'
 
 /**
  * Bundles agent and front of the program in `lib`, whose packages are installed, each with all that it loads at its start: reading
@@ -10,8 +9,7 @@ import { cliBundle } from '../cli-bundle.ts'
  * stay files.
  */
 export function bundlePrograms(lib: string): void {
-  // A commit is released from a clone without packages: those of the checkout whose Node.js runs this are taken.
-  const { buildSync } = createRequire(process.execPath)('esbuild') as typeof Esbuild
+  const { buildSync } = loadEsbuild()
   const bundle = (entry: string, outdir: string, external: string[]): void => {
     buildSync({
       absWorkingDir: lib,

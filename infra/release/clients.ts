@@ -1,19 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type * as Esbuild from 'esbuild'
 import { cliBundle } from '../cli-bundle.ts'
-import { ROOT } from '../commands.ts'
 import { runNpm } from '../made-once/npm.ts'
+import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 
-/** Packs the command line and the TypeScript SDK of a commit as npm packages in `directory`, and returns their paths. */
-export function packClients(commit: string, directory: string): string[] {
-  const tree = join(directory, 'clients')
-  mkdirSync(tree)
-  const files = execFileSync('git', ['archive', commit, ...PARTS], { cwd: ROOT, maxBuffer: ARCHIVE_BYTES })
-  execFileSync('tar', ['-x', '-C', tree], { input: files })
-  symlinkSync(packagesOfBuild(), join(tree, 'node_modules'))
+/** Packs the command line and the TypeScript SDK, of which `tree` is laid out, as npm packages in `directory`; returns their paths. */
+export function packClients(tree: string, directory: string): string[] {
   return [packCli(tree, directory), packSdk(tree, directory)]
 }
 
@@ -26,7 +19,7 @@ export function packSdk(tree: string, directory: string): string {
   const stage = join(directory, 'sdk')
   const entry = join(from, 'src/index.ts')
   const { dependencies } = readManifest(from)
-  esbuild().buildSync({
+  loadEsbuild().buildSync({
     absWorkingDir: tree,
     entryPoints: [entry],
     outfile: join(stage, 'dist/index.js'),
@@ -44,7 +37,7 @@ export function packSdk(tree: string, directory: string): string {
 
 function packCli(tree: string, directory: string): string {
   const stage = join(directory, 'cli')
-  esbuild().buildSync(cliBundle(tree, join(stage, 'dist/boxyard.mjs')))
+  loadEsbuild().buildSync(cliBundle(tree, join(stage, 'dist/boxyard.mjs')))
   return pack(tree, join(tree, 'cli'), stage)
 }
 
@@ -76,15 +69,4 @@ function readManifest(directory: string): { dependencies?: Record<string, string
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }
 }
 
-// A commit is released from a clone without packages: those of the checkout whose Node.js runs this are taken.
-function packagesOfBuild(): string {
-  return dirname(dirname(createRequire(process.execPath).resolve('esbuild/package.json')))
-}
-
-function esbuild(): typeof Esbuild {
-  return createRequire(process.execPath)('esbuild') as typeof Esbuild
-}
-
-const PARTS = ['sdk/typescript', 'cli', 'tsconfig.json', 'LICENSE']
-const ARCHIVE_BYTES = 64 * 1024 ** 2
 const LIMIT_MS = 5 * 60_000
