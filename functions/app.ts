@@ -1,7 +1,7 @@
 import { problemTypeNotFound, type ServiceError } from '../shared/errors.ts'
 import { viewFaults } from '../shared/health-faults.ts'
 import { type BodyBudget, heldBytes } from '../shared/http/body-budget.ts'
-import { type BodyTurns, createBodyTurns } from '../shared/http/body-turns.ts'
+import type { BodyTurns } from '../shared/http/body-turns.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
@@ -33,17 +33,18 @@ export interface AppOptions extends ReceptionOptions {
   forwardBytes: ForwardBytes
   /** Null where the host has read the body already. */
   bodies: BodyBudget | null
+  /** Null where the host gives one request at a time. */
+  turns: BodyTurns | null
 }
 
 /** Creates the app of every host: match, authenticate, authorize, validate, forward. Answers each fault as a problem (RFC 9457). */
 export function createApp(options: AppOptions): HttpHandler {
-  const turns = createBodyTurns()
   return async (request) => {
     const startedAt = options.now()
     const requestId = givenRequestId(request.headers) ?? newId('req', startedAt)
     const progress: Progress = { startedAt, operation: null, claims: null }
     try {
-      const response = await handle(request, { ...options, turns, requestId, progress })
+      const response = await handle(request, { ...options, requestId, progress })
       return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
     } catch (error) {
       return refuse(error, request, { ...options, requestId, progress })
@@ -52,16 +53,15 @@ export function createApp(options: AppOptions): HttpHandler {
 }
 
 type Context = AppOptions & Reception
-type ReadingContext = Context & { turns: BodyTurns }
 
-async function handle(request: HttpRequest, context: ReadingContext): Promise<HttpResponse> {
+async function handle(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const { forward, forwardBytes, requestId } = context
   const { headers } = request
   const received = await receiveRequest(request, context)
   const { operation, params, query } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
   const owner = ownerOf(received, request, context.progress)
-  context.turns.note(owner)
+  context.turns?.note(owner)
   const holding = async (bytes: number, work: () => Promise<HttpResponse>): Promise<HttpResponse> => {
     const release = context.bodies?.hold(() => owner, bytes)
     try {
@@ -78,9 +78,9 @@ async function handle(request: HttpRequest, context: ReadingContext): Promise<Ht
   const maxBytes = maxBodyBytes(operation, context.progress)
   return holding(heldBytes(request, maxBytes), async () => {
     const body = await request.readBody(maxBytes)
-    await context.turns.run(owner, body.length, () => {
-      validateRequest(operation, { params, query, body: readJson(body, type) })
-    })
+    const check = () => validateRequest(operation, { params, query, body: readJson(body, type) })
+    if (context.turns) await context.turns.run(owner, body.length, check)
+    else check()
     if (operation.id === 'listProblems' || operation.id === 'getProblem')
       return answerAlone(params.code ?? null, request, context)
     return forward({ request, operation, requestId, owner, body })

@@ -28,6 +28,7 @@ const app = createApp({
   // An event holds the whole body already.
   forwardBytes: async (head) => forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) }),
   bodies: null,
+  turns: null,
   logger,
   audit: createJsonLogger({ level: 'info', now, write }),
   now,

@@ -4,6 +4,7 @@ import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createBodyBudget } from '../shared/http/body-budget.ts'
+import { createBodyTurns } from '../shared/http/body-turns.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { connectionsWithin } from '../shared/http/connection-limit.ts'
 import { boundConnections } from '../shared/http/connections.ts'
@@ -63,7 +64,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const forwardBytes = createForwardBytes({ ...carrying, forward })
   const authenticate = createAuthenticator({ keyring, now })
   const bodies = createBodyBudget(FRONT_BOUNDS.bodyBytes, FRONT_BOUNDS.smallBodyBytes)
-  const app = createApp({ authenticate, forward, forwardBytes, bodies, ...loggers, now })
+  const app = createApp({ authenticate, forward, forwardBytes, bodies, turns: createBodyTurns(), ...loggers, now })
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
   const upgrades = createUpgrades({ authenticate, signing, dial, sources, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)

@@ -11,6 +11,7 @@ import type { AgentTransport } from '../../../functions/transport.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../../shared/auth/keys.ts'
 import { mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
 import type { BodyBudget } from '../../../shared/http/body-budget.ts'
+import { createBodyTurns } from '../../../shared/http/body-turns.ts'
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/http/messages.ts'
 import type { LogFields, Logger } from '../../../shared/log.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -53,17 +54,18 @@ export function makeFront(options: {
   const { bodies = null, ...more } = options
   const signing = createSigning({ keyring, logger, now: Date.now })
   const authenticate = createAuthenticator({ keyring, now: Date.now })
+  const given = { authenticate, bodies, logger, audit, now: Date.now }
   if (kind === 'pool') {
     const transport = createPoolTransport({ ...more, tls: null })
     const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: null })
     const forwardBytes = createForwardBytes({ transport, signing, timeoutMs, forward })
-    return { app: createApp({ authenticate, forward, forwardBytes, bodies, logger, audit, now: Date.now }), transport }
+    return { app: createApp({ ...given, forward, forwardBytes, turns: createBodyTurns() }), transport }
   }
   const transport = createNodeTransport({ agentUrl, tls: null })
   const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: RESULT_MAX_BYTES })
   const forwardBytes: ForwardBytes = async (head) =>
     forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) })
-  return { app: createApp({ authenticate, forward, forwardBytes, bodies, logger, audit, now: Date.now }), transport }
+  return { app: createApp({ ...given, forward, forwardBytes, turns: null }), transport }
 }
 
 /** Builds a request as a host adapter would. */

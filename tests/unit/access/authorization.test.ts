@@ -21,6 +21,7 @@ const app = createApp({
   forward,
   forwardBytes: forward,
   bodies: null,
+  turns: null,
   logger: silentLogger,
   audit: silentLogger,
   now: Date.now,
