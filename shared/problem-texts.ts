@@ -7,7 +7,7 @@ export const PROBLEM_TEXTS = {
     'Correct the fields that `errors` names, and send the request again.',
   ],
   invalid_json: [
-    'The body is not JSON in UTF-8, is nested deeper than 64 levels, has more than 16,384 fields and elements, or holds a field named `__proto__`.',
+    'The body is not JSON in UTF-8, is nested deeper than 64 levels, has more than 1,024 fields or 8,192 fields and elements, or holds a field named `__proto__`.',
     'Send one well-formed JSON value.',
   ],
   environment_reserved: [

@@ -119,6 +119,7 @@ function clientLimits({ connectionsAtOnce }: AgentSettings['limits']) {
     unread_answer_bytes: HTTP_BOUNDS.unreadBytes,
     unread_answer_bytes_per_address: largestShare(HTTP_BOUNDS.unreadBytes),
     unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
+    body_fields: HTTP_BOUNDS.jsonFields,
     body_values: HTTP_BOUNDS.jsonValues,
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { createProjectTurns, createRecentProjects } from '../project-turns.ts'
 
 /** Has bodies parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
@@ -14,9 +15,15 @@ export function createBodyTurns(): BodyTurns {
   const turns = createProjectTurns({ atOnce: 1, recent })
   return {
     note: (owner) => recent.note(owner),
-    run: async (owner, sizeBytes, work) => (sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, async () => work())),
+    run: async (owner, sizeBytes, work) =>
+      sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, () => afterWhatCame().then(work)),
   }
 }
 
+/** Lets in what has arrived meanwhile, so that all who wait for a turn are known when this one ends. */
+async function afterWhatCame(): Promise<void> {
+  await setImmediate()
+}
+
 /** Takes some tenths of a millisecond, whatever is in it. */
-const SHORT_BYTES = 4 * 1024
+const SHORT_BYTES = 1024

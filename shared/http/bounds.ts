@@ -6,8 +6,10 @@ export const HTTP_BOUNDS = {
   unreadMs: 60_000,
   /** Answers of one listener that are in memory, since their clients do not take them: each counts for 16 KiB at least. */
   unreadBytes: 128 * 1024 ** 2,
-  /** Fields of objects and elements of arrays in a JSON body. */
-  jsonValues: 16_384,
+  /** Fields of all objects in a JSON body: twice the variables of an environment. */
+  jsonFields: 1_024,
+  /** Fields of objects and elements of arrays in a JSON body: twice the arguments of a command. */
+  jsonValues: 8_192,
 } as const
 
 /** Bounds of the front. */

@@ -85,7 +85,7 @@ export function problemResponse(error: unknown, requestId: string): HttpResponse
 /**
  * Parses a JSON body; undefined if the body is empty, of any type.
  * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not JSON, not
- * UTF-8, nested deeper than 64, of more than 16,384 fields and elements, or names a field `__proto__`
+ * UTF-8, nested deeper than 64, of more than 1,024 fields or 8,192 fields and elements, or names a field `__proto__`
  */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.length === 0) return undefined
@@ -114,19 +114,24 @@ function decodeText(body: Uint8Array): string {
 
 /**
  * Counts brackets and separators outside strings before parsing, so that no parser or validator has to recurse deeply, or to make much
- * of little: a megabyte of unknown fields would cost a quarter of a second.
+ * of little: a megabyte of unknown fields would cost a quarter of a second, and 8,192 variables with bad names 45 ms.
  */
 function checkShape(text: string): void {
   let depth = 0
+  let fields = 0
   let separators = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === QUOTE) i = endOfString(text, i)
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+    else if (code === COLON) fields++
     else if (code === COMMA) separators++
     if (depth > MAX_JSON_DEPTH) {
       throw new ServiceError('invalid_json', `The body is nested deeper than ${MAX_JSON_DEPTH} levels.`)
+    }
+    if (fields > HTTP_BOUNDS.jsonFields) {
+      throw new ServiceError('invalid_json', `The body has more than ${HTTP_BOUNDS.jsonFields} fields.`)
     }
     if (separators >= HTTP_BOUNDS.jsonValues) {
       throw new ServiceError('invalid_json', `The body has more than ${HTTP_BOUNDS.jsonValues} fields and elements.`)
@@ -162,6 +167,7 @@ const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
 /** Validators skip this name, so the value would be lost silently. Within a JSON string its quotes are escaped. */
 const PROTOTYPE_NAME = new RegExp(`"${[...'__proto__'].map(spellingsOf).join('')}"\\s*:`)
 const QUOTE = 0x22
+const COLON = 0x3a
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b

@@ -72,6 +72,7 @@ export const LIMIT_TEXTS = {
   unread_answer_bytes: 'Answers that clients have not taken yet, of the front and of the data address each.',
   unread_answer_bytes_per_address: 'The same of one source address, where others have none.',
   unread_answer_seconds: 'How long a client may take nothing of an answer.',
+  body_fields: 'Fields of all objects in a JSON body.',
   body_values: 'Fields of objects and elements of arrays in a JSON body.',
   exec_body_bytes: 'The body of `POST …/exec`.',
   backups_at_once: 'Backups that are made at once, one of each volume.',

@@ -42,14 +42,14 @@ describe('a JSON body', () => {
   })
 
   test.each([
-    ['fields', (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}":0`).join(',')}}`],
-    ['elements', (count: number) => `[${Array.from({ length: count }, () => '{}').join(',')}]`],
-  ])('of many %s is read up to 16,384 of them', (_name, textOf) => {
+    ['fields', 1_024, (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}":0`).join(',')}}`],
+    ['elements', 8_192, (count: number) => `[${Array.from({ length: count }, () => '{}').join(',')}]`],
+  ])('of many %s is read up to %i of them', (_name, max, textOf) => {
     const read = (text: string) => () => readJson(Buffer.from(text), JSON_TYPE)
-    expect(read(textOf(16_384))).not.toThrow()
-    expect(read(textOf(16_385))).toThrow(expect.objectContaining({ code: 'invalid_json' }))
-    // Commas in strings are text.
-    expect(read(`{"text":"${','.repeat(20_000)}"}`)).not.toThrow()
+    expect(read(textOf(max))).not.toThrow()
+    expect(read(textOf(max + 1))).toThrow(expect.objectContaining({ code: 'invalid_json' }))
+    // Commas and colons in strings are text.
+    expect(read(`{"text":"${',:'.repeat(10_000)}"}`)).not.toThrow()
   })
 
   test.each([64, 65, 10_000, 500_000])('%i levels deep is read only up to 64', (depth) => {

@@ -2464,6 +2464,8 @@ export interface components {
             unread_answer_bytes_per_address?: number;
             /** @description How long a client may take nothing of an answer. */
             unread_answer_seconds?: number;
+            /** @description Fields of all objects in a JSON body. */
+            body_fields?: number;
             /** @description Fields of objects and elements of arrays in a JSON body. */
             body_values?: number;
             /** @description The body of `POST …/exec`. */

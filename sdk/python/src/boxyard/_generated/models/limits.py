@@ -99,6 +99,7 @@ class Limits:
             address each.
         unread_answer_bytes_per_address (float | Unset): The same of one source address, where others have none.
         unread_answer_seconds (float | Unset): How long a client may take nothing of an answer.
+        body_fields (float | Unset): Fields of all objects in a JSON body.
         body_values (float | Unset): Fields of objects and elements of arrays in a JSON body.
         exec_body_bytes (float | Unset): The body of `POST …/exec`.
         backups_at_once (float | Unset): Backups that are made at once, one of each volume.
@@ -188,6 +189,7 @@ class Limits:
     unread_answer_bytes: float | Unset = UNSET
     unread_answer_bytes_per_address: float | Unset = UNSET
     unread_answer_seconds: float | Unset = UNSET
+    body_fields: float | Unset = UNSET
     body_values: float | Unset = UNSET
     exec_body_bytes: float | Unset = UNSET
     backups_at_once: float | Unset = UNSET
@@ -339,6 +341,8 @@ class Limits:
         unread_answer_bytes_per_address = self.unread_answer_bytes_per_address
 
         unread_answer_seconds = self.unread_answer_seconds
+
+        body_fields = self.body_fields
 
         body_values = self.body_values
 
@@ -529,6 +533,8 @@ class Limits:
             )
         if unread_answer_seconds is not UNSET:
             field_dict["unread_answer_seconds"] = unread_answer_seconds
+        if body_fields is not UNSET:
+            field_dict["body_fields"] = body_fields
         if body_values is not UNSET:
             field_dict["body_values"] = body_values
         if exec_body_bytes is not UNSET:
@@ -721,6 +727,8 @@ class Limits:
 
         unread_answer_seconds = d.pop("unread_answer_seconds", UNSET)
 
+        body_fields = d.pop("body_fields", UNSET)
+
         body_values = d.pop("body_values", UNSET)
 
         exec_body_bytes = d.pop("exec_body_bytes", UNSET)
@@ -823,6 +831,7 @@ class Limits:
             unread_answer_bytes=unread_answer_bytes,
             unread_answer_bytes_per_address=unread_answer_bytes_per_address,
             unread_answer_seconds=unread_answer_seconds,
+            body_fields=body_fields,
             body_values=body_values,
             exec_body_bytes=exec_body_bytes,
             backups_at_once=backups_at_once,
