@@ -19,8 +19,10 @@ const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'model',
   'services/services',
   'services/deploys',
+  'edge/ports',
   'edge/urls',
   'health/metrics',
+  'boxes/disk',
   'boxes/idle',
   'boxes/faults',
 ])
@@ -112,7 +114,8 @@ interface Suite extends JestRun {
 
 /**
  * `npm test` runs the suites `unit`, `real`, `cluster` and `machine` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
- * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
+ * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; `npm test -- cluster PATH…` runs paths with
+ * pods for boxes; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
@@ -141,6 +144,8 @@ function suitesOf(args: readonly string[]): Suite[] {
   const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
   const suites = names.flatMap((name) => SUITES[name] ?? []).map(withDraws)
   if (suites.length === names.length) return suites
+  const [first, ...paths] = args
+  if (first === 'cluster' && SUITES['cluster']) return [{ ...SUITES['cluster'], paths, drawn: [] }]
   return [{ ...(args.some((path) => path.startsWith('tests/vm')) ? MACHINE : { workers: 1 }), paths: args }]
 }
 
