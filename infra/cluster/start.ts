@@ -10,21 +10,28 @@ import { withLock } from './host-lock.ts'
 import { noteHostState } from './host-state.ts'
 import { formatKubeconfig, writeKeys, writeSecret } from './keys.ts'
 import { createMasquerade } from './network.ts'
-import { writeNodeConfiguration } from './node-configuration.ts'
+import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
 import { findPart, launchPart, waitForPart } from './part-process.ts'
 import { PARTS } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './record.ts'
 import { destroyCluster } from './stop.ts'
 
+/** How a cluster is used. */
+export interface RunningCluster {
+  /** Path of its administrator's kubeconfig. */
+  adminKubeconfig: string
+  /** `BOXYARD_*` settings of an agent on its node. */
+  settings: Record<string, string>
+}
+
 /**
- * Starts the cluster `name`, unless it runs, and returns the path of its admin's kubeconfig once pods can be created.
+ * Starts the cluster `name`, unless it runs, and tells how it is used once pods can be created.
  * Takes down the remains of an unfinished start first; a start that fails leaves its state and logs for inspection.
  */
-export async function startCluster(name: string, say: (text: string) => void): Promise<string> {
-  const { adminKubeconfig } = clusterPaths(name)
+export async function startCluster(name: string, say: (text: string) => void): Promise<RunningCluster> {
   return await withLock(`cluster:${name}`, async () => {
-    if (isComplete(name)) return adminKubeconfig
+    if (isComplete(name)) return useOf(name)
     const programs = await buildPrograms(say)
     await destroyCluster(name)
     const startedAt = performance.now()
@@ -37,8 +44,19 @@ export async function startCluster(name: string, say: (text: string) => void): P
     await installManifests(record)
     writeFileSync(completionOf(name), '')
     say(`The cluster ${name} is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
-    return adminKubeconfig
+    return useOf(name)
   })
+}
+
+function useOf(name: string): RunningCluster {
+  const { adminKubeconfig, agentKubeconfig } = clusterPaths(name)
+  const settings = {
+    BOXYARD_RUNTIME: 'kubernetes',
+    BOXYARD_KUBECONFIG: agentKubeconfig,
+    BOXYARD_NODE: readRecord(name)?.node.name ?? '',
+    BOXYARD_POD_IMAGE: PAUSE_IMAGE,
+  }
+  return { adminKubeconfig, settings }
 }
 
 /** True if all parts run and the start was completed. */

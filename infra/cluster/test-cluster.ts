@@ -31,7 +31,7 @@ export function findTestCluster(say: (text: string) => void): TestCluster | { ob
   return {
     start: async () => {
       await stopOrphans()
-      const kubeconfig = await startCluster(name, say)
+      const { adminKubeconfig: kubeconfig } = await startCluster(name, say)
       const { agentKubeconfig, state } = clusterPaths(name)
       // Keeps kubectl's discovery cache of a short-lived cluster out of the user's home directory.
       return { ...describeCluster(kubeconfig, agentKubeconfig), KUBECACHEDIR: join(state, 'kubectl') }

@@ -28,8 +28,8 @@ afterEach(async () => {
 
 test('pods outlive the death of every part, and the cluster leaves nothing behind', async () => {
   const before = findHostTraces(name)
-  const kubeconfig = await startCluster(name, () => undefined)
-  const here = `--kubeconfig=${kubeconfig}`
+  const cluster = await startCluster(name, () => undefined)
+  const here = `--kubeconfig=${cluster.adminKubeconfig}`
   succeed(kubectlWith(busyboxPod('one'), here, 'create', '-f', '-'))
   succeed(kubectl(here, 'wait', 'pod/one', '--for=condition=Ready', '--timeout=100s'))
   expect(leftSince(before)).not.toEqual([])
@@ -38,7 +38,7 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
     expect(findPart(name, part)).toBe(null)
     await startPart(name, part)
   }
-  expect(await startCluster(name, () => undefined)).toBe(kubeconfig)
+  expect(await startCluster(name, () => undefined)).toEqual(cluster)
   expect(succeed(kubectl(here, 'exec', 'one', '--', 'echo', 'alive')).stdout).toBe('alive\n')
   const restarts = 'jsonpath={.status.containerStatuses[0].restartCount}'
   expect(succeed(kubectl(here, 'get', 'pod', 'one', '-o', restarts)).stdout).toBe('0')

@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
+import { createClient } from '../helpers/front/client.ts'
 import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
+import { startService, type TestService } from '../helpers/service.ts'
 
 describe('the cluster of the tests', () => {
   const name = `busybox-${randomBytes(4).toString('hex')}`
@@ -35,5 +40,34 @@ describe('the cluster of the tests', () => {
     const memory = '.status.containerStatuses[0].resources.limits.memory'
     succeed(kubectl('wait', `pod/${name}`, `--for=jsonpath={${memory}}=96Mi`, '--timeout=100s'))
     expect(field('.status.containerStatuses[0].restartCount')).toBe('0')
+  })
+})
+
+describe('what `npm run cluster:up` prints', () => {
+  const kubeconfig = process.env['KUBECONFIG'] ?? ''
+  const runtime = process.env['TEST_RUNTIME']
+  let service: TestService | null = null
+
+  afterEach(async () => {
+    process.env['TEST_RUNTIME'] = runtime
+    await service?.close()
+  })
+
+  test('is all that a service needs to have its boxes there', async () => {
+    const up = [join(ROOT, 'infra/cluster-up.ts'), basename(dirname(kubeconfig))]
+    const printed = execFileSync(process.execPath, up, { encoding: 'utf8' }).trim().split('\n')
+    expect(printed.at(-1)).toBe(`KUBECONFIG=${kubeconfig}`)
+    const settings = Object.fromEntries(printed.slice(0, -1).map((line) => line.split('=', 2)))
+    // The helper adds no settings of pods then.
+    delete process.env['TEST_RUNTIME']
+    service = await startService({ settings })
+    const client = createClient(
+      () => service?.url ?? '',
+      () => service?.adminToken ?? '',
+    )
+    expect((await client.post('/v1/projects/printed/boxes', { name: 'web' })).body.status).toBe('running')
+    const pods = kubectl('-n', 'boxyard', 'get', 'pods', '-l', 'boxyard.dev/project=printed', '-o', 'name')
+    expect(succeed(pods).stdout).toMatch(/^pod\/\S+\n$/)
+    expect((await client.delete('/v1/projects/printed/boxes/web')).status).toBe(204)
   })
 })

@@ -20,7 +20,7 @@ export interface WeatherCluster extends Weather {
 /** Starts a cluster, named like that of a test run, so that the next run takes it down if this process is killed. */
 export async function startWeatherCluster(options: TestServiceOptions = {}): Promise<WeatherCluster> {
   const name = `test-${process.pid}`
-  const kubeconfig = await startCluster(name, () => undefined)
+  const { adminKubeconfig: kubeconfig } = await startCluster(name, () => undefined)
   try {
     const { agentKubeconfig } = clusterPaths(name)
     const record = readRecord(name)
