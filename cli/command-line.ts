@@ -1,8 +1,21 @@
 import { HOST_WORDS } from './host-words.ts'
 import manifest from './package.json' with { type: 'json' }
+import type { runProgram } from './program.ts'
 
-/** Runs one command line and returns its exit code: the command's own, 2 for usage, 4 for authentication, 1 else. */
-export async function runCommandLine(args: readonly string[]): Promise<number> {
+/** All that is not needed to tell the version. */
+export interface Program {
+  runProgram: typeof runProgram
+}
+
+/** Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 1 else. */
+export function runCommandLine(args: readonly string[], load: () => Promise<Program>): void {
+  // A reader such as `head` may go first.
+  process.stdout.on('error', () => process.exit(0))
+  // A terminal or socket that is still open must not keep the program alive. No `await`, which a file of CommonJS cannot have.
+  void exitCodeOf(args, load).then((code) => process.exit(code))
+}
+
+async function exitCodeOf(args: readonly string[], load: () => Promise<Program>): Promise<number> {
   const [word = '--help'] = args
   // Loads nothing: this is how fast a start can be.
   if (word === '--version' || word === '-V') {
@@ -14,6 +27,6 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     process.stderr.write(`boxyard ${word} is a command of the host's own program: ${where}.\n`)
     return 2
   }
-  const { runProgram } = await import('./program.ts')
-  return runProgram(args, manifest.version)
+  const program = await load()
+  return program.runProgram(args, manifest.version)
 }

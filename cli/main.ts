@@ -1,7 +1,10 @@
 #!/usr/bin/env node
-import { runCommandLine } from './command-line.ts'
+import { createRequire } from 'node:module'
+import { type Program, runCommandLine } from './command-line.ts'
+import { keepCompiledCode } from './compiled-code.ts'
 
-// A reader such as `head` may go first.
-process.stdout.on('error', () => process.exit(0))
-// A terminal or socket that is still open must not keep the program alive. No `await`, which one file of CommonJS cannot have.
-void runCommandLine(process.argv.slice(2)).then((code) => process.exit(code))
+// The entry of the package: a small file beside the program, since for the first file nothing is kept.
+runCommandLine(process.argv.slice(2), async () => {
+  keepCompiledCode(process.env)
+  return createRequire(__filename)('./program.cjs') as Program
+})

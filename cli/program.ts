@@ -3,10 +3,9 @@ import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
 import { type ConnectionFlags, findConnection } from './context/connection.ts'
 import { withDefaultBox } from './context/default-box.ts'
 import { HOST_WORDS } from './host-words.ts'
-import { completionScript } from './output/completion.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
 import type { OutputFormat } from './output/printing.ts'
-import { allVerbs } from './verbs/all.ts'
+import { findVerbs } from './verbs/find.ts'
 import type { Verb, VerbContext, VerbFlags } from './verbs/verb.ts'
 
 /** Runs the verb that `args` name, and returns the exit code of `runCommandLine`. */
@@ -22,11 +21,9 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .enablePositionalOptions()
     .addHelpText('after', HELP)
     .exitOverride()
-  const verbs = allVerbs()
-  const word = firstWordOf(args)
-  const named = verbs.filter(({ words }) => words.split(' ')[0] === word)
+  const named = await findVerbs(firstWordOf(args) ?? '')
   // All others are only needed to tell of them.
-  for (const verb of named.length > 0 ? named : verbs) {
+  for (const verb of named.length > 0 ? named : await loadAllVerbs()) {
     addVerb(program, verb, async (context, given, flags) => {
       exitCode = (await verb.run(context, given, flags)) ?? 0
     })
@@ -35,15 +32,11 @@ export async function runProgram(args: readonly string[], version: string): Prom
     .command('completion')
     .argument('<shell>', 'bash, zsh or fish')
     .description('Print the completion of a shell')
-    .action(
-      (shell: string) =>
-        void process.stdout.write(
-          completionScript(
-            shell,
-            verbs.map(({ words }) => words),
-          ),
-        ),
-    )
+    .action(async (shell: string) => {
+      const { completionScript } = await import('./output/completion.ts')
+      const words = (await loadAllVerbs()).map((verb) => verb.words)
+      process.stdout.write(completionScript(shell, words))
+    })
   try {
     await program.parseAsync(['node', 'boxyard', ...args])
     return exitCode
@@ -52,6 +45,10 @@ export async function runProgram(args: readonly string[], version: string): Prom
     if (error instanceof CommanderError) return error.exitCode === 0 || args.length === 0 ? 0 : 2
     return reportFailure(error, (text) => void process.stderr.write(text))
   }
+}
+
+async function loadAllVerbs(): Promise<Verb[]> {
+  return (await import('./verbs/all.ts')).allVerbs()
 }
 
 /** Returns the first argument that is neither a flag nor the value of one: the first word of a verb. */

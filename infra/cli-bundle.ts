@@ -1,36 +1,83 @@
+import childProcess from 'node:child_process'
+import https from 'node:https'
 import { join } from 'node:path'
+import tls from 'node:tls'
+import zlib from 'node:zlib'
 import type * as Esbuild from 'esbuild'
 import { ROOT } from './commands.ts'
 
-/** Bundles the command line into one file without packages beside it, and returns its path. */
-export async function buildCli(outfile = join(ROOT, 'cli/dist/boxyard.mjs')): Promise<string> {
+/** The file of the command line's bundles that is run. */
+export const CLI_ENTRY = 'boxyard.cjs'
+
+/** Bundles the command line into a directory, without packages beside it, and returns the path of what is run. */
+export async function buildCli(directory = join(ROOT, 'cli/dist')): Promise<string> {
   const { build } = await import('esbuild')
-  await build(cliBundle(ROOT, outfile))
-  return outfile
+  await Promise.all(cliBundles(ROOT, directory).map((bundle) => build(bundle)))
+  return join(directory, CLI_ENTRY)
 }
 
-/** Returns how the command line of the files below `tree` is bundled into `outfile`. */
-export function cliBundle(tree: string, outfile: string): Esbuild.BuildOptions {
+/**
+ * Returns how the command line of the files below `tree` is bundled into `directory`: what starts, what that loads for a verb, and
+ * large packages that few verbs load, which take as long to read as all the rest.
+ */
+export function cliBundles(tree: string, directory: string): Esbuild.BuildOptions[] {
+  const external = [...NATIVE, ...Object.values(SEPARATE)]
+  const settings = settingsOf(tree)
+  const alias = { ...settings.alias, ...SEPARATE }
+  const ours = [
+    ['cli/main.ts', CLI_ENTRY],
+    ['cli/program.ts', 'program.cjs'],
+  ].map(([entry = '', name = '']) => ({
+    ...{ ...settings, alias, external, entryPoints: [join(tree, entry)], outfile: join(directory, name) },
+    // Its files are found by `require` alone.
+    supported: { 'dynamic-import': false },
+  }))
+  const packages = Object.entries(SEPARATE).map(([name, file]) => ({
+    ...{ ...settings, ...OF_SSH2, external: NATIVE, entryPoints: [name], outfile: join(directory, file) },
+  }))
+  return [...ours, ...packages]
+}
+
+/** Returns how the command line of the files below `tree` is bundled into one file, for a single executable. */
+export function cliExecutableBundle(tree: string, outfile: string): Esbuild.BuildOptions {
+  const entryPoints = [join(tree, 'cli/executable.ts')]
+  return { ...settingsOf(tree), ...OF_SSH2, external: NATIVE, entryPoints, outfile }
+}
+
+// CommonJS, where what a module loads at its beginning is loaded with it: ES modules in one file all do so at the start.
+function settingsOf(tree: string): Esbuild.BuildOptions {
   return {
     absWorkingDir: tree,
-    entryPoints: [join(tree, 'cli/main.ts')],
-    outfile,
+    alias: LATE,
     bundle: true,
     minify: true,
-    // A file of ssh2 asks for its directory, and finds nothing there that it needs.
-    define: { __dirname: '"/"' },
-    // Ssh2 asks objects for the name of their class.
-    keepNames: true,
     platform: 'node',
     target: 'node20',
-    format: 'esm',
-    // Native parts of ssh2, which tries them and does without: a bundle is one file for every machine.
-    external: ['cpu-features', '*.node'],
+    format: 'cjs',
     legalComments: 'none',
     logLevel: 'warning',
-    // What CommonJS packages load Node.js's own modules with.
-    banner: {
-      js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`,
-    },
   }
 }
+
+/**
+ * Modules of Node.js that are loaded when something of them is used. Packages name them at their beginning, most verbs never use
+ * them, and loading TLS alone takes longer than a request without it. Inside, they are named so that the alias does not apply.
+ */
+const LATE = {
+  tls: lateModule('node:tls', tls),
+  https: lateModule('node:https', https),
+  zlib: lateModule('node:zlib', zlib),
+  'node:child_process': lateModule('child_process', childProcess),
+}
+
+function lateModule(name: string, module: object): string {
+  return `data:text/javascript,for (const name of ${JSON.stringify(Object.keys(module))})
+    Object.defineProperty(exports, name, { enumerable: true, get: () => require('${name}')[name] })`
+}
+
+/** Packages that are files of their own. */
+const SEPARATE = { ssh2: './ssh2.cjs', yaml: './yaml.cjs', '@clack/prompts': './prompts.cjs' }
+/** Native parts of ssh2, which tries them and does without: a bundle is the same for every machine. */
+const NATIVE = ['cpu-features', '*.node']
+/** Ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. */
+const OF_SSH2 = { keepNames: true, define: { __dirname: '"/"' } }

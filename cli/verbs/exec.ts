@@ -100,8 +100,10 @@ interface Talk {
 
 /** Connects this process's streams to those of the command, and returns its exit code. */
 async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput = true }: Talk): Promise<number> {
-  const { stdin, stdout, stderr } = process
-  const isRaw = isTerminal && stdin.isTTY
+  const { stdout, stderr } = process
+  // Opened when it is asked for: a command without input starts without.
+  const stdin = hasInput ? process.stdin : null
+  const isRaw = isTerminal && stdin?.isTTY === true
   let hasLeft = false
   const resize = (): void => void stream.resize(stdout.columns, stdout.rows).catch(() => undefined)
   const type = (bytes: Buffer): void => {
@@ -109,17 +111,17 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       hasLeft = true
       return stream.close()
     }
-    stdin.pause()
+    stdin?.pause()
     stream.write(bytes).then(
-      () => stdin.resume(),
+      () => stdin?.resume(),
       () => undefined,
     )
   }
   const endInput = (): void => void stream.endInput().catch(() => undefined)
   // Resumed, since it was paused if this is not the first stream.
-  if (hasInput) stdin.on('data', type).on('end', endInput).resume()
+  stdin?.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
-  if (isRaw) stdin.setRawMode(true)
+  if (isRaw) stdin?.setRawMode(true)
   try {
     for await (const piece of stream) {
       const target = piece.stream === 'stdout' ? stdout : stderr
@@ -130,8 +132,8 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
     return hasLeft ? 0 : (exitCode ?? 1)
   } finally {
-    if (isRaw) stdin.setRawMode(false)
-    stdin.off('data', type).off('end', endInput).pause()
+    if (isRaw) stdin?.setRawMode(false)
+    stdin?.off('data', type).off('end', endInput).pause()
     stdout.off('resize', resize)
   }
 }

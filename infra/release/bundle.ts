@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cliBundle } from '../cli-bundle.ts'
+import { cliBundles } from '../cli-bundle.ts'
 import { loadEsbuild } from './client-tree.ts'
 
 /**
@@ -29,18 +29,16 @@ export function bundlePrograms(lib: string): void {
   }
   bundle('agent/main.ts', 'agent/bundle', ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
   bundle('functions/standalone.ts', 'functions/bundle', [])
-  buildSync(cliBundle(lib, join(lib, COMMAND_LINE)))
-  keepBundle(lib)
+  for (const bundle of cliBundles(lib, join(lib, 'cli'))) buildSync(bundle)
+  keepBundles(lib)
 }
 
 // Nothing else reads the sources of the command line.
-function keepBundle(lib: string): void {
+function keepBundles(lib: string): void {
   rmSync(join(lib, 'sdk'), { recursive: true })
   for (const name of readdirSync(join(lib, 'cli')))
-    if (join('cli', name) !== COMMAND_LINE) rmSync(join(lib, 'cli', name), { recursive: true })
+    if (!name.endsWith('.cjs')) rmSync(join(lib, 'cli', name), { recursive: true })
 }
-
-const COMMAND_LINE = 'cli/boxyard.mjs'
 
 /** What CommonJS packages load Node.js's own modules with. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cliBundle } from '../cli-bundle.ts'
+import { cliBundles } from '../cli-bundle.ts'
 import { runNpm } from '../made-once/npm.ts'
 import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 
@@ -37,7 +37,8 @@ export function packSdk(tree: string, directory: string): string {
 
 function packCli(tree: string, directory: string): string {
   const stage = join(directory, 'cli')
-  loadEsbuild().buildSync(cliBundle(tree, join(stage, 'dist/boxyard.mjs')))
+  const { buildSync } = loadEsbuild()
+  for (const bundle of cliBundles(tree, join(stage, 'dist'))) buildSync(bundle)
   return pack(tree, join(tree, 'cli'), stage)
 }
 

@@ -58,7 +58,7 @@ export function layOut(root: string, source: ReleaseSource): void {
 
 // Installs by the lock file, for the release's architecture, which may not be this machine's.
 function installPackages(lib: string, architecture: Architecture): void {
-  const cpu = architecture === 'amd64' ? 'x64' : 'arm64'
+  const cpu = cpuOf(architecture)
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const target = ['--os=linux', '--libc=glibc', `--cpu=${cpu}`]
   cpSync(join(ROOT, 'package-lock.json'), join(lib, 'package-lock.json'))
@@ -71,7 +71,12 @@ function installPackages(lib: string, architecture: Architecture): void {
 
 /** Returns the path of the Node.js of a release that is laid out below `root`. */
 export function nodeOf(root: string, architecture: Architecture): string {
-  return join(root, `usr/lib/boxyard/node_modules/node-linux-${architecture === 'amd64' ? 'x64' : 'arm64'}/bin/node`)
+  return join(root, `usr/lib/boxyard/node_modules/node-linux-${cpuOf(architecture)}/bin/node`)
+}
+
+/** Returns what Node.js and npm call an architecture. */
+export function cpuOf(architecture: Architecture): 'x64' | 'arm64' {
+  return architecture === 'amd64' ? 'x64' : 'arm64'
 }
 
 function place(root: string, from: string, to: string): void {

@@ -11,7 +11,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 /** Measures the command line as a whole process, beside docker's own client with the same work. */
 export async function benchCli(context: BenchContext): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-bench-cli-'))
-  const program = await buildCli(join(directory, 'boxyard.mjs'))
+  const program = await buildCli(directory)
   const { service, docker, client } = context
   const env = {
     PATH: process.env['PATH'],

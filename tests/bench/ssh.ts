@@ -45,7 +45,7 @@ async function installSsh(
   { url, adminToken }: TestService,
   home: string,
 ): Promise<{ ssh(line: string, input?: Readable): Promise<void> }> {
-  const program = await buildCli(join(home, 'boxyard.mjs'))
+  const program = await buildCli(home)
   const env = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
   const run = async (name: string, args: readonly string[], input?: Readable): Promise<void> => {
     const child = spawn(name, args, { env, stdio: ['pipe', 'pipe', 'inherit'] })

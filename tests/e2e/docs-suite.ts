@@ -44,7 +44,7 @@ export function testDocumentedCommands(started: () => TestService): void {
   beforeAll(async () => {
     service = started()
     directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
-    const program = await buildCli(join(directory, 'boxyard.mjs'))
+    const program = await buildCli(directory)
     mkdirSync(join(directory, 'programs'))
     writeFileSync(join(directory, 'programs/boxyard'), `#!/bin/sh\nexec node ${program} "$@"\n`, { mode: 0o755 })
   })

@@ -19,7 +19,7 @@ let forwards: ChildProcess[] = []
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-forward-'))
-  program = await buildCli(join(directory, 'boxyard.mjs'))
+  program = await buildCli(directory)
   await client.post(BOXES, { name: 'web' })
   const command = ['/bin/sh', '-c', 'exec nc -ll -p 7001 -e /bin/cat']
   expect((await client.put(`${BOXES}/web/services/echo`, { command })).status).toBeLessThan(300)

@@ -13,7 +13,7 @@ let errors = ''
 beforeAll(async () => {
   const serve = `mkdir -p /srv/pages; echo hello from $(hostname) > /srv/pages/index.html; exec httpd -f -p 8000 -h /srv/pages`
   await client.put('/v1/projects/demo/boxes/web/services/pages', { command: ['/bin/sh', '-c', serve] })
-  proxy = lab.start(process.execPath, [lab.path('boxyard.mjs'), 'proxy', '--port', '0'])
+  proxy = lab.start(process.execPath, [lab.path('boxyard.cjs'), 'proxy', '--port', '0'])
   let shown = ''
   proxy.stdout.on('data', (piece: Buffer) => (shown += piece.toString()))
   proxy.stderr.on('data', (piece: Buffer) => (errors += piece.toString()))

@@ -17,7 +17,7 @@ beforeAll(async () => {
   rmSync(lab.path('.ssh'), { recursive: true })
   // OpenSSH looks for its configuration in the home of the password file, which is not this user's.
   const programs = { ssh: '/usr/bin/ssh -F ~/.ssh/config', scp: '/usr/bin/scp -F ~/.ssh/config' }
-  const words = { ...programs, boxyard: `'${process.execPath}' '${lab.path('boxyard.mjs')}'` }
+  const words = { ...programs, boxyard: `'${process.execPath}' '${lab.path('boxyard.cjs')}'` }
   mkdirSync(lab.path('bin'))
   for (const [name, line] of Object.entries(words)) {
     writeFileSync(lab.path('bin', name), `#!/bin/sh\nexec ${line} "$@"\n`)

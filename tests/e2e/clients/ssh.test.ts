@@ -70,7 +70,7 @@ describe('a command', () => {
   })
 
   test('is sent signals', async () => {
-    const child = lab.start(process.execPath, [lab.path('boxyard.mjs'), 'ssh-proxy', HOST])
+    const child = lab.start(process.execPath, [lab.path('boxyard.cjs'), 'ssh-proxy', HOST])
     const connection = new ssh2.Client()
     const key = readFileSync(lab.path('.config/boxyard/ssh/client_ed25519'))
     const sock = Duplex.from({ readable: child.stdout, writable: child.stdin })

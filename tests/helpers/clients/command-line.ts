@@ -55,7 +55,7 @@ export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): Tes
   let running: ChildProcess[] = []
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'boxyard-cli-'))
-    program = await buildCli(join(directory, 'boxyard.mjs'))
+    program = await buildCli(directory)
   })
   afterEach(() => {
     for (const child of running) child.kill('SIGKILL')

@@ -63,7 +63,7 @@ export function useSshLab(): SshLab {
   }
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-ssh-'))
-    program = await buildCli(join(home, 'boxyard.mjs'))
+    program = await buildCli(home)
     const { status } = await own.client.post('/v1/projects/demo/boxes', { name: 'web' })
     const { code, stderr } = await lab.boxyard('ssh-config', '--install')
     if (status !== 201 || code !== 0) throw new Error(`The lab could not be made: ${status}, ${stderr}`)

@@ -130,7 +130,13 @@ test('the command line runs from the files of the package, and knows nothing of 
   expect(call()).toEqual([0, '', expect.stringContaining('Usage: boxyard')])
   expect(call('admin', '--help')).toEqual([0, expect.stringContaining('admin uninstall'), ''])
   expect(call('-p', 'demo', 'ls')).toEqual([1, '', expect.stringContaining('http://127.0.0.1:1')])
-  expect(readdirSync(join(root, 'usr/lib/boxyard/cli'))).toEqual(['boxyard.mjs'])
+  expect(readdirSync(join(root, 'usr/lib/boxyard/cli'))).toEqual([
+    'boxyard.cjs',
+    'program.cjs',
+    'prompts.cjs',
+    'ssh2.cjs',
+    'yaml.cjs',
+  ])
   expect(existsSync(join(root, 'usr/lib/boxyard/sdk'))).toBe(false)
 })
 

@@ -5,6 +5,8 @@ import { remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
 import { visibleText } from '../../../cli/output/printing.ts'
 import { progressLine } from '../../../cli/output/waiting.ts'
+import { allVerbs } from '../../../cli/verbs/all.ts'
+import { findVerbs } from '../../../cli/verbs/find.ts'
 import { lastLines } from '../../../cli/verbs/logs.ts'
 import { resultLine } from '../../../cli/verbs/sync.ts'
 import { usageRow } from '../../../cli/verbs/top.ts'
@@ -28,6 +30,13 @@ describe('a point stands for the box of the directory', () => {
     expect(() => withDefaultBox('<box>', ['.'], null)).toThrow('BOXYARD_BOX')
     expect(withDefaultBox('<box>', ['db'], null)).toEqual(['db'])
   })
+})
+
+test('the verbs of each word are found without the others, in the order of the help', async () => {
+  const byWord = Map.groupBy(allVerbs(), ({ words }) => words.split(' ')[0] ?? '')
+  for (const [word, verbs] of byWord)
+    expect((await findVerbs(word)).map(({ words }) => words)).toEqual(verbs.map(({ words }) => words))
+  expect(await findVerbs('nonsense')).toEqual([])
 })
 
 test('BOX:PATH is told from paths of this machine', () => {
