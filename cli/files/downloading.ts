@@ -64,14 +64,19 @@ async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>, meter: M
   try {
     let pieces: Uint8Array[] = []
     let held = 0
+    // The next pieces are gathered while those before are written.
+    let writing = Promise.resolve()
     for await (const piece of metered(bytes, meter)) {
       pieces.push(piece)
       held += piece.length
       if (held < WRITE_BYTES) continue
-      await writeWhole(file, pieces)
+      await writing
+      writing = writeWhole(file, pieces)
+      writing.catch(() => undefined)
       pieces = []
       held = 0
     }
+    await writing
     await writeWhole(file, pieces)
   } finally {
     await file.close()

@@ -17,9 +17,32 @@ export interface UploadTarget {
 
 /** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
 export async function sendFile({ box, path, meter }: UploadTarget, from: string | null): Promise<void> {
-  const input = from === null ? process.stdin : createReadStream(from, { highWaterMark: READ_BYTES })
-  const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
-  await box.writeFile(path, ReadableStream.from(metered(input, meter)), { parents: 'true', ...mode })
+  if (from === null) {
+    await box.writeFile(path, ReadableStream.from(metered(process.stdin, meter)), { parents: 'true' })
+    return
+  }
+  const found = statSync(from)
+  // Files of /proc hold more than they tell, and pipes tell nothing.
+  const sizeBytes = found.isFile() && found.size > 0 ? found.size : null
+  const end = sizeBytes === null ? {} : { end: sizeBytes - 1 }
+  const input = createReadStream(from, { highWaterMark: READ_BYTES, ...end })
+  const stream = ReadableStream.from(metered(sizeBytes === null ? input : exactly(input, sizeBytes, from), meter))
+  const body = sizeBytes === null ? stream : { stream, sizeBytes }
+  await box.writeFile(path, body, { parents: 'true', mode: formatMode(found.mode) })
+}
+
+/** Passes on what comes. @throws Error if it ends before so many bytes */
+async function* exactly(
+  pieces: AsyncIterable<Uint8Array>,
+  sizeBytes: number,
+  from: string,
+): AsyncGenerator<Uint8Array> {
+  let left = sizeBytes
+  for await (const piece of pieces) {
+    left -= piece.length
+    yield piece
+  }
+  if (left > 0) throw new Error(`${from} was cut while it was sent`)
 }
 
 /**

@@ -21,19 +21,31 @@ export async function* openSealed(
   mac: BodyMac,
   sealedBytes: number | null = null,
 ): AsyncGenerator<Uint8Array> {
+  const take = (bytes: Uint8Array): Uint8Array => {
+    mac.update(bytes)
+    return bytes
+  }
   let held: Uint8Array = new Uint8Array(0)
   let left = sealedBytes === null ? 0 : sealedBytes - SEAL_BYTES
   for await (const piece of pieces) {
-    const all = held.length === 0 ? piece : Buffer.concat([held, piece])
-    // With a known length nothing needs to be held back, and copied, before the last piece.
-    const rest = all.subarray(0, Math.max(0, Math.max(Math.min(left, all.length), all.length - SEAL_BYTES)))
-    held = all.subarray(rest.length)
-    if (rest.length === 0) continue
-    left -= rest.length
-    mac.update(rest)
-    yield rest
+    const body = piece.subarray(0, left)
+    left -= body.length
+    if (body.length > 0) yield take(body)
+    const last = piece.subarray(body.length)
+    // What may end with the seal is held back as it is, until more comes that may: copying a long body takes longer than reading it.
+    if (last.length >= SEAL_BYTES) {
+      if (held.length > 0) yield take(held)
+      held = last
+    } else if (last.length > 0) {
+      const all = Buffer.concat([held, last])
+      held = all.subarray(-SEAL_BYTES)
+      if (all.length > SEAL_BYTES) yield take(all.subarray(0, -SEAL_BYTES))
+    }
   }
-  if (held.length !== SEAL_BYTES || !timingSafeEqual(held, mac.digest()))
+  const ready = held.subarray(0, -SEAL_BYTES)
+  if (ready.length > 0) yield take(ready)
+  const seal = held.subarray(ready.length)
+  if (seal.length !== SEAL_BYTES || !timingSafeEqual(seal, mac.digest()))
     throw new ServiceError('invalid_request', 'The body is not the one that was sent.')
 }
 

@@ -1,6 +1,6 @@
-import type { AnswerOf, Caller, CallInput, TransferInput } from './calls.ts'
+import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { createCaller } from './calls.ts'
-import { createDoors, type Doors, type Query } from './doors.ts'
+import { createDoors, type Doors, type Query, type StreamBody } from './doors.ts'
 import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
 import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
@@ -52,15 +52,11 @@ export interface BoxHandle {
   /** Connects to a TCP port, published or not. */
   connect(port: number): Promise<PortStream>
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
-  writeFile(
-    path: string,
-    body: NonNullable<TransferInput['body']> | string,
-    query?: Query,
-  ): Promise<AnswerOf<'writeFile'>>
+  writeFile(path: string, body: NonNullable<StreamBody> | string, query?: Query): Promise<AnswerOf<'writeFile'>>
   /** A tar of what is at a path. */
   readArchive(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   /** Unpacks a tar into a directory, and tells what was refused. */
-  writeArchive(path: string, body: NonNullable<TransferInput['body']>, query?: Query): Promise<AnswerOf<'writeArchive'>>
+  writeArchive(path: string, body: NonNullable<StreamBody>, query?: Query): Promise<AnswerOf<'writeArchive'>>
   fork(name: string, more?: Omit<CallInput<'createBox'>['body'], 'name' | 'fork' | 'base'>): Promise<BoxHandle>
   stop(): Promise<BoxRecord>
   resume(): Promise<BoxRecord>

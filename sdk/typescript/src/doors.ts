@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts'
-import type { Caller, TransferInput } from './calls.ts'
+import type { Caller, SizedStream, TransferInput } from './calls.ts'
 import { OPERATIONS } from './generated/operations.ts'
 import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
 import { parseJson, toApiError } from './problems.ts'
@@ -33,8 +33,11 @@ export type Query = Record<string, string | string[]>
 export interface Doors {
   openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
   /** Sends or takes bytes. @throws ApiError, ConnectionError */
-  transfer(id: StreamId, target: StreamTarget, body?: TransferInput['body']): Promise<Response>
+  transfer(id: StreamId, target: StreamTarget, body?: StreamBody): Promise<Response>
 }
+
+/** What is sent. */
+export type StreamBody = TransferInput['body'] | SizedStream
 
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
   // Once a front was found to be a function, it is not asked again.
@@ -63,8 +66,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
     },
     transfer: async (id, target, given) => {
       const { project, name, query, signal } = target
-      // Browsers send a stream only over HTTP/2.
-      const body = given instanceof ReadableStream && !isNode() ? await new Response(given).blob() : given
+      const { body, headers } = await bodyOf(given)
       const contentType = id === 'writeArchive' ? 'application/x-tar' : 'application/octet-stream'
       if (!needsTickets) {
         try {
@@ -72,6 +74,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
             path: { project, name },
             query,
             signal,
+            headers,
             ...(body === undefined ? {} : { body, contentType }),
           })
         } catch (error) {
@@ -81,7 +84,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       }
       const request = new Request(await takeTicket(id, target), {
         method: OPERATIONS[id].method,
-        ...(body === undefined ? {} : { body: body as Blob, headers: { 'content-type': contentType } }),
+        ...(body === undefined ? {} : { body: body as Blob, headers: { ...headers, 'content-type': contentType } }),
         ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
         signal: signal ?? null,
       })
@@ -90,6 +93,15 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       return response
     },
   }
+}
+
+/** Returns a body as this platform sends it, and the headers that tell its length. */
+async function bodyOf(given: StreamBody): Promise<{ body: TransferInput['body']; headers: Record<string, string> }> {
+  const isSized = typeof given === 'object' && 'sizeBytes' in given
+  const body = isSized ? given.stream : given
+  // Browsers send a stream only over HTTP/2.
+  if (body instanceof ReadableStream && !isNode()) return { body: await new Response(body).blob(), headers: {} }
+  return { body, headers: isSized ? { 'content-length': String(given.sizeBytes) } : {} }
 }
 
 function addressOf(url: string, id: StreamId, { project, name, port, query }: StreamTarget): string {

@@ -59,6 +59,14 @@ describe('cp', () => {
     expect(await inBox('cat ~/note')).toBe('noted')
   })
 
+  test('takes files that tell no length, and empty ones', async () => {
+    write('empty', '')
+    expect(await cli.run(['cp', '/proc/self/status', 'web:/srv/status'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('grep -c ^Pid: /srv/status')).toBe('1\n')
+    expect(await cli.run(['cp', 'empty', 'web:/srv/empty'], { cwd: here })).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('wc -c < /srv/empty')).toBe('0\n')
+  })
+
   test('keeps modes of files and directories both ways', async () => {
     write('tree/run', 'x')
     write('tree/closed/secret', 'y')

@@ -162,6 +162,26 @@ describe('files, events and waits', () => {
     expect(await textOf(await box.readFile('/root/b'))).toBe('from a stream')
   })
 
+  test('a stream tells its length where it is known, and is refused with another', async () => {
+    const lengths: (string | null)[] = []
+    for (const tickets of ['auto', 'always'] as const) {
+      const counted = createBoxyard({
+        ...{ url: service.url, token: service.adminToken, tickets },
+        fetch: (request) => {
+          lengths.push(request.method === 'PUT' ? request.headers.get('content-length') : null)
+          return fetch(request)
+        },
+      }).box('sdk', 'web')
+      const stream = (): ReadableStream<Uint8Array> => new Blob(['so long']).stream()
+      expect(await counted.writeFile('/root/sized', { stream: stream(), sizeBytes: 7 })).toMatchObject({
+        size_bytes: 7,
+      })
+      await expect(counted.writeFile('/root/sized', { stream: stream(), sizeBytes: 8 })).rejects.toThrow()
+      expect(await textOf(await counted.readFile('/root/sized'))).toBe('so long')
+    }
+    expect(lengths.filter((length) => length !== null)).toEqual(['7', '8', '7', '8'])
+  })
+
   test('a directory goes over as a tar', async () => {
     await box.run('mkdir -p /root/tree/sub; echo deep > /root/tree/sub/file; mkdir -p /root/copy')
     await box.writeArchive('/root/copy', await box.readArchive('/root/tree'))
