@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 
 /** A file, directory or symbolic link below a directory of this machine. */
 export interface LocalEntry {
@@ -17,20 +18,25 @@ export interface LocalEntry {
 /** Tells whether a path below a directory is left out, and all that is in it. */
 export type Exclusion = (path: string, isDirectory: boolean) => boolean
 
-/** Describes all that is below a directory, each directory before what is in it. Leaves out what is neither file, directory nor link. */
-export function scanTree(root: string, isExcluded: Exclusion = () => false): LocalEntry[] {
+/**
+ * Describes all that is below a directory, each directory before what is in it. Leaves out what is neither file, directory nor link.
+ * What else the program does goes on meanwhile, from one directory to the next.
+ */
+export async function scanTree(root: string, isExcluded: Exclusion = () => false): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = []
-  const enter = (directory: string): void => {
+  const enter = async (directory: string): Promise<void> => {
+    // By calls that block: for thousands of files others take several times as long.
+    await setImmediate()
     for (const found of readdirSync(join(root, directory), { withFileTypes: true })) {
       const path = directory === '' ? found.name : `${directory}/${found.name}`
       if (isExcluded(path, found.isDirectory())) continue
       const entry = describeLocal(root, path)
       if (entry === null) continue
       entries.push(entry)
-      if (entry.kind === 'directory') enter(path)
+      if (entry.kind === 'directory') await enter(path)
     }
   }
-  enter('')
+  await enter('')
   return entries
 }
 

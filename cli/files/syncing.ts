@@ -48,8 +48,7 @@ export function createSync(options: SyncOptions): Sync {
       // Forgotten until all went well.
       known = null
       const listing = before ?? readRemote(options)
-      const local = scanTree(options.from, options.isExcluded)
-      const tree = await listing
+      const [local, tree] = await Promise.all([scanTree(options.from, options.isExcluded), listing])
       const differing = options.comparesContent && before === null ? await findDiffering(options, local) : undefined
       const plan = planSync(local, tree.entries, { ...options, ...(differing === undefined ? {} : { differing }) })
       const result = await carryOut(options, plan, tree)

@@ -16,7 +16,10 @@ export interface UploadTarget {
 }
 
 /** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
-export async function sendFile({ box, path, meter }: UploadTarget, from: string | null): Promise<void> {
+export async function sendFile(
+  { box, path, meter }: Omit<UploadTarget, 'boxyard'>,
+  from: string | null,
+): Promise<void> {
   if (from === null) {
     await box.writeFile(path, ReadableStream.from(metered(process.stdin, meter)), { parents: 'true' })
     return
@@ -57,7 +60,7 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   // A link to a directory stands for it.
   const root = realpathSync(from)
   const itself = isThere ? null : describeLocal(root, '')
-  const entries = [...(itself === null ? [] : [itself]), ...scanTree(root)]
+  const entries = [...(itself === null ? [] : [itself]), ...(await scanTree(root))]
   const prefix = isThere ? '' : `${posix.basename(path)}/`
   // Loaded when it is needed: most verbs start without it.
   const { packEntries } = await import('./packing.ts')

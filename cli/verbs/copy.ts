@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { saveFile, saveTree } from '../files/downloading.ts'
 import {
   absolutePathIn,
@@ -9,6 +10,7 @@ import {
   remotePathOf,
   requireRemotePath,
 } from '../files/remote-path.ts'
+import { moveByShortestWay } from '../files/shortest-way.ts'
 import { sendFile, sendTree } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, type Meter } from '../output/meter.ts'
@@ -20,7 +22,7 @@ const copy: Verb = {
   flags: [],
   summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
   details: `A path in a box without a slash at its beginning is below the home of root. Modes are kept; in the box all belongs to root.
-A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
+On the host of the service long files pass its front by, with a ticket. A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
   examples: [
     'boxyard cp app.js web:/srv/',
     'boxyard cp web:/var/log ./log',
@@ -28,7 +30,7 @@ A file comes whole or not at all, and so does a new directory here; of one that 
     'boxyard cp web:notes.txt -',
     'boxyard cp - web:/etc/motd < motd',
   ],
-  operations: ['readFile', 'writeFile', 'readArchive', 'writeArchive', 'makeDirectory', 'statFile'],
+  operations: ['readFile', 'writeFile', 'readArchive', 'writeArchive', 'makeDirectory', 'statFile', 'createTicket'],
   run: async (context, given) => {
     const [to = '', ...sources] = [given.at(-1) ?? '', ...given.slice(0, -1)]
     const target = remotePathOf(to)
@@ -62,7 +64,7 @@ const cat: Verb = {
 export const COPY_VERBS: readonly Verb[] = [copy, cat]
 
 async function download(
-  { boxyard, project }: VerbContext,
+  { boxyard, connection, project }: VerbContext,
   source: RemotePath,
   { to, isOneOfSeveral }: { to: string; isOneOfSeveral: boolean },
 ): Promise<void> {
@@ -71,7 +73,10 @@ async function download(
   const found = await describeRemote(boxyard, { project: project(), name: source.box }, path)
   if (found === null) throw new Error(`There is no ${path} in ${source.box}.`)
   const isTree = found.type === 'directory'
-  const bytes = isTree ? await box.readArchive(path) : await box.readFile(path)
+  const read = (from: BoxHandle): Promise<ReadableStream<Uint8Array>> => from.readFile(path)
+  const bytes = isTree
+    ? await box.readArchive(path)
+    : await moveByShortestWay(connection, { box, sizeBytes: found.size_bytes }, read)
   if (to === '-') return toStdout(bytes)
   if (isOneOfSeveral && !isDirectory(to)) throw new UsageError(`${to} is no directory, which several copies need.`)
   const place = isDirectory(to) ? join(to, posix.basename(path)) : to
@@ -83,7 +88,7 @@ async function download(
 }
 
 async function upload(
-  { boxyard, project }: VerbContext,
+  { boxyard, connection, project }: VerbContext,
   from: string,
   { target, isOneOfSeveral }: { target: RemotePath; isOneOfSeveral: boolean },
 ): Promise<void> {
@@ -99,7 +104,8 @@ async function upload(
   const totalBytes = from === '-' || isTree ? null : statSync(from).size
   await withMeter({ label: from === '-' ? posix.basename(path) : basename(from), totalBytes }, async (meter) => {
     if (isTree) return sendTree({ boxyard, box, path: path.replace(/\/+$/, '') || '/', meter }, from)
-    await sendFile({ boxyard, box, path, meter }, from === '-' ? null : from)
+    const send = (to: BoxHandle): Promise<void> => sendFile({ box: to, path, meter }, from === '-' ? null : from)
+    await moveByShortestWay(connection, { box, sizeBytes: totalBytes ?? 0 }, send)
   })
 }
 

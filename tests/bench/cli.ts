@@ -26,6 +26,7 @@ export async function benchCli(context: BenchContext): Promise<void> {
     ...context,
     directory,
     ours: (...args) => run(process.execPath, [program, ...args]),
+    plain: () => run(process.execPath, ['-e', '0']),
     theirs: (...args) => run('docker', args),
     watch: (...args) => spawn(process.execPath, [program, ...args], { env, cwd: directory }),
   }
@@ -46,12 +47,14 @@ interface Lab extends BenchContext {
   directory: string
   /** Runs our command line to its end. */
   ours(...args: string[]): Promise<void>
+  /** Runs nothing by Node.js. */
+  plain(): Promise<void>
   /** Runs docker's to its end. */
   theirs(...args: string[]): Promise<void>
   watch(...args: string[]): ReturnType<typeof spawn>
 }
 
-async function measureStart({ ours, theirs }: Lab): Promise<number[]> {
+async function measureStart({ ours, theirs, plain }: Lab): Promise<number[]> {
   const [mine, other] = await inTurns(
     ROUNDS,
     () => ours('--version'),
@@ -59,6 +62,7 @@ async function measureStart({ ours, theirs }: Lab): Promise<number[]> {
   )
   const p50 = percentile(mine, 0.5)
   report('cli: start (--version)', beside(mine, other), '≤ 80 ms', p50 <= 80)
+  report('  of that Node.js alone (-e 0)', summary(await timeEach(ROUNDS, plain)), 'told', true)
   return mine
 }
 

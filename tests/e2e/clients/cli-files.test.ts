@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -14,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { openPlainFront } from '../../helpers/clients/plain-front.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const cli = useCommandLine()
@@ -84,6 +86,20 @@ describe('cp', () => {
     expect(paths.map(modeOf)).toEqual(['711', '750', '700', '600'])
     await cli.run(['cp', 'web:/srv/new/tree/run', 'one'], { cwd: here })
     expect(modeOf('one')).toBe('750')
+  })
+
+  test('passes long files by the front, on the host of the service', async () => {
+    const front = await openPlainFront(cli.service().url)
+    const env = { BOXYARD_URL: front.url }
+    const bytes = randomBytes(20_000_000)
+    writeFileSync(join(here, 'long'), bytes)
+    expect(await cli.run(['cp', 'long', 'web:/srv/long'], { cwd: here, env })).toMatchObject({ code: 0, stderr: '' })
+    expect(await cli.run(['cp', 'web:/srv/long', 'back'], { cwd: here, env })).toMatchObject({ code: 0, stderr: '' })
+    expect(readFileSync(join(here, 'back')).equals(bytes)).toBe(true)
+    expect(front.passedBytes()).toBeLessThan(100_000)
+    const refused = await cli.run(['cp', 'long', 'web:/proc/none/long'], { cwd: here, env })
+    expect([refused.code, front.passedBytes() < 100_000]).toEqual([1, true])
+    front.close()
   })
 
   test('merges a directory into one that is there', async () => {

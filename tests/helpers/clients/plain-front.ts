@@ -6,25 +6,30 @@ export interface PlainFront {
   readonly url: string
   /** Paths of the requests for an upgrade that came. */
   readonly upgrades: readonly string[]
+  /** Bytes of bodies that passed so far, both ways. */
+  passedBytes(): number
   close(): void
 }
 
 /** Opens a front that passes every request on as plain HTTP, upgrades too, as API Gateway does. */
 export async function openPlainFront(origin: string): Promise<PlainFront> {
   const upgrades: string[] = []
+  let passedBytes = 0
+  const count = (piece: Buffer): void => void (passedBytes += piece.length)
   const server = createServer((incoming, answer) => {
     const { upgrade, connection: _, ...headers } = incoming.headers
     if (upgrade !== undefined) upgrades.push(incoming.url ?? '')
     const passed = forward(`${origin}${incoming.url}`, { method: incoming.method ?? 'GET', headers }, (got) => {
       answer.writeHead(got.statusCode ?? 502, got.headers)
-      got.pipe(answer)
+      got.on('data', count).pipe(answer)
     })
-    incoming.pipe(passed)
+    incoming.on('data', count).pipe(passed)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     upgrades,
+    passedBytes: () => passedBytes,
     close: () => {
       server.closeAllConnections()
       server.close()
