@@ -11,6 +11,7 @@ import { ROOT } from './commands.ts'
 import { type Counts, type JestRun, runJest } from './jest-run.ts'
 import { findLambdaRuntime } from './lambda-runtime/program.ts'
 import { findObjectStore } from './object-store/program.ts'
+import { findOpenApiGenerator } from './openapi-generator/program.ts'
 import { findSdkRuntimes } from './sdk-runtimes/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
@@ -74,7 +75,10 @@ const SUITES: Record<string, Suite> = {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
     drawn: [{ from: KILLED_AT_STEPS, count: 3 }],
     workers: 5,
-    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator', 'client-generators', 'sdk-runtimes'],
+    peers: [
+      ...(['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator'] as const),
+      ...(['client-generators', 'openapi-generator', 'sdk-runtimes'] as const),
+    ],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
@@ -95,7 +99,7 @@ const SUITES: Record<string, Suite> = {
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
   aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
-  clients: { paths: [], workers: 1, peers: ['client-generators'] },
+  clients: { paths: [], workers: 1, peers: ['client-generators', 'openapi-generator'] },
   runtimes: { paths: [], workers: 1, peers: ['sdk-runtimes'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
@@ -243,6 +247,11 @@ const PEERS = {
   'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
   'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
   'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS', path: 'tests/clients/' },
+  'openapi-generator': {
+    find: findOpenApiGenerator,
+    variable: 'TEST_OPENAPI_GENERATOR',
+    path: 'tests/openapi-generator/',
+  },
   'sdk-runtimes': { find: findSdkRuntimes, variable: 'TEST_SDK_RUNTIMES', path: 'tests/runtimes/' },
 }
 const SUMMARY = join(ROOT, '.build/test-summary')

@@ -1,7 +1,5 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { build } from 'esbuild'
-import { openWorkbench, type Workbench } from '../helpers/clients/generators.ts'
+import { openWorkbench, runTyped, type Workbench } from '../helpers/clients/generators.ts'
 import { useOwnService } from '../helpers/own-service.ts'
 
 const { service, client } = useOwnService()
@@ -68,35 +66,17 @@ none = get_box.sync("typed", "none", client=api)
 print(json.dumps([made.status.value, made.lease_until, ran.stdout, list(read.content), none.code.value]))
 `
 
-const TSCONFIG = {
-  compilerOptions: {
-    ...{ strict: true, noEmit: true, skipLibCheck: true, target: 'ES2022', module: 'ESNext' },
-    ...{ moduleResolution: 'bundler', lib: ['ES2023', 'DOM', 'DOM.Iterable'], types: ['node'] },
-  },
-}
-
-/** Compiles a program of the bench with what it imports, all strictly, and runs it against the service. */
-async function runTyped(name: string, text: string): Promise<unknown> {
-  bench.write(`${name}.ts`, text)
-  bench.write('tsconfig.json', JSON.stringify({ ...TSCONFIG, include: [`${name}.ts`] }))
-  expect(await bench.node('node_modules/typescript/bin/tsc', '-p', '.')).toBe('')
-  const outfile = join(bench.directory, `${name}.mjs`)
-  const entryPoints = [join(bench.directory, `${name}.ts`)]
-  await build({ entryPoints, outfile, bundle: true, format: 'esm', platform: 'node', target: 'es2022' })
-  return JSON.parse(await bench.node(`${name}.mjs`, service().url, service().adminToken))
-}
-
 describe('a client that is made of the OpenAPI document', () => {
   test('by openapi-typescript compiles and works', async () => {
     const said = await bench.node('node_modules/openapi-typescript/bin/cli.js', DOCUMENT, '-o', 'schema.ts')
     expect(said).not.toMatch(COMPLAINTS)
-    expect(await runTyped('fetched', OPENAPI_FETCH)).toEqual(SEEN)
+    expect(await runTyped(bench, { name: 'fetched', text: OPENAPI_FETCH }, service())).toEqual(SEEN)
   })
 
   test('by @hey-api/openapi-ts compiles and works', async () => {
     const args = ['-i', DOCUMENT, '-o', 'hey', '--no-log-file']
     expect(await bench.node('node_modules/@hey-api/openapi-ts/bin/run.js', ...args)).not.toMatch(COMPLAINTS)
-    expect(await runTyped('heyed', HEY_API)).toEqual(SEEN)
+    expect(await runTyped(bench, { name: 'heyed', text: HEY_API }, service())).toEqual(SEEN)
   })
 
   test('by openapi-python-client has every operation, and works', async () => {

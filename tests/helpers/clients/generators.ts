@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import type { TestService } from '../service.ts'
 
 /** A directory in which clients are generated, compiled and run. */
 export interface Workbench {
   readonly directory: string
   /** Writes a file below the directory. */
   write(name: string, text: string): void
+  /** Runs a program of the host's; returns all it prints. @throws Error if it fails */
+  run(program: string, ...args: string[]): Promise<string>
   /** Runs a Node.js program of the generators' packages, or a file of the directory; returns all it prints. @throws Error if it fails */
   node(program: string, ...args: string[]): Promise<string>
   /** Runs the generators' Python, which finds what is in the directory; returns all it prints. @throws Error if it fails */
@@ -23,9 +27,8 @@ export function generatorsDirectory(): string {
   return generators
 }
 
-/** Opens a workbench with the generators. */
-export function openWorkbench(): Workbench {
-  const generators = generatorsDirectory()
+/** Opens a workbench with the generators, or with the packages of another directory. */
+export function openWorkbench(generators = generatorsDirectory()): Workbench {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-clients-'))
   const bin = join(generators, 'python/bin')
   symlinkSync(join(generators, 'node_modules'), join(directory, 'node_modules'))
@@ -46,9 +49,36 @@ export function openWorkbench(): Workbench {
   }
   return {
     directory,
-    write: (name, text) => writeFileSync(join(directory, name), text),
+    write: (name, text) => {
+      mkdirSync(dirname(join(directory, name)), { recursive: true })
+      writeFileSync(join(directory, name), text)
+    },
+    run: (program, ...args) => run(program, args),
     node: (program, ...args) => run(process.execPath, [join(directory, program), ...args]),
     python: (...args) => run(join(bin, 'python'), args),
     close: () => rmSync(directory, { recursive: true, force: true }),
   }
+}
+
+/** Compiles a program of a workbench with what it imports, all strictly, runs it against the service, and returns what it prints as JSON. */
+export async function runTyped(
+  bench: Workbench,
+  { name, text }: { name: string; text: string },
+  { url, adminToken }: Pick<TestService, 'url' | 'adminToken'>,
+): Promise<unknown> {
+  bench.write(`${name}.ts`, text)
+  bench.write('tsconfig.json', JSON.stringify({ ...TSCONFIG, include: [`${name}.ts`] }))
+  const complaints = await bench.node('node_modules/typescript/bin/tsc', '-p', '.')
+  if (complaints !== '') throw new Error(complaints)
+  const outfile = join(bench.directory, `${name}.mjs`)
+  const entryPoints = [join(bench.directory, `${name}.ts`)]
+  await build({ entryPoints, outfile, bundle: true, format: 'esm', platform: 'node', target: 'es2022' })
+  return JSON.parse(await bench.node(`${name}.mjs`, url, adminToken))
+}
+
+const TSCONFIG = {
+  compilerOptions: {
+    ...{ strict: true, noEmit: true, skipLibCheck: true, target: 'ES2022', module: 'ESNext' },
+    ...{ moduleResolution: 'bundler', lib: ['ES2023', 'DOM', 'DOM.Iterable'], types: ['node'] },
+  },
 }

@@ -1,0 +1,47 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findMadeOnce } from '../made-once/directory.ts'
+
+/**
+ * Finds openapi-generator, which makes clients in many languages, or brings it from Maven's repository (30 MB) outside the checkout.
+ * Returns the path of its jar, or why it, or what compiles its Go, cannot be had.
+ */
+export async function findOpenApiGenerator(say: (text: string) => void): Promise<string | { obstacle: string }> {
+  const found = await findMadeOnce({
+    name: 'openapi-generator',
+    hash: SHA256,
+    findObstacle,
+    make: (directory) => {
+      say('Fetching openapi-generator by Maven (only this once, a minute)')
+      const copy = [`-Dartifact=org.openapitools:${ARTIFACT}:${VERSION}`, `-DoutputDirectory=${directory}`]
+      execFileSync('mvn', ['--quiet', '--batch-mode', COPY, ...copy], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        timeout: LIMIT_MS,
+      })
+      const sum = createHash('sha256')
+        .update(readFileSync(join(directory, JAR)))
+        .digest('hex')
+      if (sum !== SHA256) throw new Error(`${JAR} has the SHA-256 ${sum}, not ${SHA256}.`)
+    },
+  })
+  return typeof found === 'string' ? join(found, JAR) : found
+}
+
+function findObstacle(): string | null {
+  const missing = [
+    ['java', '-version'],
+    ['mvn', '--version'],
+    ['go', 'version'],
+  ].filter(([program = '', ...args]) => spawnSync(program, args, { stdio: 'ignore' }).status !== 0)
+  const names = missing.map(([program]) => program).join(' and ')
+  return missing.length === 0 ? null : `openapi-generator and its clients need ${names}, which is not here`
+}
+
+const ARTIFACT = 'openapi-generator-cli'
+const VERSION = '7.17.0'
+const JAR = `${ARTIFACT}-${VERSION}.jar`
+const SHA256 = '25d6bd8273dd2be99979d544b62ea43f0ce1975f1aa582678b5093d1e7fcfce8'
+const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
+const LIMIT_MS = 15 * 60_000
