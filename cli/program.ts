@@ -77,8 +77,20 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
       .flat()
       .filter((each): each is string => typeof each === 'string')
     const context = contextOf(flags)
-    await run(context, withDefaultBox(verb.args, args, context.connection.box), flags)
+    await run(context, withDefaultBox(verb.args, withCommand(verb.args, args), context.connection.box), flags)
   })
+}
+
+/**
+ * Takes away a `--` in front of the command of a verb, as of `kubectl exec`.
+ * @throws UsageError for a flag there without it, which would be run as a program
+ */
+function withCommand(shape: string, args: string[]): string[] {
+  const at = shape.split(' ').findIndex((word) => /^[<[]command\.\.\./.test(word))
+  const first = args[at]
+  if (at < 0 || first === undefined || !first.startsWith('-')) return args
+  if (first !== '--') throw new UsageError(`Flags such as ${first} stand before the box. A command so called: -- ${first}`)
+  return args.toSpliced(at, 1)
 }
 
 // One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.

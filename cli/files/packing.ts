@@ -64,12 +64,12 @@ async function writeEntry(
   if (entry.kind !== 'file') return void archive.entry(header)
   if (entry.sizeBytes <= WHOLE_BYTES) {
     const content = await readFile(place)
-    const hasTaken = Promise.withResolvers<void>()
-    archive.entry({ ...header, size: content.length }, content, (error) => {
-      if (error) hasTaken.reject(error)
-      else hasTaken.resolve()
+    return new Promise((resolve, reject) => {
+      archive.entry({ ...header, size: content.length }, content, (error) => {
+        if (error) reject(error)
+        else resolve()
+      })
     })
-    return hasTaken.promise
   }
   const file = await open(place)
   try {

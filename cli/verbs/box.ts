@@ -1,4 +1,5 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import { reportFailure, UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
 import { callAndPrint, fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
@@ -88,20 +89,38 @@ const remove: Verb = {
   examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox'],
   run: async ({ boxyard, project }, names) => {
-    for (const name of names) await boxyard.box(project(), name).delete()
+    const failures: unknown[] = []
+    for (const name of names) {
+      const box = boxyard.box(project(), name)
+      await box.delete().catch((error: unknown) => failures.push(error))
+    }
+    // The last is told as the end of the verb.
+    const last = failures.pop()
+    for (const failure of failures) reportFailure(failure, (text) => void process.stderr.write(text))
+    if (last !== undefined) throw last
   },
 }
 
 const wait: Verb = {
   words: 'wait',
   args: '<box> [status]',
-  flags: [],
+  flags: [['--timeout <seconds>', 'give up after this time']],
   summary: 'Wait until a box is running, or has another status',
   examples: ['boxyard wait web', 'boxyard wait web stopped'],
   operations: ['getBox', 'listEvents'],
-  run: async ({ boxyard, project, format, tell }, [name = '', status = 'running']) => {
+  run: async ({ boxyard, project, format, tell }, [name = '', word = 'running'], flags) => {
+    const status = STATUSES.find((each) => each === word)
+    if (status === undefined) throw new UsageError(`A box is never ${word}: it is ${STATUSES.join(', ')}.`)
+    const seconds = Number(flags['timeout'] ?? Number.POSITIVE_INFINITY)
+    if (!(seconds > 0)) throw new UsageError('--timeout takes seconds.')
     tell(`Waiting until ${name} is ${status}`)
-    await printAnswer(await boxyard.box(project(), name).waitUntil(status as 'running'), format)
+    const signal = seconds <= LONGEST_WAIT_SECONDS ? AbortSignal.timeout(seconds * 1000) : undefined
+    try {
+      await printAnswer(await boxyard.box(project(), name).waitUntil(status, signal), format)
+    } catch (error) {
+      if (signal?.aborted === true) throw new Error(`${name} is not ${status} after ${seconds} s.`, { cause: error })
+      throw error
+    }
   },
 }
 
@@ -119,8 +138,14 @@ const events: Verb = {
   run: async ({ boxyard, project, format }, _args, flags) => {
     const query = fieldsFrom(['since', 'type'], flags) as { since?: string; type?: string[] }
     if (flags['follow'] !== true) {
-      const page = await boxyard.call('listEvents', { path: { project: project() }, query })
-      return printAnswer(page, format)
+      const path = { project: project() }
+      const all = await boxyard.call('listEvents', { path, query })
+      for (let last = all; last.has_more; ) {
+        last = await boxyard.call('listEvents', { path, query: { ...query, since: last.next_cursor } })
+        all.events.push(...last.events)
+        Object.assign(all, { has_more: last.has_more, next_cursor: last.next_cursor })
+      }
+      return printAnswer(all, format)
     }
     for await (const event of boxyard.events(project(), { since: query.since ?? 'now', types: query.type })) {
       if (format === 'table') process.stdout.write(`${event.ts}  ${event.type}  ${event.resource}\n`)
@@ -129,6 +154,10 @@ const events: Verb = {
     }
   },
 }
+
+const STATUSES = ['pending', 'running', 'stopped', 'unknown'] as const
+/** Timers of Node.js know no more. */
+const LONGEST_WAIT_SECONDS = 2_147_483
 
 /** The verbs of boxes. */
 export const BOX_VERBS: readonly Verb[] = [create, list, remove, update, fork, wait, events]

@@ -117,7 +117,9 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       () => undefined,
     )
   }
-  const endInput = (): void => void stream.endInput().catch(() => undefined)
+  // Where the input is no terminal, what runs in one is told of its end as by a person.
+  const endInput = (): void =>
+    void (isTerminal ? stream.write(Buffer.of(CTRL_D)) : stream.endInput()).catch(() => undefined)
   // Resumed, since it was paused if this is not the first stream.
   stdin?.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
@@ -168,6 +170,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 const CTRL_BRACKET = 0x1d
+const CTRL_D = 0x04
 const AWAY = new Set([502, 503, 504])
 const REATTACHES = 60
 const REATTACH_MS = 1000

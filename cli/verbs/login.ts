@@ -54,6 +54,7 @@ const use: Verb = {
   operations: [],
   run: async (_context, [project = ''], flags) => {
     const box = flags['box']
+    if (!NAME.test(project)) throw new UsageError(`A project has a name such as my-app, not ${project}.`)
     if (flags['here'] === true)
       return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
     if (box !== undefined) throw new UsageError('--box goes with --here.')
@@ -61,6 +62,9 @@ const use: Verb = {
     writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
   },
 }
+
+/** What the service takes for the name of a project. */
+const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
 
 const list: Verb = {
   words: 'context ls',

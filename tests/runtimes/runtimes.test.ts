@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { installSdk, sdkRuntimes, type UserDirectory } from '../helpers/clients/installed-sdk.ts'
+import { installSdk, oldestNode, sdkRuntimes, type UserDirectory } from '../helpers/clients/installed-sdk.ts'
 import { SDK_PROGRAM, SDK_PROGRAM_SEES } from '../helpers/clients/sdk-program.ts'
 import { useOwnService } from '../helpers/own-service.ts'
 
@@ -19,12 +19,11 @@ beforeAll(async () => {
 })
 afterAll(() => user.close())
 
-const arch =
-  process.arch === 'arm64' ? { node: 'arm64', bun: 'aarch64', deno: 'arm64' } : { node: 'x64', bun: 'x64', deno: 'x64' }
+const arch = process.arch === 'arm64' ? { bun: 'aarch64', deno: 'arm64' } : { bun: 'x64', deno: 'x64' }
 const installed = (path: string): string => join(sdkRuntimes(), 'node_modules', path)
 const RUNTIMES: readonly [string, () => string[]][] = [
   ['Node.js 24', () => [process.execPath]],
-  ['Node.js 20', () => [installed(`node-linux-${arch.node}/bin/node`)]],
+  ['Node.js 20', () => [oldestNode()]],
   ['Bun', () => [installed(`@oven/bun-linux-${arch.bun}/bin/bun`)]],
   ['Deno', () => [installed(`@deno/linux-${arch.deno}-glibc/deno`), 'run', '--allow-all']],
 ]

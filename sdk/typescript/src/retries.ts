@@ -13,7 +13,7 @@ export interface RetryOptions {
 /**
  * Sends the request until it is answered for good. Repeats what was turned away for now (429, 502, 503, 504), after its `Retry-After`,
  * and what had no answer where the mark allows it. A body that is a stream is sent once.
- * @throws ConnectionError if no answer came; the reason of the request's signal if that was aborted
+ * @throws ConnectionError if no answer came; the error of a body that is a stream; the reason of the request's signal if that was aborted
  */
 export async function fetchWithRetries(request: Request, options: RetryOptions): Promise<Response> {
   const { mark, attempts, fetch } = options
@@ -53,8 +53,10 @@ function isWorthRepeating(status: number, mark: RetryMark): boolean {
   return status === 429 || (mark !== 'never' && (status === 502 || status === 503 || status === 504))
 }
 
-function unreachable(request: Request, cause: unknown): ConnectionError {
+function unreachable(request: Request, cause: unknown): Error {
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  // What went wrong on the way has a code; else it is an error of the stream that was to be sent.
+  if (reason instanceof Error && reason !== cause && !('code' in reason)) return reason
   const why = reason instanceof Error ? reason.message : String(reason)
   return new ConnectionError(`${new URL(request.url).origin} cannot be reached: ${why}`, { cause })
 }

@@ -50,6 +50,12 @@ export function sdkRuntimes(): string {
   return directory
 }
 
+/** Returns the path of the oldest Node.js that clients run on, 20. */
+export function oldestNode(): string {
+  const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+  return join(sdkRuntimes(), `node_modules/node-linux-${arch}/bin/node`)
+}
+
 async function runIn(cwd: string, [program = '', ...args]: readonly string[]): Promise<string> {
   const env = { PATH: process.env['PATH'], HOME: cwd, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' }
   const options = { cwd, env, maxBuffer: 64 * 1024 ** 2 }

@@ -1,0 +1,55 @@
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { useCommandLine } from '../../helpers/clients/command-line.ts'
+
+const cli = useCommandLine()
+
+beforeAll(async () => {
+  expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
+})
+
+test('boxes that are there are deleted, though another is not, and each that is not is told', async () => {
+  await cli.run(['create', 'one'])
+  await cli.run(['create', 'two'])
+  const { code, stderr } = await cli.run(['rm', 'none', 'one', 'nobody', 'two'])
+  expect([code, stderr.match(/"(none|nobody)"/g)]).toEqual([1, ['"none"', '"nobody"']])
+  expect((await cli.run(['ls', '-o', 'name'])).stdout).toBe('web\n')
+})
+
+describe('a command', () => {
+  test('may be told apart by --, which is not a part of it', async () => {
+    expect(await cli.run(['exec', 'web', '--', 'echo', '--', 'a'])).toMatchObject({ code: 0, stdout: '-- a\n' })
+    expect(await cli.run(['service', 'put', 'web', 'kept', '--', 'sleep', '600'])).toMatchObject({ code: 0 })
+    expect((await cli.run(['service', 'info', 'web', 'kept', '-o', 'json'])).stdout).toContain('"sleep"')
+  })
+
+  test('is no flag that stands behind the box', async () => {
+    const { code, stderr } = await cli.run(['exec', 'web', '--cwd', '/', 'pwd'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--cwd stand before the box')])
+  })
+
+  test('in a terminal ends with its input, where that is none', async () => {
+    expect((await cli.run(['exec', '-it', 'web', 'sh'])).code).toBe(0)
+    expect((await cli.run(['console', 'web', '--session', 'short'])).code).toBe(0)
+  })
+})
+
+test('what has happened is told to the end, in several pages', async () => {
+  for (let i = 0; i < 120; i++) await cli.client.put('/v1/projects/demo/boxes/web', { tags: { round: String(i) } })
+  const { events, has_more: hasMore } = JSON.parse((await cli.run(['events', '-o', 'json'])).stdout)
+  expect([events.length > 100, hasMore]).toEqual([true, false])
+  expect(events.at(-1)).toMatchObject({ type: 'box.updated' })
+})
+
+test.each([
+  ['use', 'no such', /name such as/],
+  ['use', 'a--b', /name such as/],
+  ['wait', 'bogus', /never bogus: it is pending, running/],
+] as const)('%s %s is refused at once', async (verb, word, told) => {
+  const { code, stderr } = await cli.run(verb === 'wait' ? [verb, 'web', word] : [verb, word])
+  expect([code, stderr]).toEqual([2, expect.stringMatching(told)])
+})
+
+test('a wait is given up after its time', async () => {
+  const { code, stderr } = await cli.run(['wait', 'web', 'stopped', '--timeout', '0.2'])
+  expect([code, stderr]).toEqual([1, 'boxyard: web is not stopped after 0.2 s.\n'])
+})
