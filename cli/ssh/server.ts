@@ -7,6 +7,7 @@ import { createDrafts, type Drafts } from './drafts.ts'
 import { serveForward } from './forwards.ts'
 import type { SshGuest } from './guest.ts'
 import { parsePrivateKey, type SshKeys } from './keys.ts'
+import { quickenCiphers } from './packet-ciphers.ts'
 import { serveSession } from './sessions.ts'
 
 export interface SshServed {
@@ -43,7 +44,9 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
     // As sshd: a client that was suspended is not cut off.
     keepaliveInterval: NEVER_MS,
   })
-  server.on('connection', (client) => serveClient(client, { served, clientKey, known, drafts, gone: gone.signal }))
+  server.on('connection', (client) =>
+    serveClient(client, { served, transport, clientKey, known, drafts, gone: gone.signal }),
+  )
   const closed = new Promise<void>((resolve) => transport.once('close', resolve))
   transport.on('error', () => undefined).once('end', () => transport.destroy())
   // Asks for a socket, and uses what any stream has.
@@ -57,6 +60,7 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
 
 interface ClientDeps {
   served: SshServed
+  transport: Duplex
   clientKey: ParsedKey
   known: Promise<unknown>
   drafts: Drafts
@@ -64,7 +68,7 @@ interface ClientDeps {
 }
 
 // Forwards to the client, of ports, agents and X11, are refused by ssh2 itself: nobody here asks for them.
-function serveClient(client: Connection, { served, clientKey, known, drafts, gone }: ClientDeps): void {
+function serveClient(client: Connection, { served, transport, clientKey, known, drafts, gone }: ClientDeps): void {
   const { boxyard, box, hostName, tell } = served
   let user = 'root'
   let account: Promise<BoxAccount> | null = null
@@ -78,6 +82,8 @@ function serveClient(client: Connection, { served, clientKey, known, drafts, gon
   }
   // An error of the protocol closes the stream, and the client tells of it.
   client.on('error', () => undefined)
+  client.on('handshake', () => quickenCiphers(client, transport))
+  client.on('rekey', () => quickenCiphers(client, transport))
   client.on('authentication', (context) => {
     user = context.username
     // Read while both ends go on; the first command needs it.
