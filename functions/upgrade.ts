@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
 import { givenRequestId, type HttpResponse, headerOf, problemResponse, splitTarget } from '../shared/http/messages.ts'
+import { notePassing } from '../shared/http/passing-bytes.ts'
 import { endWithResponse, headOf } from '../shared/http/raw-response.ts'
 import { requestHead } from '../shared/http/serve.ts'
 import type { SourceAddresses } from '../shared/http/source-address.ts'
@@ -161,6 +162,7 @@ async function joinSockets(one: Socket, other: Socket): Promise<void> {
   }
   one.pipe(other)
   other.pipe(one)
+  for (const socket of [one, other]) socket.on('data', (piece: Uint8Array) => notePassing(piece.length))
   await Promise.all([closeWith(one, other), closeWith(other, one)])
 }
 

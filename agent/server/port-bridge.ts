@@ -85,7 +85,8 @@ function createIntake({ socket, connection, close }: IntakeEnds): (data: Buffer,
       hasEnded = true
       stream.end()
     } else if (data.length > 0 && stream.writable) {
-      notePassing(data.length)
+      // As much was read for it: ws makes a message of what the connection brought.
+      notePassing(2 * data.length)
       if (!stream.write(data)) socket.pause()
     }
   }

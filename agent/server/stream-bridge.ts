@@ -68,6 +68,8 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     facts.bytesIn += data.length
+    // As much was read for it: ws makes a message of what the connection brought.
+    notePassing(2 * data.length)
     try {
       take(decodeFrame(protocol, data, !isBinary))
     } catch (error) {

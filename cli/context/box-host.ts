@@ -1,7 +1,7 @@
 import { type BoxHandle, type Boxyard, createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { UsageError } from '../output/failures.ts'
 import type { VerbContext } from '../verbs/verb.ts'
-import { findConnection } from './connection.ts'
+import { type Connection, findConnection } from './connection.ts'
 
 /** A host name that leads to a box; null is what the command is for anyway. */
 export interface BoxHost {
@@ -26,26 +26,31 @@ export function parseBoxHost(host: string): BoxHost | null {
 /** A box, with the client of the service that it is of. */
 export interface OpenedBox {
   boxyard: Boxyard
+  connection: Connection
   box: BoxHandle
 }
 
 /** Makes what opens boxes by host name; it makes the clients of other contexts once. The opener throws UsageError for what names no box, or no context. */
 export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox {
-  const clients = new Map<string, { boxyard: Boxyard; project: string | null }>()
-  const clientOf = (context: string): { boxyard: Boxyard; project: string | null } => {
+  const clients = new Map<string, Omit<OpenedBox, 'box'>>()
+  const clientOf = (context: string): Omit<OpenedBox, 'box'> => {
     const known = clients.get(context)
     if (known !== undefined) return known
-    const { url, token, project } = findConnection({ context }, verb.environment, process.cwd())
-    const made = { boxyard: createBoxyard({ url, token }), project }
+    const connection = findConnection({ context }, verb.environment, process.cwd())
+    const { url, token } = connection
+    const made = { boxyard: createBoxyard({ url, token }), connection }
     clients.set(context, made)
     return made
   }
   return (text) => {
     const host = parseBoxHost(text)
     if (host === null) throw new UsageError(`Not BOX[.PROJECT[.CONTEXT]]${BOX_DOMAIN}: ${text}`)
-    const { boxyard, project } =
-      host.context === null ? { boxyard: verb.boxyard, project: null } : clientOf(host.context)
-    return { boxyard, box: boxyard.box(host.project ?? project ?? verb.project(), host.box) }
+    if (host.context === null) {
+      const { boxyard, connection } = verb
+      return { boxyard, connection, box: boxyard.box(host.project ?? verb.project(), host.box) }
+    }
+    const { boxyard, connection } = clientOf(host.context)
+    return { boxyard, connection, box: boxyard.box(host.project ?? connection.project ?? verb.project(), host.box) }
   }
 }
 

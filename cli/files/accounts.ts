@@ -1,5 +1,7 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
+import type { OpenedBox } from '../context/box-host.ts'
+import { getQuickly } from '../context/quick-get.ts'
 
 /** A user of a box, as far as an SSH server needs to know it. */
 export interface BoxAccount {
@@ -9,17 +11,20 @@ export interface BoxAccount {
   shell: string
 }
 
-/** Reads what the box itself says of a user; one that it does not know has the shell `/bin/sh`. @throws ApiError, ConnectionError */
-export async function readAccount(box: BoxHandle, user: string): Promise<BoxAccount> {
+/** Reads the users that a box itself knows, as text; empty for a box without. @throws ApiError, ConnectionError */
+export async function readPasswd({ box, connection }: OpenedBox): Promise<string> {
+  const path = OPERATIONS.readFile.path.replace('{project}', box.project).replace('{name}', box.name)
+  const text = await getQuickly(connection, `${path}?path=${encodeURIComponent(PASSWD)}`)
+  if (text !== null) return text
   try {
-    return accountOf(await new Response(await box.readFile('/etc/passwd')).text(), user)
+    return await new Response(await box.readFile(PASSWD)).text()
   } catch (error) {
-    if (error instanceof ApiError && NO_FILE.has(error.code)) return accountOf('', user)
+    if (error instanceof ApiError && NO_FILE.has(error.code)) return ''
     throw error
   }
 }
 
-/** Finds a user, by name or number, in the text of a passwd file. A pure function. */
+/** Finds a user, by name or number, in the text of a passwd file; one who is not there has the shell `/bin/sh`. A pure function. */
 export function accountOf(passwd: string, user: string): BoxAccount {
   const [name = ''] = user.split(':')
   const lines = passwd.split('\n').map((line) => line.split(':'))
@@ -38,4 +43,5 @@ function idOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
+const PASSWD = '/etc/passwd'
 const NO_FILE = new Set(['file_not_found', 'path_invalid', 'is_a_directory', 'not_a_directory'])

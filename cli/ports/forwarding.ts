@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { PortStream } from '../../sdk/typescript/src/port-stream.ts'
+import { countPassedBytes } from '../passing-bytes.ts'
 
 /** A place of this machine where connections are taken. */
 export interface Listener {
@@ -38,7 +39,9 @@ export async function listenUntilInterrupted(
 
 /** Carries bytes both ways until both directions have ended. @throws Error if one side breaks off */
 export async function joinPort(socket: Socket, { readable, writable }: PortStream): Promise<void> {
-  await pipeline(socket, Duplex.fromWeb({ readable, writable }), socket)
+  const port = Duplex.fromWeb({ readable, writable })
+  for (const stream of [socket, port]) stream.on('data', ({ length }: Buffer) => countPassedBytes(length))
+  await pipeline(socket, port, socket)
 }
 
 /** Tells whether the error is that of a client that went away. */

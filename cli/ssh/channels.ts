@@ -21,17 +21,18 @@ export function createClientChannel(channel: ServerChannel, gone: AbortSignal): 
   // What comes of a write to a client that is gone is told by `send`.
   channel.on('error', () => undefined)
   channel.stderr.on('error', () => undefined)
+  let fail: ((error: Error) => void) | null = null
+  gone.addEventListener('abort', () => fail?.(clientIsGone()), { once: true })
   return {
     // Leaving the loop must not close the channel, which may still have output.
     input: channel.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>,
     send: (stream, bytes) =>
       new Promise((resolve, reject) => {
-        const leave = (): void => reject(new Error('The client is gone.'))
-        if (gone.aborted || !channel.writable) return leave()
-        gone.addEventListener('abort', leave, { once: true })
+        if (gone.aborted || !channel.writable) return reject(clientIsGone())
+        fail = reject
         const target = stream === 'stdout' ? channel : channel.stderr
         target.write(bytes, (error) => {
-          gone.removeEventListener('abort', leave)
+          fail = null
           for (const key of WAITING_CHUNKS) waiting[key] = undefined
           if (error) reject(error)
           else resolve()
@@ -43,6 +44,10 @@ export function createClientChannel(channel: ServerChannel, gone: AbortSignal): 
       channel.end()
     },
   }
+}
+
+function clientIsGone(): Error {
+  return new Error('The client is gone.')
 }
 
 const WAITING_CHUNKS = ['_chunk', '_chunkcb', '_chunkErr', '_chunkcbErr'] as const

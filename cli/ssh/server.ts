@@ -2,11 +2,12 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import ssh2, { type AuthContext, type Connection, type ParsedKey } from 'ssh2'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { type BoxAccount, readAccount } from '../files/accounts.ts'
+import { accountOf } from '../files/accounts.ts'
 import { createDrafts, type Drafts } from './drafts.ts'
 import { serveForward } from './forwards.ts'
 import type { SshGuest } from './guest.ts'
 import { parsePrivateKey, type SshKeys } from './keys.ts'
+import { quickenCiphers } from './packet-ciphers.ts'
 import { serveSession } from './sessions.ts'
 
 export interface SshServed {
@@ -15,6 +16,8 @@ export interface SshServed {
   /** The name that the client has reached the box by. */
   hostName: string
   keys: SshKeys
+  /** The users of the box, which are read while both ends shake hands; rejects if there is no such box. */
+  passwd: Promise<string>
   /** Tells the person before the client what the protocol has no words for. */
   tell(message: string): void
 }
@@ -25,13 +28,12 @@ export interface SshServed {
  * @throws ApiError, ConnectionError if there is no such box
  */
 export async function serveSsh(transport: Duplex, served: SshServed): Promise<void> {
-  const { keys, box } = served
+  const { keys, passwd } = served
   const gone = new AbortController()
   const drafts = createDrafts()
   let refusal: Error | null = null
-  // Asked while both ends shake hands; nobody is let in before it is answered.
-  const known = box.info()
-  known.catch((error: unknown) => {
+  // Nobody is let in before it is known.
+  passwd.catch((error: unknown) => {
     refusal = error instanceof Error ? error : new Error(String(error))
     transport.destroy()
   })
@@ -43,7 +45,7 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
     // As sshd: a client that was suspended is not cut off.
     keepaliveInterval: NEVER_MS,
   })
-  server.on('connection', (client) => serveClient(client, { served, clientKey, known, drafts, gone: gone.signal }))
+  server.on('connection', (client) => serveClient(client, { served, transport, clientKey, drafts, gone: gone.signal }))
   const closed = new Promise<void>((resolve) => transport.once('close', resolve))
   transport.on('error', () => undefined).once('end', () => transport.destroy())
   // Asks for a socket, and uses what any stream has.
@@ -57,32 +59,30 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
 
 interface ClientDeps {
   served: SshServed
+  transport: Duplex
   clientKey: ParsedKey
-  known: Promise<unknown>
   drafts: Drafts
   gone: AbortSignal
 }
 
 // Forwards to the client, of ports, agents and X11, are refused by ssh2 itself: nobody here asks for them.
-function serveClient(client: Connection, { served, clientKey, known, drafts, gone }: ClientDeps): void {
-  const { boxyard, box, hostName, tell } = served
+function serveClient(client: Connection, { served, transport, clientKey, drafts, gone }: ClientDeps): void {
+  const { boxyard, box, hostName, passwd, tell } = served
   let user = 'root'
-  let account: Promise<BoxAccount> | null = null
-  // Read once, when it is first needed.
   const guest: SshGuest = {
     boxyard,
     box,
     drafts,
     user: () => user,
-    account: () => (account ??= readAccount(box, user)),
+    account: async () => accountOf(await passwd, user),
   }
   // An error of the protocol closes the stream, and the client tells of it.
   client.on('error', () => undefined)
+  client.on('handshake', () => quickenCiphers(client, transport))
+  client.on('rekey', () => quickenCiphers(client, transport))
   client.on('authentication', (context) => {
     user = context.username
-    // Read while both ends go on; the first command needs it.
-    guest.account().catch(() => undefined)
-    void authenticate(context, clientKey, known)
+    void authenticate(context, clientKey, passwd)
   })
   client.on('session', (accept) => serveSession(accept(), guest, gone))
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {

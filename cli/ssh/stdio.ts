@@ -1,19 +1,44 @@
 import { Duplex } from 'node:stream'
+import { countPassedBytes } from '../passing-bytes.ts'
 
 /** Makes one stream of what this process reads and writes. It is destroyed when who started the process goes, and by the signals that end it. */
 export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'stdout'>): Duplex {
-  const transport = new Duplex({
+  const transport: Duplex = new Duplex({
     read: () => void stdin.resume(),
-    write: (bytes: Buffer, _encoding, done) => void stdout.write(bytes, done),
-    writev: (pieces: { chunk: Buffer }[], done) =>
-      void stdout.write(Buffer.concat(pieces.map(({ chunk }) => chunk)), done),
+    write: (bytes: Buffer, _encoding, done) => {
+      countPassedBytes(bytes.length)
+      stdout.write(bytes, done)
+    },
+    writev: (pieces: { chunk: Buffer }[], done) => {
+      // One call of the system for all, uncopied.
+      stdout.cork()
+      for (const [index, { chunk }] of pieces.entries()) {
+        countPassedBytes(chunk.length)
+        stdout.write(chunk, index === pieces.length - 1 ? done : undefined)
+      }
+      stdout.uncork()
+    },
   })
+  gatherWrites(transport)
   // Nobody reads any more.
   stdout.removeAllListeners('error').on('error', () => transport.destroy())
   stdin.on('error', () => transport.destroy()).once('end', () => transport.push(null))
   stdin.on('data', (bytes: Buffer) => {
+    countPassedBytes(bytes.length)
     if (!transport.push(bytes)) stdin.pause()
   })
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.once(signal, () => transport.destroy())
   return transport
+}
+
+/** Passes what is written in one turn on as one: ssh2 writes each packet in three parts. */
+function gatherWrites(transport: Duplex): void {
+  const write = transport.write.bind(transport) as (...args: unknown[]) => boolean
+  transport.write = (...args: unknown[]): boolean => {
+    if (transport.writableCorked === 0) {
+      transport.cork()
+      process.nextTick(() => transport.uncork())
+    }
+    return write(...args)
+  }
 }

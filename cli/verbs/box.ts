@@ -89,10 +89,10 @@ const remove: Verb = {
   examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox'],
   run: async ({ boxyard, project }, names) => {
-    const failures: unknown[] = []
+    const failures: Error[] = []
     for (const name of names) {
       const box = boxyard.box(project(), name)
-      await box.delete().catch((error: unknown) => failures.push(error))
+      await box.delete().catch((error: Error) => failures.push(error))
     }
     // The last is told as the end of the verb.
     const last = failures.pop()

@@ -31,17 +31,22 @@ const sshProxy: Verb = {
   flags: [],
   summary: 'Speak the server’s side of SSH on stdin and stdout, for OpenSSH’s ProxyCommand',
   examples: ['ssh -o "ProxyCommand boxyard ssh-proxy %h" web.demo.boxyard'],
-  operations: ['getBox', 'streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
+  operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
+    const opened = createHostOpener(context)(host)
+    const { readPasswd } = await import('../files/accounts.ts')
+    // Answered while the rest is loaded.
+    const passwd = readPasswd(opened)
+    passwd.catch(() => undefined)
+    await new Promise((resolve) => setImmediate(resolve))
     const { serveSsh } = await import('../ssh/server.ts')
     const { readSshKeys, sshPathsOf } = await import('../ssh/keys.ts')
     const { joinStdio } = await import('../ssh/stdio.ts')
-    const { boxyard, box } = createHostOpener(context)(host)
     // Stderr is the terminal of who has called ssh: warnings of Node.js have no place there.
     process.removeAllListeners('warning')
     await serveSsh(joinStdio(process), {
-      boxyard,
-      box,
+      ...opened,
+      passwd,
       hostName: host,
       keys: readSshKeys(sshPathsOf(context.environment)),
       tell: (message) => void process.stderr.write(`boxyard: ${message}\r\n`),

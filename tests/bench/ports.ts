@@ -1,18 +1,28 @@
-import { WebSocket } from 'ws'
-import { PORT_END, PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildCli } from '../../infra/cli-bundle.ts'
+import { type BoxHandle, createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { BENCH_SETTINGS, boxPath, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
-/** Measures a connection to a port of a box: the time until it is open, and one stream each way. Starts a service of its own. */
+/**
+ * Measures a connection to a port of a box: the time until it is open, and one stream each way, by the SDK and through `boxyard
+ * port-forward`. Starts a service of its own.
+ */
 export async function benchPorts(): Promise<void> {
   const service = await startService({ settings: BENCH_SETTINGS })
   const client = createClient(
     () => service.url,
     () => service.adminToken,
   )
+  const box = createBoxyard({ url: service.url, token: service.adminToken }).box('bench', NAME)
   try {
     await createBox(client, NAME)
     for (const [port, script] of Object.entries(SERVERS)) {
@@ -20,71 +30,97 @@ export async function benchPorts(): Promise<void> {
       await shellIn(client, NAME, write)
       const command = ['/bin/sh', '-c', `exec nc -ll -p ${port} -e /root/${port}`]
       await client.put(`${boxPath(NAME)}/services/at-${port}`, { command })
-      await eventually(() => canOpen(service, Number(port)))
+      await eventually(() => canOpen(box, Number(port)))
     }
-    const opened = await timeEach(CONNECTIONS, async () => void (await open(service, ECHO)).terminate())
+    const opened = await timeEach(CONNECTIONS, async () => (await box.connect(ECHO)).close())
     report('connection to a port → open', summary(opened), '≤ 15 ms', percentile(opened, 0.5) <= 15)
-    const down = await rateEach(ROUNDS, BYTES, () => download(service))
-    report('one stream of a port, from the box', ratesText(down), '≥ 200 MB/s', percentile(down, 0.5) >= LEAST_RATE)
-    const up = await rateEach(ROUNDS, BYTES, () => upload(service))
-    report('one stream of a port, to the box', ratesText(up), '≥ 200 MB/s', percentile(up, 0.5) >= LEAST_RATE)
+    const stream = async (way: string, pass: () => Promise<void>): Promise<void> => {
+      const rates = await rateEach(ROUNDS, BYTES, pass)
+      report(`one stream of a port, ${way}`, ratesText(rates), '≥ 200 MB/s', percentile(rates, 0.5) >= LEAST_RATE)
+    }
+    await stream('from the box', () => download(box))
+    await stream('to the box', () => upload(box))
+    await withForward(service, async ([source = 0, sink = 0]) => {
+      await stream('forwarded from', () => downloadForwarded(source))
+      await stream('forwarded to', () => uploadForwarded(sink))
+    })
     await deleteBox(client, NAME)
   } finally {
     await service.close()
   }
 }
 
-/** Opens a port; `onMessage` gets what comes with the answer, too. */
-function open(
-  { url, adminToken }: TestService,
-  port: number,
-  onMessage: (data: Buffer, isBinary: boolean) => void = () => undefined,
-): Promise<WebSocket> {
-  const target = `${url.replace(/^http/, 'ws')}${boxPath(NAME)}/ports/${port}/ws`
-  const headers = { authorization: `Bearer ${adminToken}` }
-  const socket = new WebSocket(target, { headers, perMessageDeflate: false })
-  socket.on('message', onMessage)
-  return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve(socket))
-    socket.on('error', reject)
-  })
-}
-
-async function canOpen(service: TestService, port: number): Promise<boolean> {
-  return open(service, port).then(
-    (socket) => {
-      socket.terminate()
+async function canOpen(box: BoxHandle, port: number): Promise<boolean> {
+  return box.connect(port).then(
+    (stream) => {
+      stream.close()
       return true
     },
     () => false,
   )
 }
 
-async function download(service: TestService): Promise<void> {
+async function download(box: BoxHandle): Promise<void> {
+  const { readable, writable } = await box.connect(SOURCE)
   let received = 0
-  const socket = await open(service, SOURCE, (data, isBinary) => {
-    if (isBinary) received += data.length
-    else socket.send(PORT_END)
-  })
-  const ended = new Promise<number>((resolve) => socket.once('close', resolve))
-  const code = await ended
-  if (received !== BYTES) throw new Error(`${received} bytes came instead of ${BYTES}, and it closed with ${code}`)
+  for await (const bytes of readable) received += bytes.length
+  await writable.close()
+  if (received !== BYTES) throw new Error(`${received} bytes came instead of ${BYTES}`)
 }
 
-async function upload(service: TestService): Promise<void> {
-  let answer = ''
-  const socket = await open(service, SINK, (data, isBinary) => {
-    if (isBinary) answer += data.toString()
-  })
-  const ended = new Promise<number>((resolve) => socket.once('close', resolve))
-  const piece = Buffer.alloc(PORT_MESSAGE_BYTES)
-  for (let sent = 0; sent < BYTES; sent += PORT_MESSAGE_BYTES) {
-    await new Promise<void>((resolve) => socket.send(piece, () => resolve()))
+async function upload(box: BoxHandle): Promise<void> {
+  const { readable, writable } = await box.connect(SINK)
+  const writer = writable.getWriter()
+  for (let sent = 0; sent < BYTES; sent += PIECE.length) await writer.write(PIECE)
+  await writer.close()
+  checkCount(await new Response(readable).text())
+}
+
+/** Runs `boxyard port-forward` with the source and the sink at free ports of this machine meanwhile. */
+async function withForward(
+  { url, adminToken }: TestService,
+  work: (ports: readonly number[]) => Promise<void>,
+): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'boxyard-bench-ports-'))
+  const program = await buildCli(join(home, 'boxyard.mjs'))
+  const env = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
+  const args = [program, 'port-forward', '-p', 'bench', NAME, `0:${SOURCE}`, `0:${SINK}`]
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    let told = ''
+    child.stdout.on('data', (piece: Buffer) => (told += piece.toString('utf8')))
+    const ports = (): number[] =>
+      [...told.matchAll(/^Forwarding 127\.0\.0\.1:(\d+) to/gm)].map(([, port]) => Number(port))
+    await eventually(() => ports().length === 2)
+    await work(ports())
+  } finally {
+    child.kill('SIGKILL')
+    rmSync(home, { recursive: true, force: true })
   }
-  socket.send(PORT_END)
-  const code = await ended
-  if (Number(answer) !== BYTES)
-    throw new Error(`${answer.trim()} bytes came instead of ${BYTES}, and it closed with ${code}`)
+}
+
+async function downloadForwarded(port: number): Promise<void> {
+  let received = 0
+  const buffer = Buffer.alloc(READ_BYTES)
+  // Into one place: it is not this client that is measured.
+  const callback = (size: number): boolean => (received += size) >= 0
+  const socket = connect({ host: '127.0.0.1', port, onread: { buffer, callback } })
+  await once(socket, 'close')
+  if (received !== BYTES) throw new Error(`${received} bytes came instead of ${BYTES}`)
+}
+
+async function uploadForwarded(port: number): Promise<void> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+  let answer = ''
+  socket.on('data', (piece: Buffer) => (answer += piece.toString('utf8')))
+  for (let sent = 0; sent < BYTES; sent += PIECE.length) if (!socket.write(PIECE)) await once(socket, 'drain')
+  socket.end()
+  await once(socket, 'end')
+  checkCount(answer)
+}
+
+function checkCount(answer: string): void {
+  if (Number(answer) !== BYTES) throw new Error(`${answer.trim()} bytes came instead of ${BYTES}`)
 }
 
 const NAME = 'ports'
@@ -92,6 +128,8 @@ const CONNECTIONS = 100
 const ROUNDS = 5
 const LEAST_RATE = 200
 const BYTES = 512 * 1024 ** 2
+const READ_BYTES = 256 * 1024
+const PIECE = Buffer.alloc(64 * 1024)
 const [ECHO, SOURCE, SINK] = [7001, 7002, 7003]
 /** What runs for each client of a port, with the connection as input and output. */
 const SERVERS = {

@@ -39,6 +39,13 @@ describe('a command', () => {
     expect([code, stderr, hashOf(stdout)]).toEqual([0, '', hashOf(input)])
   })
 
+  test('keeps its bytes while both ends change their keys', async () => {
+    const input = randomBytes(8 * 1024 ** 2)
+    const { code, stdout, stderr } = await lab.ssh(['-v', '-o', 'RekeyLimit=1M', HOST, 'cat'], { input })
+    expect([code, hashOf(stdout)]).toEqual([0, hashOf(input)])
+    expect(stderr.match(/SSH2_MSG_NEWKEYS received/g)?.length).toBeGreaterThan(4)
+  })
+
   test('loses and doubles nothing of two streams that a slow client reads', async () => {
     const line = 'i=0; while [ $i -lt 60 ]; do head -c 100000 /dev/zero; head -c 100000 /dev/zero >&2; i=$((i+1)); done'
     const child = lab.start('ssh', [...lab.config(), HOST, line])

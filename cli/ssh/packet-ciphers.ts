@@ -1,0 +1,112 @@
+import { type CipherGCMTypes, createCipheriv, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
+import type { Writable } from 'node:stream'
+import type { Connection } from 'ssh2'
+
+/**
+ * Makes the AES-GCM of a connection of ssh2 several times as quick; to be called after each key exchange. ssh2 makes a cipher for each packet
+ * of 32 KiB, for which Node.js takes a key object in a microsecond, but bytes only after two exceptions. Returns false, and changes
+ * nothing, where ssh2 does not have the private parts of its version 1.17.
+ */
+export function quickenCiphers(client: Connection, transport: Writable): boolean {
+  const protocol = (client as Connection & WithProtocol)._protocol
+  const { _cipher: slow, _decipher: decipher } = protocol ?? {}
+  if (protocol === undefined || !isSlow(slow) || !Buffer.isBuffer(decipher?._decipherKey)) return false
+  decipher._decipherKey = createSecretKey(decipher._decipherKey)
+  protocol._cipher = createPacketCipher(transport, slow)
+  return true
+}
+
+function isSlow(cipher: PacketCipher | undefined): cipher is SlowCipher {
+  const { _encKey: key, _encIV: nonce, _encSSLName: name = '' } = (cipher ?? {}) as Partial<SlowCipher>
+  return Buffer.isBuffer(key) && Buffer.isBuffer(nonce) && name.endsWith('-gcm')
+}
+
+/** Encrypts packets in the place of ssh2's `AESGCMCipherNative`, of which it takes keys and counters over (RFC 5647 as OpenSSH has it). */
+function createPacketCipher(transport: Writable, slow: SlowCipher): PacketCipher {
+  const key = createSecretKey(slow._encKey)
+  const nonce = Buffer.from(slow._encIV)
+  const padding = createPadding()
+  // Packets are made and encrypted one after the other.
+  let room = Buffer.alloc(ROOM_BYTES)
+  let isDead = false
+  const cipher: PacketCipher = {
+    outSeqno: slow.outSeqno,
+    free: () => {
+      isDead = true
+    },
+    allocPacket: (payloadBytes) => {
+      const short = BLOCK_BYTES - ((1 + payloadBytes) % BLOCK_BYTES)
+      const paddingBytes = short < LEAST_PADDING_BYTES ? short + BLOCK_BYTES : short
+      const packetBytes = LENGTH_BYTES + 1 + payloadBytes + paddingBytes
+      if (packetBytes > room.length) room = Buffer.alloc(packetBytes)
+      room.writeUInt32BE(packetBytes - LENGTH_BYTES, 0)
+      room[LENGTH_BYTES] = paddingBytes
+      room.set(padding(paddingBytes), packetBytes - paddingBytes)
+      return room.subarray(0, packetBytes)
+    },
+    encrypt: (packet) => {
+      if (isDead || !transport.writable) return
+      const gcm = createCipheriv(slow._encSSLName, key, nonce)
+      const length = Buffer.from(packet.subarray(0, LENGTH_BYTES))
+      gcm.setAAD(length)
+      const body = gcm.update(packet.subarray(LENGTH_BYTES))
+      gcm.final()
+      transport.write(length)
+      transport.write(body, () => release(body))
+      transport.write(gcm.getAuthTag())
+      nonce.writeBigUInt64BE(BigInt.asUintN(64, nonce.readBigUInt64BE(COUNTER_AT) + 1n), COUNTER_AT)
+      cipher.outSeqno = (cipher.outSeqno + 1) >>> 0
+    },
+  }
+  return cipher
+}
+
+/** Returns what takes random bytes from a store, which the operating system fills. */
+function createPadding(): (sizeBytes: number) => Uint8Array {
+  const store = Buffer.alloc(PADDING_STORE_BYTES)
+  let at = store.length
+  return (sizeBytes) => {
+    if (at + sizeBytes > store.length) {
+      randomFillSync(store)
+      at = 0
+    }
+    at += sizeBytes
+    return store.subarray(at - sizeBytes, at)
+  }
+}
+
+/** Gives memory back at once that nobody else has; otherwise the engine collects it, with the whole heap. */
+function release({ buffer, length }: Buffer<ArrayBuffer>): void {
+  if (buffer.byteLength === length && 'transfer' in buffer) buffer.transfer(0)
+}
+
+/** What ssh2 asks of a cipher. */
+interface PacketCipher {
+  outSeqno: number
+  allocPacket(payloadBytes: number): Buffer
+  encrypt(packet: Buffer): void
+  free(): void
+}
+
+interface SlowCipher extends PacketCipher {
+  _encSSLName: CipherGCMTypes
+  _encKey: Buffer
+  _encIV: Buffer
+}
+
+/** Private parts of ssh2. */
+interface WithProtocol {
+  _protocol?: {
+    _cipher?: PacketCipher
+    _decipher?: { _decipherKey?: Buffer | KeyObject }
+  }
+}
+
+const BLOCK_BYTES = 16
+const LENGTH_BYTES = 4
+const LEAST_PADDING_BYTES = 4
+/** Where the nonce counts packets. */
+const COUNTER_AT = 4
+/** Holds the largest packet of the protocol, with 32 KiB of data. */
+const ROOM_BYTES = 36 * 1024
+const PADDING_STORE_BYTES = 16 * 1024
