@@ -84,6 +84,44 @@ describe('calls', () => {
   })
 })
 
+describe('answers of a newer service', () => {
+  /** A client to which the answers are what `change` makes of those of the service. */
+  function newer(change: (body: string) => string): Boxyard {
+    return createBoxyard({
+      url: service.url,
+      token: service.adminToken,
+      fetch: async (request) => {
+        const answer = await fetch(request)
+        const { status, headers } = answer
+        return new Response(change(await answer.text()), { status, headers: new Headers(headers) })
+      },
+    })
+  }
+
+  test('values and fields that are not known come as they are', async () => {
+    const yard = newer((body) => body.replace('"running"', '"hibernated","new_field":["new"]'))
+    expect(await yard.box('sdk', 'web').info()).toMatchObject({ name: 'web', status: 'hibernated', new_field: ['new'] })
+  })
+
+  test('events of types that are not known come', async () => {
+    const yard = newer((body) => body.replaceAll('"box.created"', '"box.painted"'))
+    for await (const { type } of yard.events('sdk')) {
+      expect(type).toBe('box.painted')
+      break
+    }
+  })
+
+  test('a refusal with a code that is not known is an ApiError', async () => {
+    const yard = newer((body) => body.replaceAll('box_not_found', 'too_colourful'))
+    const refusal = await yard
+      .box('sdk', 'none')
+      .info()
+      .catch((error: unknown) => error)
+    expect(Object.getPrototypeOf(refusal)).toBe(ApiError.prototype)
+    expect(refusal).toMatchObject({ code: 'too_colourful', status: 404 })
+  })
+})
+
 describe('commands', () => {
   test('one is run to its end over HTTP', async () => {
     expect(await box.run('echo out; echo err >&2; exit 3')).toMatchObject({
