@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { booleanQuery, integerQuery, nameSchema, pageFields, timestampSchema } from './common.ts'
+import { booleanQuery, integerQuery, nameSchema, pageFields, pathTokenSchema, timestampSchema } from './common.ts'
 
 const pathText = z
   .string()
@@ -60,11 +60,7 @@ export const fileListQuery = z.strictObject({
   max_results: integerQuery(1, 10_000)
     .default(1000)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
-  continuation_token: z
-    .string()
-    .max(32_768)
-    .optional()
-    .meta({ description: '`next_continuation_token` of the previous page.' }),
+  continuation_token: pathTokenSchema,
 })
 
 /** A file as lstat describes it. */
