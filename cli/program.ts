@@ -87,8 +87,12 @@ function addVerb(program: Command, verb: Verb, run: Run): void {
 // One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
 function addFlag(command: Command, flag: string, meaning: string): void {
   if (!flag.endsWith('...>')) return void command.option(flag, meaning)
-  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
-  command.addOption(new Option(flag.replace('...>', '>'), `${meaning}; repeatable`).argParser(collect))
+  const hasCommas = flag.endsWith(',...>')
+  const valuesOf = (text: string): string[] => (hasCommas ? text.split(',') : [text])
+  const collect = (text: string, before: string[] | undefined): string[] => [...(before ?? []), ...valuesOf(text)]
+  const plain = flag.replace(hasCommas ? ',...>' : '...>', '>')
+  const told = hasCommas ? 'repeatable, or with commas' : 'repeatable'
+  command.addOption(new Option(plain, `${meaning}; ${told}`).argParser(collect))
 }
 
 function groupOf(program: Command, name: string): Command {

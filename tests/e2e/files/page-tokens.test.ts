@@ -4,7 +4,10 @@ import { useOwnService } from '../../helpers/own-service.ts'
 
 const { client } = useOwnService()
 const BOX = '/v1/projects/tokens/boxes/web'
-const LISTS = { listFiles: `${BOX}/files/list?path=/d&depth=64`, diffBoxSnapshot: `${BOX}/snapshots/first/diff?to=live` }
+const LISTS = {
+  listFiles: `${BOX}/files/list?path=/d&depth=64`,
+  diffBoxSnapshot: `${BOX}/snapshots/first/diff?to=live`,
+}
 const NAME = 'n'.repeat(255)
 /** 64 names of nearly 16 KiB together, as many levels as a list goes down. */
 const DEEP = [...Array.from({ length: 63 }, () => NAME), 'last']
