@@ -39,11 +39,11 @@ export interface Doors {
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
   // Once a front was found to be a function, it is not asked again.
   let needsTickets = tickets === 'always' || !isNode()
-  const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<string> => {
+  const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<{ url: string; id: string | null }> => {
     const { project, name, query, port, signal } = target
     const body = { operation, query, ...(port === undefined ? {} : { port }) }
     const ticket = await caller.call('createTicket', { path: { project, name }, body, signal })
-    return ticket.url ?? ''
+    return { url: ticket.url ?? '', id: ticket.exec_id ?? null }
   }
   return {
     openSocket: async (id, target, protocol) => {
@@ -59,7 +59,10 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
           needsTickets = true
         }
       }
-      return open({ url: await takeTicket(id, target), protocol }, {})
+      const ticket = await takeTicket(id, target)
+      const socket = await open({ url: ticket.url, protocol }, {})
+      // Browsers tell no header of the answer.
+      return { ...socket, id: socket.id ?? ticket.id }
     },
     transfer: async (id, target, given) => {
       const { project, name, query, signal } = target
@@ -79,7 +82,8 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
           if (!isTooLarge || body === undefined || body instanceof ReadableStream) throw error
         }
       }
-      const request = new Request(await takeTicket(id, target), {
+      const { url: address } = await takeTicket(id, target)
+      const request = new Request(address, {
         method: OPERATIONS[id].method,
         ...(body === undefined ? {} : { body: body as Blob, headers: { 'content-type': contentType } }),
         ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
