@@ -17,7 +17,6 @@ const pathBase64 = z
   .optional()
   .meta({ description: 'Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.' })
 const pathFields = { path: pathText, path_base64: pathBase64 }
-const ONE_PATH = forbid(...notExactlyOne('path', 'path_base64'))
 
 const modeSchema = z
   .string()
@@ -124,7 +123,7 @@ export const fileMoveBodySchema = z
 /** `POST B/files/restore`. */
 export const fileRestoreBodySchema = z
   .strictObject({ ...pathFields, snapshot: nameSchema })
-  .meta({ id: 'FileRestore', override: ONE_PATH })
+  .meta({ id: 'FileRestore', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** `POST B/files/mkdir`. */
 export const directoryBodySchema = z
@@ -133,7 +132,7 @@ export const directoryBodySchema = z
     mode: modeSchema,
     parents: z.boolean().optional().meta({ description: 'Creates missing parent directories; false by default.' }),
   })
-  .meta({ id: 'DirectoryCreate', override: ONE_PATH })
+  .meta({ id: 'DirectoryCreate', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** The report of `PUT B/files/archive`. */
 export const unpackReportSchema = z

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { pack } from 'tar-stream'
 import { ApiError, ConnectionError } from '../../../sdk/typescript/src/api-error.ts'
 import { type BoxHandle, type Boxyard, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
 import { BoxNotFoundError, InvalidRequestError } from '../../../sdk/typescript/src/generated/error-classes.ts'
@@ -243,5 +244,29 @@ describe('behind a front that cannot stream', () => {
     expect(plain.upgrades).toHaveLength(1)
     await handle.writeFile('/root/ticket', 'by ticket')
     expect(await textOf(await handle.readFile('/root/ticket'))).toBe('by ticket')
+  })
+
+  test('what is too long for it is sent again by a ticket, as far as it can be read again', async () => {
+    const piece = new Uint8Array(256 * 1024).fill(97)
+    const stream = (): ReadableStream<Uint8Array> => ReadableStream.from(Array.from({ length: 8 }, () => piece))
+    // Each is a client that knows nothing of the front yet.
+    const fresh = (): BoxHandle => createBoxyard({ url: plain.url, token: service.adminToken }).box('sdk', 'web')
+    for (const body of [stream, new Blob(Array.from({ length: 8 }, () => piece))]) {
+      expect(await fresh().writeFile('/root/long', body)).toMatchObject({ size_bytes: 2_097_152 })
+    }
+    const refused = await fresh()
+      .writeFile('/root/once', stream())
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'body_too_large', message: expect.stringContaining('a function that makes') })
+    expect(await fresh().writeFile('/root/once', ReadableStream.from([piece]))).toMatchObject({ size_bytes: 262_144 })
+
+    const bases = createBoxyard({ url: plain.url, token: service.adminToken })
+    const tar = (): ReadableStream<Uint8Array> => {
+      const archive = pack()
+      archive.entry({ name: 'bin/sh', mode: 0o755 }, Buffer.alloc(2_000_000))
+      archive.finalize()
+      return ReadableStream.from(archive as AsyncIterable<Uint8Array>)
+    }
+    expect((await bases.createBaseFrom('sdk', tar, { name: 'long' })).body).toMatchObject({ name: 'long' })
   })
 })
