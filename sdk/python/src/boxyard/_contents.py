@@ -18,10 +18,15 @@ def content_of(body: AsyncContent) -> Any:
     return body.encode() if isinstance(body, str) else body
 
 
+def blocking_content(content: Any) -> Any:
+    """Makes what an HTTP client that blocks sends of it: httpx counts a file from its beginning, wherever it stands."""
+    return _pieces_of(content) if _can_seek(content) and content.tell() > 0 else content
+
+
 def rewind_of(content: Any) -> Callable[[], None] | None:
     """Makes what goes back to the beginning of a content that was read; None for one that is read only once."""
     if hasattr(content, "read"):
-        if not (hasattr(content, "seekable") and content.seekable()):
+        if not _can_seek(content):
             return None
         start = content.tell()
 
@@ -32,6 +37,10 @@ def rewind_of(content: Any) -> Callable[[], None] | None:
     # What gives itself as its iterator is used up by that.
     is_once = isinstance(content, Iterator | AsyncIterator)
     return None if is_once else _stay
+
+
+def _can_seek(content: Any) -> bool:
+    return hasattr(content, "seekable") and content.seekable() is True
 
 
 def _stay() -> None:
