@@ -89,15 +89,20 @@ function withCommand(shape: string, args: string[]): string[] {
   const at = shape.split(' ').findIndex((word) => /^[<[]command\.\.\./.test(word))
   const first = args[at]
   if (at < 0 || first === undefined || !first.startsWith('-')) return args
-  if (first !== '--') throw new UsageError(`Flags such as ${first} stand before the box. A command so called: -- ${first}`)
+  if (first !== '--')
+    throw new UsageError(`Flags such as ${first} stand before the box. A command so called: -- ${first}`)
   return args.toSpliced(at, 1)
 }
 
 // One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
 function addFlag(command: Command, flag: string, meaning: string): void {
   if (!flag.endsWith('...>')) return void command.option(flag, meaning)
-  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
-  command.addOption(new Option(flag.replace('...>', '>'), `${meaning}; repeatable`).argParser(collect))
+  const hasCommas = flag.endsWith(',...>')
+  const valuesOf = (text: string): string[] => (hasCommas ? text.split(',') : [text])
+  const collect = (text: string, before: string[] | undefined): string[] => [...(before ?? []), ...valuesOf(text)]
+  const plain = flag.replace(hasCommas ? ',...>' : '...>', '>')
+  const told = hasCommas ? 'repeatable, or with commas' : 'repeatable'
+  command.addOption(new Option(plain, `${meaning}; ${told}`).argParser(collect))
 }
 
 function groupOf(program: Command, name: string): Command {

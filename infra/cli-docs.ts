@@ -1,3 +1,4 @@
+import { COMPLETION } from '../cli/output/completion.ts'
 import { allVerbs } from '../cli/verbs/all.ts'
 import type { Verb } from '../cli/verbs/verb.ts'
 import { tagOf } from '../shared/openapi/texts.ts'
@@ -6,15 +7,17 @@ import { tableOf } from './markdown.ts'
 
 /** Returns the reference of all verbs of the command line, by group, as docs/cli.md has it. */
 export function cliReference(): string {
-  const byGroup = Map.groupBy(allVerbs(), groupOf)
+  const byGroup = Map.groupBy<string, Told>([...allVerbs(), COMPLETION], groupOf)
   return GROUPS.map(([title]) => title)
     .filter((title) => byGroup.has(title))
     .map((title) => `### ${title}\n\n${(byGroup.get(title) ?? []).map(verbSection).join('\n\n')}`)
     .join('\n\n')
 }
 
+type Told = Omit<Verb, 'run'>
+
 /** Returns the group of a verb: that of its first operation. @throws Error for an operation of no group */
-function groupOf({ words, operations: [id] }: Verb): string {
+function groupOf({ words, operations: [id] }: Told): string {
   if (id === undefined || OWN_VERBS.has(words)) return OWN_GROUP
   const operation = OPERATIONS.find((each) => each.id === id)
   const group = operation && GROUPS.find(([, tags]) => tags.includes(tagOf(operation)))
@@ -22,7 +25,7 @@ function groupOf({ words, operations: [id] }: Verb): string {
   return group[0]
 }
 
-function verbSection(verb: Verb & { details?: string }): string {
+function verbSection(verb: Told): string {
   const { words, args, flags, summary, details = '', examples, operations } = verb
   const links = operations.map((id) => `[\`${id}\`](api/operations.md#${id})`)
   const usage = [`boxyard ${words}`, flags.length > 0 ? '[flags]' : '', args].filter(Boolean).join(' ')

@@ -31,6 +31,8 @@ export interface Identity {
   caller: Caller | null
   /** The only box that the request may reach; null: any box of that name. */
   boxId: string | null
+  /** Id for the command that it starts; null: a new one. */
+  execId: string | null
   /**
    * Runs the request and uses up its ticket, unless the request is turned away to be retried.
    * @throws ServiceError `token_invalid` for a ticket that another request used meanwhile, and errors of `work`
@@ -50,7 +52,8 @@ export async function identify(given: Credentials, deps: IdentifyDeps): Promise<
     const caller = { ...grant.caller, requestId }
     deps.onCaller(caller)
     await deps.checkAlive(caller.tokenId)
-    return { caller, boxId: grant.boxId, enter: (work) => enterByTicket(ticket, deps.tickets, work) }
+    const { boxId, execId } = grant
+    return { caller, boxId, execId, enter: (work) => enterByTicket(ticket, deps.tickets, work) }
   }
   if (operation.permission === null && isAnonymous) return ANONYMOUS
   try {
@@ -80,7 +83,7 @@ async function identifyBearer(
   deps.onCaller(caller)
   await deps.checkAlive(claims.jti)
   authorize(operation, params, claims)
-  return { caller, boxId: null, enter }
+  return { caller, boxId: null, execId: null, enter }
 }
 
 async function enter<T>(work: () => Promise<T>): Promise<T> {
@@ -97,7 +100,7 @@ async function enterByTicket<T>(ticket: string, tickets: Tickets, work: () => Pr
   }
 }
 
-const ANONYMOUS: Identity = { caller: null, boxId: null, enter }
+const ANONYMOUS: Identity = { caller: null, boxId: null, execId: null, enter }
 
 // Refusals after which the client retries with the same ticket, since nothing was done.
 const TURNED_AWAY: ReadonlySet<string> = new Set(['rate_limited', 'draining'])

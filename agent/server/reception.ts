@@ -91,10 +91,10 @@ export async function admit(received: Received, context: Context): Promise<Ident
     if (facts.caller === null) rateLimit(strangerOf(facts))
     throw error
   })
-  const { caller, boxId, enter } = identity
+  const { caller, enter } = identity
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
-  return { caller, boxId, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
+  return { ...identity, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
 }
 
 /** Logs a refusal of the channel, which may be an attack, and returns its error. */

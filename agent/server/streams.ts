@@ -131,12 +131,12 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   checkHandshake(incoming.headers)
   const { pool, choose } = streamKindOf(operation, handlers)
   const open = choose(trusted.headers['sec-websocket-protocol'])
-  const { caller, boxId: boundBoxId, enter } = await admit(received, context)
+  const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
   const input = validateRequest(operation, { params, query, body: undefined })
   const release = reserveStream(state, pool, ownersOf(received, caller))
   try {
     const { params, query } = input
-    return { stream: await enter(() => open({ params, query, caller, boundBoxId })), pool, release }
+    return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, release }
   } catch (error) {
     release()
     throw error

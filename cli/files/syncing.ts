@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { UsageError } from '../output/failures.ts'
 import { type Exclusion, type LocalEntry, scanTree } from './local-tree.ts'
 import type { Owner } from './packing.ts'
@@ -98,7 +99,10 @@ async function sendAll(
     return { uid, gid }
   }
   const { packEntries } = await import('./packing.ts')
-  const archive = packEntries({ root: from, entries, ownerOf, onGone: (path) => gone.add(path) })
+  const archive = (): AsyncIterable<Uint8Array> => {
+    gone.clear()
+    return packEntries({ root: from, entries, ownerOf, onGone: (path) => gone.add(path) })
+  }
   await unpackIn(box, to, await bodyOf(archive, entries, onBytes))
   for (const entry of entries) {
     const { path, kind, sizeBytes, mode, modifiedMs, target } = entry
@@ -107,20 +111,20 @@ async function sendAll(
   return [...gone]
 }
 
-/** Holds a small archive, which may then be sent again, and streams a large one. */
+/** Holds a small archive, which is then repeated where that is safe, and streams a large one. */
 async function bodyOf(
-  archive: AsyncIterable<Uint8Array>,
+  archive: () => AsyncIterable<Uint8Array>,
   entries: readonly LocalEntry[],
   onBytes: (bytes: number) => void,
-): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+): Promise<UploadBody> {
   const counted = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const piece of archive) {
+    for await (const piece of archive()) {
       onBytes(piece.length)
       yield piece
     }
   }
   const expected = entries.reduce((sum, { sizeBytes }) => sum + sizeBytes + ENTRY_BYTES, 0)
-  if (expected > HELD_BYTES) return ReadableStream.from(counted())
+  if (expected > HELD_BYTES) return () => ReadableStream.from(counted())
   const pieces: Uint8Array[] = []
   for await (const piece of counted()) pieces.push(piece)
   return Buffer.concat(pieces)

@@ -1,6 +1,9 @@
 import { createReadStream, realpathSync, statSync } from 'node:fs'
 import { posix } from 'node:path'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import type { SizedStream } from '../../sdk/typescript/src/calls.ts'
+import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { describeLocal, scanTree } from './local-tree.ts'
 import { describeRemote, formatMode } from './remote-path.ts'
@@ -20,18 +23,34 @@ export async function sendFile(
   { box, path, meter }: Omit<UploadTarget, 'boxyard'>,
   from: string | null,
 ): Promise<void> {
-  if (from === null) {
-    await box.writeFile(path, ReadableStream.from(metered(process.stdin, meter)), { parents: 'true' })
-    return
-  }
+  const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
+  await sendBytes(from, meter, (body) => box.writeFile(path, body, { parents: 'true', ...mode }))
+}
+
+/**
+ * Sends a file, which is read anew where it is sent again, or what comes on stdin (null), which cannot be.
+ * @throws Error for stdin that the front does not take and that is gone by then, and those of `send`
+ */
+export async function sendBytes<T>(
+  from: string | null,
+  meter: Meter,
+  send: (body: UploadBody) => Promise<T>,
+): Promise<T> {
+  if (from !== null) return send(() => readAnew(from, meter))
+  return send(ReadableStream.from(metered(process.stdin, meter))).catch((error: unknown) => {
+    const isGone = error instanceof ApiError && error.code === 'body_too_large' && error.cause instanceof ApiError
+    throw isGone ? new Error(STDIN_GONE, { cause: error }) : error
+  })
+}
+
+function readAnew(from: string, meter: Meter): ReadableStream<Uint8Array> | SizedStream {
   const found = statSync(from)
   // Files of /proc hold more than they tell, and pipes tell nothing.
   const sizeBytes = found.isFile() && found.size > 0 ? found.size : null
   const end = sizeBytes === null ? {} : { end: sizeBytes - 1 }
   const input = createReadStream(from, { highWaterMark: READ_BYTES, ...end })
   const stream = ReadableStream.from(metered(sizeBytes === null ? input : exactly(input, sizeBytes, from), meter))
-  const body = sizeBytes === null ? stream : { stream, sizeBytes }
-  await box.writeFile(path, body, { parents: 'true', mode: formatMode(found.mode) })
+  return sizeBytes === null ? stream : { stream, sizeBytes }
 }
 
 /** Passes on what comes. @throws Error if it ends before so many bytes */
@@ -64,8 +83,11 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   const prefix = isThere ? '' : `${posix.basename(path)}/`
   // Loaded when it is needed: most verbs start without it.
   const { packEntries } = await import('./packing.ts')
-  const archive = packEntries({ root, entries, prefix, ownerOf: () => ({ uid: 0, gid: 0 }) })
-  await unpackIn(box, into, ReadableStream.from(metered(archive, meter)))
+  const archive = (): AsyncIterable<Uint8Array> => packEntries({ root, entries, prefix, ownerOf: () => ROOT })
+  await unpackIn(box, into, () => ReadableStream.from(metered(archive(), meter)))
 }
 
+const STDIN_GONE =
+  'The front takes no body of this length, and stdin cannot be read again for the data address: put it into a file first.'
+const ROOT = { uid: 0, gid: 0 }
 const READ_BYTES = 1024 * 1024

@@ -1,5 +1,19 @@
 import { UsageError } from './failures.ts'
 
+/** How its verb is told of in the reference, which has no operation and needs no service. */
+export const COMPLETION = {
+  words: 'completion',
+  args: '<shell>',
+  flags: [],
+  summary: 'Print the completion of a shell',
+  details: 'For bash, zsh or fish; the shell evaluates it when it starts.',
+  examples: [
+    `echo 'eval "$(boxyard completion bash)"' >> ~/.bashrc`,
+    'boxyard completion fish > ~/.config/fish/completions/boxyard.fish',
+  ],
+  operations: [],
+} as const
+
 /** Returns the completion of a shell for the words of all verbs. @throws UsageError for another shell */
 export function completionScript(shell: string, verbs: readonly string[]): string {
   const words = [...verbs, 'completion'].map((verb) => verb.split(' '))

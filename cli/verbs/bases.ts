@@ -1,9 +1,7 @@
-import { createReadStream, statSync } from 'node:fs'
-import type { Readable } from 'node:stream'
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
+import { statSync } from 'node:fs'
+import { sendBytes } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
-import { createMeter, metered } from '../output/meter.ts'
+import { createMeter } from '../output/meter.ts'
 import { followOperation } from '../output/waiting.ts'
 import { callAndPrint } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
@@ -73,36 +71,14 @@ async function sendArchive(context: VerbContext, { name, file, flags }: ArchiveT
     ...(flags['shared'] === true ? { shared: 'true' } : {}),
     ...(flags['imageTar'] === undefined ? {} : { image: 'true' }),
   }
-  const bodyOf = (input: Readable): ReadableStream<Uint8Array> => ReadableStream.from(metered(input, meter))
   try {
-    const response = await send(context, query, () => bodyOf(file === '-' ? process.stdin : createReadStream(file)))
-    const base = (await response.json()) as { unpacked?: { refused_count: number; refused: object[] } }
+    const from = file === '-' ? null : file
+    const made = await sendBytes(from, meter, (body) => context.boxyard.createBaseFrom(context.project(), body, query))
     meter.end()
-    for (const each of base.unpacked?.refused ?? [])
-      process.stderr.write(`boxyard: left out: ${JSON.stringify(each)}\n`)
-    return response.status === 202 ? response.headers.get('operation-location') : null
+    const { refused = [] } = (made.body.unpacked ?? {}) as { refused?: object[] }
+    for (const each of refused) process.stderr.write(`boxyard: left out: ${JSON.stringify(each)}\n`)
+    return made.status === 202 ? made.headers.get('operation-location') : null
   } finally {
     meter.end()
   }
 }
-
-/** Sends an archive to the front; where that is a function, to the address that a ticket names, as far as it can be read again. */
-async function send(
-  { boxyard, project }: VerbContext,
-  query: Record<string, string>,
-  body: () => ReadableStream<Uint8Array>,
-): Promise<Response> {
-  const path = { project: project() }
-  try {
-    return await boxyard.transfer('createBase', { path, query, body: body(), contentType: TAR })
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 'body_too_large')) throw error
-    const { url = '' } = await boxyard.call('createProjectTicket', { path, body: { operation: 'createBase', query } })
-    const init = { method: 'POST', body: body(), headers: { 'content-type': TAR }, duplex: 'half' } as RequestInit
-    const response = await fetch(url, init)
-    if (!response.ok) throw toApiError(response.status, parseJson(await response.text()))
-    return response
-  }
-}
-
-const TAR = 'application/x-tar'

@@ -130,7 +130,7 @@ const events: Verb = {
   flags: [
     ['-f, --follow', 'go on as they come'],
     ['--since <cursor>', 'after this cursor; `now`: only new ones'],
-    ['--type <type...>', 'such as box.created or box.*'],
+    ['--type <type,...>', 'such as box.created or box.*'],
   ],
   summary: 'Tell what has happened in the project',
   examples: ['boxyard events', 'boxyard events -f --type box.*'],

@@ -159,7 +159,7 @@ const VALUES: Readonly<Record<string, string>> = {
   number: ' <n>',
   flag: '',
   map: ' <key=value...>',
-  list: ' <value...>',
+  list: ' <value,...>',
 }
 /** Operations that change something and take no body. */
 const BARE: ReadonlySet<OperationId> = new Set<OperationId>([

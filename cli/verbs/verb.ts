@@ -23,7 +23,7 @@ export interface Verb {
   words: string
   /** Arguments in commander's form, such as `<box> [path]`. */
   args: string
-  /** Flags in commander's form, with what they mean. */
+  /** Flags in commander's form, with what they mean: `<value...>` may be repeated, `<value,...>` has several by commas as well. */
   flags: readonly (readonly [flag: string, meaning: string])[]
   /** A line. */
   summary: string

@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { ROOT } from '../commands.ts'
 import { bundlePrograms } from './bundle.ts'
+import { dropBundledPackages } from './bundled-packages.ts'
 
 export type Architecture = 'amd64' | 'arm64'
 
@@ -46,6 +47,7 @@ export function layOut(root: string, source: ReleaseSource): void {
   execFileSync('tar', ['-x', '-C', lib], { input: files })
   installPackages(lib, source.architecture)
   bundlePrograms(lib)
+  dropBundledPackages(lib)
   const { version, commit } = source
   writeFileSync(join(lib, 'release.json'), `${JSON.stringify({ version, commit })}\n`)
   place(root, 'infra/release/boxyard', 'usr/bin/boxyard')

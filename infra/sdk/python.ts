@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
 import { ROOT } from '../commands.ts'
 import { documentWithoutFailures, errorClassName, retryMarks } from './document.ts'
+import { openAnswerEnums } from './open-enums.ts'
 
 /** Makes the tables of the Python SDK, by their names in the checkout. */
 export function generatePythonTables(): Record<string, string> {
@@ -55,7 +56,7 @@ export function writePythonBase(files: Readonly<Record<string, string>>): void {
 
 /** Leaves out what the SDK does by itself, and the names of values that are for Go. */
 function documentForPython(): object {
-  const document = documentWithoutFailures(300)
+  const document = openAnswerEnums(documentWithoutFailures(300))
   const text = JSON.stringify(document, (key, value: unknown) => (key === 'x-enum-varnames' ? undefined : value))
   return JSON.parse(text, (key, value: unknown) =>
     key === 'parameters' && Array.isArray(value)

@@ -103,6 +103,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
   const types = {
     ...bytesContentOf(operation),
     ...(response === null ? {} : { 'application/json': { schema: response, example } }),
+    // The schema of one message. A generator that takes one type takes JSON, which is also what comes where none is asked for.
     ...(message === null ? {} : { 'text/event-stream': { schema: message } }),
     ...(HAS_PAGE.has(operation.id) ? { 'text/html': { schema: PAGE } } : {}),
   }

@@ -35,7 +35,7 @@ const keySchema = z
   .meta({ description: 'A repeat within 24 h gets the stored answer.' })
 const noneMatchSchema = z.string().optional().meta({ description: 'Answers 304 if the ETag still matches.' })
 const matchSchema = z.string().optional().meta({ description: 'Answers 412 unless the ETag matches.' })
-const onlyNewSchema = z.string().optional().meta({ description: '`*`: answers 412 if the path exists.' })
+const onlyNewSchema = z.string().regex(/^\*$/).optional().meta({ description: '`*`: answers 412 if the path exists.' })
 const rangeSchema = z.string().optional().meta({ description: 'One range of bytes: `bytes=0-99`, `bytes=-100`.' })
 const lastEventSchema = z
   .string()

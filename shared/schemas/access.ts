@@ -99,6 +99,9 @@ export const ticketSchema = z
   .looseObject({
     url: z.string().optional().meta({ description: 'URL to send the request to; absent in a replay.' }),
     method: z.string().meta({ description: 'HTTP method of that request.' }),
+    exec_id: idSchema.optional().meta({
+      description: 'Of `streamExec`: id that the command will have, for clients that cannot read `X-Exec-Id`.',
+    }),
     expires_at: timestampSchema.meta({
       description: '60 s after the ticket was made, or when the token expires if that is earlier.',
     }),

@@ -9,6 +9,7 @@ import {
   timestampSchema,
   waitQuery,
 } from './common.ts'
+import { forbid, notExactlyOne, together } from './field-rules.ts'
 import { unpackReportSchema } from './files.ts'
 
 const SHARED = { description: 'Shares the base with all projects; needs `admin` on all projects.' }
@@ -52,7 +53,7 @@ export const createBaseBodySchema = z
   .refine(({ box, image, snapshot }) => (image === undefined ? box : (box ?? snapshot) === undefined), {
     error: 'exactly one of box and image is needed, and a snapshot only with a box',
   })
-  .meta({ id: 'CreateBase' })
+  .meta({ id: 'CreateBase', override: forbid(...notExactlyOne('box', 'image'), together('image', 'snapshot')) })
 
 /** The query of `POST P/bases`; for an archive it carries the fields of the JSON body. */
 export const createBaseQuery = z.strictObject({

@@ -13,6 +13,7 @@ import {
   tagsSchema,
   timestampSchema,
 } from './common.ts'
+import { bothText, forbid } from './field-rules.ts'
 
 /** The four states of a box, which are the buckets of the health report. */
 export const boxStatusSchema = z.enum(['pending', 'running', 'stopped', 'unknown']).meta({
@@ -119,7 +120,7 @@ export const createBoxBodySchema = z
     environment: environmentSchema.optional(),
     tags: tagsSchema.optional(),
   })
-  .meta({ id: 'CreateBox' })
+  .meta({ id: 'CreateBox', override: forbid(bothText('base', 'fork')) })
 
 const dataMountSchema = z.looseObject({
   name: z.string().meta({ description: 'Name of the data volume.' }),

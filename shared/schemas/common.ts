@@ -92,6 +92,13 @@ export const pageQuery = z.strictObject({
     .meta({ description: '`next_continuation_token` of the previous page.' }),
 })
 
+/** The token of a list of paths: base64 of at most 16,384 bytes and a mark, which leaves room in the head of a request (32 KiB). */
+export const pathTokenSchema = z
+  .string()
+  .max(21_860)
+  .optional()
+  .meta({ description: '`next_continuation_token` of the previous page.' })
+
 /** The fields of every list's answer beside its array. */
 export const pageFields = {
   has_more: z.boolean().meta({ description: 'Whether another page follows.' }),

@@ -5,15 +5,11 @@ import { nameSchema } from './common.ts'
 const domainSchema = z
   .string()
   .max(253)
-  .transform((name) => name.toLowerCase())
-  .pipe(
-    z
-      .string()
-      .regex(
-        /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/,
-        'must be a host name such as shop.example.org',
-      ),
+  .regex(
+    /^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
+    'must be a host name such as shop.example.org',
   )
+  .transform((name) => name.toLowerCase())
   .meta({
     id: 'Domain',
     description: 'A host name without port; the case of letters does not matter.',

@@ -13,6 +13,7 @@ import {
 
 /** Types in one query at most. */
 const TYPES_MAX = 64
+const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
 
 /** The path of the events of a project, or of all that the token may read. */
 export const eventParams = z.strictObject({ project: projectOrAllSchema })
@@ -35,7 +36,7 @@ export const eventQuery = z.strictObject({
     .optional()
     .meta({
       description: 'Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated.',
-      override: TEXTS,
+      override: { ...TEXTS, items: { type: 'string', pattern: TYPE.source, maxLength: 81 } },
     }),
 })
 
@@ -64,8 +65,6 @@ export const eventListSchema = z
     next_cursor: z.string().meta({ description: '`since` of the next request, also in an empty answer.' }),
   })
   .meta({ id: 'EventList' })
-
-const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
 
 /** `GET /v1/audit`. */
 export const auditQuery = pageQuery.extend({

@@ -10,6 +10,7 @@ import {
   timestampSchema,
   waitSeconds,
 } from './common.ts'
+import { forbid, notExactlyOne } from './field-rules.ts'
 
 /** Signals that may be sent to a command. */
 const SIGNALS = [
@@ -88,7 +89,7 @@ export const execBodySchema = z
   .refine((body) => (body.command === undefined) !== (body.shell === undefined), {
     error: 'exactly one of command and shell is needed',
   })
-  .meta({ id: 'ExecRequest' })
+  .meta({ id: 'ExecRequest', override: forbid(...notExactlyOne('command', 'shell')) })
 
 /** The status of a command. A lost stream is `lost`, never an invented exit code. */
 export const execStatusSchema = z.enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost']).meta({

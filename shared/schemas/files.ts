@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { booleanQuery, integerQuery, nameSchema, pageFields, timestampSchema } from './common.ts'
+import { booleanQuery, integerQuery, nameSchema, pageFields, pathTokenSchema, timestampSchema } from './common.ts'
+import { forbid, notExactlyOne } from './field-rules.ts'
 
 const pathText = z
   .string()
@@ -12,7 +13,7 @@ const pathBase64 = z
   .string()
   .min(1)
   .max(21_848)
-  .regex(/^[A-Za-z0-9+/_-]+={0,2}$/, 'must be base64')
+  .regex(/^L[w-z0-9+/_-][A-Za-z0-9+/_-]*={0,2}$/, 'must be base64 of an absolute path')
   .optional()
   .meta({ description: 'Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.' })
 const pathFields = { path: pathText, path_base64: pathBase64 }
@@ -60,11 +61,7 @@ export const fileListQuery = z.strictObject({
   max_results: integerQuery(1, 10_000)
     .default(1000)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
-  continuation_token: z
-    .string()
-    .max(32_768)
-    .optional()
-    .meta({ description: '`next_continuation_token` of the previous page.' }),
+  continuation_token: pathTokenSchema,
 })
 
 /** A file as lstat describes it. */
@@ -118,10 +115,15 @@ export const fileMoveBodySchema = z
     to_base64: pathBase64,
     overwrite: z.boolean().optional().meta({ description: 'Replaces an existing target; false by default.' }),
   })
-  .meta({ id: 'FileMove' })
+  .meta({
+    id: 'FileMove',
+    override: forbid(...notExactlyOne('from', 'from_base64'), ...notExactlyOne('to', 'to_base64')),
+  })
 
 /** `POST B/files/restore`. */
-export const fileRestoreBodySchema = z.strictObject({ ...pathFields, snapshot: nameSchema }).meta({ id: 'FileRestore' })
+export const fileRestoreBodySchema = z
+  .strictObject({ ...pathFields, snapshot: nameSchema })
+  .meta({ id: 'FileRestore', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** `POST B/files/mkdir`. */
 export const directoryBodySchema = z
@@ -130,7 +132,7 @@ export const directoryBodySchema = z
     mode: modeSchema,
     parents: z.boolean().optional().meta({ description: 'Creates missing parent directories; false by default.' }),
   })
-  .meta({ id: 'DirectoryCreate' })
+  .meta({ id: 'DirectoryCreate', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** The report of `PUT B/files/archive`. */
 export const unpackReportSchema = z

@@ -11,6 +11,7 @@ import {
   waitSeconds,
 } from './common.ts'
 import { argumentSchema, cwdSchema, outputPieceFields, userSchema } from './exec.ts'
+import { forbid, notExactlyOne } from './field-rules.ts'
 
 /** Entries of a service's history. */
 export const SERVICE_HISTORY_MAX = 50
@@ -52,6 +53,7 @@ const readinessSchema = z
   .refine(({ http, tcp, command }) => [http, tcp, command].filter((one) => one !== undefined).length === 1, {
     error: 'exactly one of http, tcp and command',
   })
+  .meta({ override: forbid(...notExactlyOne('http', 'tcp', 'command')) })
 
 const SPEC = {
   command: z
@@ -245,7 +247,13 @@ export const deployServiceBodySchema = z
     path: ['snapshot'],
     error: 'is for isolation fork',
   })
-  .meta({ id: 'DeployService' })
+  .meta({
+    id: 'DeployService',
+    override: forbid({
+      ...{ required: ['snapshot'], properties: { snapshot: { const: true } } },
+      not: { required: ['isolation'], properties: { isolation: { const: 'fork' } } },
+    }),
+  })
 
 /** The query of `GET …/logs`. */
 export const serviceLogsQuery = z.strictObject({

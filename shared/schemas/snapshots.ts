@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { idSchema, nameSchema, pageFields, pageQuery, prefixQuery, timestampSchema } from './common.ts'
+import { idSchema, nameSchema, pageFields, pageQuery, pathTokenSchema, prefixQuery, timestampSchema } from './common.ts'
 
 /** A snapshot of a box's root or of a data volume (docs/api/resources.md#snapshot): all fields are always present. */
 export const snapshotSchema = z
@@ -85,11 +85,7 @@ export const snapshotDiffQuery = pageQuery.extend({
   to: nameSchema
     .default('live')
     .meta({ description: 'Another snapshot of the box; `live`: the box as it is now.', override: { default: 'live' } }),
-  continuation_token: z
-    .string()
-    .max(32_768)
-    .optional()
-    .meta({ description: '`next_continuation_token` of the previous page.' }),
+  continuation_token: pathTokenSchema,
 })
 
 const changeSchema = z.looseObject({

@@ -13,6 +13,7 @@ import {
   tagsSchema,
   timestampSchema,
 } from './common.ts'
+import { forbid, together } from './field-rules.ts'
 
 const attachmentSchema = z.looseObject({
   box: nameSchema,
@@ -68,7 +69,10 @@ export const createVolumeBodySchema = z
     from_backup: idSchema.optional().meta({ description: 'A backup of the project that the backup store holds.' }),
     tags: tagsSchema.optional(),
   })
-  .meta({ id: 'CreateVolume' })
+  .meta({
+    id: 'CreateVolume',
+    override: forbid(together('from_backup', 'from'), together('from_backup', 'from_snapshot')),
+  })
 
 /** `PUT D`: a field left out stays, null resets it to its default; read-only fields may be repeated as they are. */
 export const updateVolumeBodySchema = z

@@ -35,7 +35,7 @@ console.log(JSON.stringify([made.data?.status, lease, ran.data?.stdout, [...new 
 
 const HEY_API = `
 import { createClient } from './hey/client'
-import { createBox, createExec, getBox, readFile, writeFile } from './hey'
+import { createBox, createExec, getBox, listEvents, readFile, writeFile } from './hey'
 const [, , baseUrl = '', token = ''] = process.argv
 const api = createClient({ baseUrl, auth: token })
 const path = { project: 'typed', name: 'hey' }
@@ -45,6 +45,9 @@ const query = { path: '/root/bytes' }
 await writeFile({ client: api, path, query, body: { content: 'AP8K', encoding: 'base64' }, throwOnError: true })
 const read = await readFile({ client: api, path, query, parseAs: 'arrayBuffer' })
 const none = await getBox({ client: api, path: { ...path, name: 'none' } })
+const events = await listEvents({ client: api, path })
+const first: string | undefined = events.data?.events[0]?.type
+if (first !== 'box.created') throw new Error(String(first))
 const lease: string | null | undefined = made.data?.lease_until
 console.log(JSON.stringify([made.data?.status, lease, ran.data?.stdout, [...new Uint8Array(read.data as never)], none.error?.code]))
 `

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
+import { newId } from '../../../shared/ids.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from '../common/caller.ts'
 
@@ -15,7 +16,10 @@ export interface TicketGrant {
 }
 
 /** The grant of a valid ticket. */
-export type Redeemed = Pick<TicketGrant, 'boxId' | 'caller'>
+export interface Redeemed extends Pick<TicketGrant, 'boxId' | 'caller'> {
+  /** Id for the command that the request starts, told at issue; null: it starts none. */
+  execId: string | null
+}
 
 /** One-time tickets, in memory only: a restart of the agent invalidates them. */
 export interface Tickets {
@@ -23,7 +27,7 @@ export interface Tickets {
    * Issues a ticket for 60 s, at most until the caller's token expires. Throws `rate_limited` if an account of the caller would
    * have more than it leaves free of 10,000.
    */
-  issue(grant: TicketGrant): { ticket: string; expiresAt: number }
+  issue(grant: TicketGrant): { ticket: string; expiresAt: number; execId: string | null }
   /**
    * Returns the grant of a ticket without using it up. A ticket that is presented for another request is invalidated.
    * @throws ServiceError `token_invalid` for one that is unknown, used or for another request, `token_expired`
@@ -61,8 +65,10 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
       if (leave === null) throw tooMany()
       const ticket = randomBytes(TICKET_BYTES).toString('base64url')
       const expiresAt = Math.min(now + TICKET_LIFE_MS, caller.expiresAt ?? Number.POSITIVE_INFINITY)
-      open.set(keyOf(ticket), { boxId, caller, request: requestOf(grant), endsAt: expiresAt, leave })
-      return { ticket, expiresAt }
+      // Browsers cannot read it from the answer to a WebSocket.
+      const execId = grant.operationId === 'streamExec' ? newId('exe', now) : null
+      open.set(keyOf(ticket), { boxId, caller, execId, request: requestOf(grant), endsAt: expiresAt, leave })
+      return { ticket, expiresAt, execId }
     },
     check: (ticket, request) => {
       const key = keyOf(ticket)
@@ -72,8 +78,8 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
         throw invalidTicket()
       }
       if (grant.endsAt <= clock.now()) throw new ServiceError('token_expired', 'The ticket has expired.')
-      const { boxId, caller, endsAt } = grant
-      return { boxId, caller: { ...caller, expiresAt: endsAt } }
+      const { boxId, caller, execId, endsAt } = grant
+      return { boxId, execId, caller: { ...caller, expiresAt: endsAt } }
     },
     take: (ticket) => {
       const key = keyOf(ticket)

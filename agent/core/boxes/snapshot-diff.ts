@@ -1,6 +1,5 @@
 import { newId } from '../../../shared/ids.ts'
 import type { SnapshotDiffQuery } from '../../../shared/schemas/snapshots.ts'
-import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type {
@@ -13,7 +12,7 @@ import type {
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { readBox } from '../common/lookup.ts'
-import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import { decodePathCursor, encodePathCursor, foreignCursor } from '../common/paging.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
@@ -108,15 +107,14 @@ function cutToSize({ changes, hasMore }: ChangesPage): { changes: readonly TreeC
 }
 
 function tokenOf({ kind, path }: TreeChange): string {
-  return encodeCursor([kind, Buffer.from(path).toString('base64')])
+  return encodePathCursor(path, kind)
 }
 
 function cursorOf(token: string | undefined): ChangeCursor | null {
-  const key = decodeCursor(token, 2)
-  if (key === null) return null
-  const [kind = '', path = ''] = key
-  if (isKind(kind)) return { kind, path: Buffer.from(path, 'base64') }
-  throw invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
+  const cursor = decodePathCursor(token)
+  if (cursor === null) return null
+  if (isKind(cursor.word)) return { kind: cursor.word, path: cursor.path }
+  throw foreignCursor()
 }
 
 function isKind(text: string): text is ChangeKind {

@@ -1,3 +1,4 @@
+import type { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { NamedQuery } from '../../ports/store/volumes.ts'
 import type { Caller } from './caller.ts'
@@ -19,7 +20,29 @@ export function decodeCursor(token: string | undefined, length: number): string[
   } catch {
     // Reported below.
   }
-  throw invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
+  throw foreignCursor()
+}
+
+/** Returns a continuation token for a path, which may be long and need not be UTF-8, and a word that goes with it. */
+export function encodePathCursor(path: Uint8Array, word = ''): string {
+  return Buffer.concat([Buffer.from(`${word}\0`), path]).toString('base64url')
+}
+
+/**
+ * Decodes a continuation token of a path; null for none.
+ * @throws ServiceError `invalid_request` for a token that is not from `encodePathCursor`
+ */
+export function decodePathCursor(token: string | undefined): { path: Buffer; word: string } | null {
+  if (token === undefined) return null
+  const bytes = Buffer.from(token, 'base64url')
+  const at = bytes.indexOf(0)
+  if (at < 0 || bytes.toString('base64url') !== token) throw foreignCursor()
+  return { path: bytes.subarray(at + 1), word: bytes.toString('utf8', 0, at) }
+}
+
+/** The refusal of a continuation token that no page gave. */
+export function foreignCursor(): ServiceError {
+  return invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
 }
 
 /** The query of a list that is ordered by project and name. */

@@ -45,12 +45,16 @@ export interface StreamStartDeps extends ExecStartDeps {
   onStarted(live: LiveExec): void
 }
 
+/** What a client asks for, and the id that it was told before; null: none. */
+export type StreamStart = ExecStreamQuery & { id: string | null }
+
 /** Starts a command for a WebSocket; with `no_hup` a detached one, which outlives the client. */
-export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream> {
+export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: StreamStart): Promise<CommandStream> {
   const { cols, rows, cwd, user, command } = query
   const env = variablesOf(query.env)
   checkEnvironment(env)
   const options: ExecOptions = {
+    id: query.id,
     command,
     cwd,
     env,

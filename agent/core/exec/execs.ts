@@ -54,8 +54,8 @@ export interface Execs {
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
   run(box: BoxRecord, body: ExecBody, options: ExecRunOptions): Promise<ExecState>
-  /** Starts a command that a client streams. Throws as `run`, or `runtime_unavailable`. */
-  stream(box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream>
+  /** Starts a command that a client streams, with an id that it was told before or, for null, a new one. Throws as `run`, or `runtime_unavailable`. */
+  stream(box: BoxRecord, query: ExecStreamQuery, id: string | null): Promise<CommandStream>
   /** Returns a command, waiting for its end for at most `waitMs`. */
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
   /** Lists commands, oldest first; `next` is the token of the next page. */
@@ -112,9 +112,9 @@ export function createExecs(deps: ExecsDeps): Execs {
       await onRecorded(live.id)
       return stateAfter(live, waitMs)
     },
-    stream: async (box, query) => {
+    stream: async (box, query, id) => {
       const onStarted = (live: LiveExec): void => table.add(live, ownersOf(box))
-      return begin(box, () => launchStream({ ...deps, onStarted }, box, query))
+      return begin(box, () => launchStream({ ...deps, onStarted }, box, { ...query, id }))
     },
     get: async (box, id, waitMs) => {
       const live = table.get(box.id, id)

@@ -25,6 +25,8 @@ export interface ExecStartDeps extends LiveExecDeps {
 
 /** The options of a command, from HTTP or a WebSocket; null and undefined mean the defaults of the box or its user. */
 export interface ExecOptions {
+  /** Id of its record; null: a new one. */
+  id?: string | null
   command: readonly string[]
   cwd?: string | undefined
   env?: Record<string, string> | undefined
@@ -110,7 +112,7 @@ export async function startDetached(
 
 function newRecord(box: BoxRecord, options: ExecOptions, now: number): ExecRecord {
   return {
-    id: newId('exe', now),
+    id: options.id ?? newId('exe', now),
     boxId: box.id,
     project: box.project,
     box: box.name,

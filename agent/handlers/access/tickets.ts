@@ -26,10 +26,11 @@ export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'c
     validateRequest(operation, { params, query, body: undefined, isBytes: true })
     const target = targetOf(operation, params, query)
     if (target.length > TARGET_MAX) throw invalidRequest([{ pointer: '/query', detail: TOO_LONG }])
-    const { ticket, expiresAt } = tickets.issue({ operationId: operation.id, target, boxId, caller })
+    const { ticket, expiresAt, execId } = tickets.issue({ operationId: operation.id, target, boxId, caller })
     const origin = operation.transport === 'websocket' ? dataUrl.replace(/^http/, 'ws') : dataUrl
     const published = { method: operation.method, expires_at: timestamp(expiresAt) }
-    return { body: { url: origin + addTicket(target, ticket), ...published }, replayBody: published }
+    const secret = { url: origin + addTicket(target, ticket), ...(execId === null ? {} : { exec_id: execId }) }
+    return { body: { ...secret, ...published }, replayBody: published }
   }
   return {
     createTicket: async ({ params, body, caller }) => {

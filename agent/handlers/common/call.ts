@@ -82,4 +82,7 @@ export type StreamHandlers = {
 }
 
 /** A validated request for a WebSocket. */
-export type StreamCall<K extends StreamId> = Pick<Call<K>, 'params' | 'query' | 'caller' | 'boundBoxId'>
+export type StreamCall<K extends StreamId> = Pick<Call<K>, 'params' | 'query' | 'caller' | 'boundBoxId'> & {
+  /** Id for the command that it starts; null: a new one. */
+  execId: string | null
+}

@@ -57,8 +57,8 @@ type CommandHandlers = Pick<StreamHandlers, 'streamExec' | 'openConsole'>
 export function createCommandHandlers(deps: { boxes: Boxes; execs: Execs; consoles: Consoles }): CommandHandlers {
   const { boxes, execs, consoles } = deps
   return {
-    streamExec: async ({ params, query, boundBoxId }) =>
-      execs.stream(checkBound(await boxes.get(params), boundBoxId), query),
+    streamExec: async ({ params, query, boundBoxId, execId }) =>
+      execs.stream(checkBound(await boxes.get(params), boundBoxId), query, execId),
     openConsole: async ({ params, query, boundBoxId }) =>
       consoles.open(checkBound(await boxes.get(params), boundBoxId), query),
   }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
-import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
+import { decodePathCursor, encodePathCursor, foreignCursor } from '../../core/common/paging.ts'
 import { restoreFile } from '../../core/files/restores.ts'
 import { whileSameRoot } from '../../core/files/roots.ts'
 import type { FilePath, Files, WriteOptions } from '../../ports/files/files.ts'
@@ -46,13 +46,14 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const { query } = call
       const path = query.path === undefined && query.path_base64 === undefined ? ROOT : queryPath(query)
       const depth = query.depth ?? (query.recursive ? DEPTH_MAX : 1)
-      const [token] = decodeCursor(query.continuation_token, 1) ?? []
-      const after = token === undefined ? null : Buffer.from(token, 'base64')
+      const cursor = decodePathCursor(query.continuation_token)
+      if (cursor !== null && cursor.word !== '') throw foreignCursor()
       const root = await readRootOf(deps, call)
       const text = createListText()
-      const next = await files.list(root, path, { depth, after, limit: query.max_results, take: text.add })
-      const cursor = next === null ? null : encodeCursor([Buffer.from(next).toString('base64')])
-      const more = { has_more: next !== null, next_continuation_token: cursor }
+      const page = { depth, after: cursor?.path ?? null, limit: query.max_results, take: text.add }
+      const next = await files.list(root, path, page)
+      const token = next === null ? null : encodePathCursor(next)
+      const more = { has_more: next !== null, next_continuation_token: token }
       return jsonOrRedirect(deps, { call, boxId: root.boxId }, text.end(more))
     },
     deleteFile: async (call) => {

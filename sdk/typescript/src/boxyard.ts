@@ -1,6 +1,6 @@
-import type { AnswerOf, Caller, CallInput } from './calls.ts'
+import type { AnswerOf, Caller, CallInput, FullAnswer } from './calls.ts'
 import { createCaller } from './calls.ts'
-import { createDoors, type Doors, type Query, type StreamBody } from './doors.ts'
+import { createDoors, type Doors, type Query, type UploadBody } from './doors.ts'
 import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
 import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
@@ -34,6 +34,8 @@ export interface Boxyard {
   waitForOperation(operation: string, signal?: AbortSignal): Promise<Operation>
   /** Makes a box, and waits until it runs or could not be started. */
   createBox(project: string, body: CallInput<'createBox'>['body']): Promise<BoxHandle>
+  /** Makes a base of a tar, or with `image: 'true'` of an image; it may be made after the answer, as that tells. */
+  createBaseFrom(project: string, archive: UploadBody, query: Query): Promise<FullAnswer<AnswerOf<'createBase'>>>
   /** A box that is there already; asks nothing. */
   box(project: string, name: string): BoxHandle
 }
@@ -52,11 +54,12 @@ export interface BoxHandle {
   /** Connects to a TCP port, published or not. */
   connect(port: number): Promise<PortStream>
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
-  writeFile(path: string, body: NonNullable<StreamBody> | string, query?: Query): Promise<AnswerOf<'writeFile'>>
+  /** Bytes that are too many for a front that is a function go to the data address, unless a stream was read by then. */
+  writeFile(path: string, body: UploadBody | string, query?: Query): Promise<AnswerOf<'writeFile'>>
   /** A tar of what is at a path. */
   readArchive(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   /** Unpacks a tar into a directory, and tells what was refused. */
-  writeArchive(path: string, body: NonNullable<StreamBody>, query?: Query): Promise<AnswerOf<'writeArchive'>>
+  writeArchive(path: string, body: UploadBody, query?: Query): Promise<AnswerOf<'writeArchive'>>
   fork(name: string, more?: Omit<CallInput<'createBox'>['body'], 'name' | 'fork' | 'base'>): Promise<BoxHandle>
   stop(): Promise<BoxRecord>
   resume(): Promise<BoxRecord>
@@ -86,6 +89,10 @@ export function createBoxyard(options: BoxyardOptions): Boxyard {
       const operation = headers.get('operation-location')
       if (operation !== null) await waitForOperation(caller, operation)
       return boxyard.box(project, body.name)
+    },
+    createBaseFrom: async (project, archive, query) => {
+      const { status, headers, body } = await doors.transfer('createBase', { project, query }, archive)
+      return { status, headers, body: (await new Response(body).json()) as AnswerOf<'createBase'> }
     },
     box: (project, name) => createHandle({ boxyard, caller, doors }, project, name),
   }

@@ -52,11 +52,14 @@ export interface SizedStream {
   sizeBytes: number
 }
 
+/** Bytes of a request that is sent once. */
+export type CallerBody = Uint8Array | Blob | ReadableStream<Uint8Array>
+
 /** A request whose body or answer are bytes. */
 export interface TransferInput extends CallOptions {
   path: Record<string, string>
   query: Record<string, unknown>
-  body?: Uint8Array | Blob | ReadableStream<Uint8Array> | undefined
+  body?: CallerBody | undefined
   contentType?: string
 }
 

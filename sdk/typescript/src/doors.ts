@@ -1,11 +1,13 @@
 import { ApiError } from './api-error.ts'
-import type { Caller, SizedStream, TransferInput } from './calls.ts'
+import type { Caller, CallerBody, SizedStream } from './calls.ts'
 import { OPERATIONS } from './generated/operations.ts'
 import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
 import { parseJson, toApiError } from './problems.ts'
 
-/** Operations of a box that a ticket may be had for. */
-export type StreamId = SocketId | 'readFile' | 'writeFile' | 'readArchive' | 'writeArchive'
+/** Operations that a ticket may be had for. */
+export type StreamId = SocketId | TransferId
+/** Those that send or take bytes. */
+export type TransferId = 'readFile' | 'writeFile' | 'readArchive' | 'writeArchive' | 'createBase'
 /** Those over a WebSocket. */
 export type SocketId = 'streamExec' | 'openConsole' | 'openPort'
 
@@ -17,10 +19,18 @@ export interface DoorOptions {
   fetch(request: Request): Promise<Response>
 }
 
-/** A box, and the query of a request to it. */
+/**
+ * Bytes to send. A stream is read once; a function makes it, and makes it anew where it has to be sent again, as where a front turned out
+ * to be a function that takes no body of such a length.
+ */
+export type UploadBody = OneBody | (() => ReadableStream<Uint8Array> | SizedStream)
+
+type OneBody = CallerBody | SizedStream
+
+/** A box, or only its project, and the query of a request to it. */
 export interface StreamTarget {
   project: string
-  name: string
+  name?: string | undefined
   query: Query
   /** For `openPort`. */
   port?: number | undefined
@@ -32,21 +42,23 @@ export type Query = Record<string, string | string[]>
 /** Opens streams at the front, or at the data address with a ticket. */
 export interface Doors {
   openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
-  /** Sends or takes bytes. @throws ApiError, ConnectionError */
-  transfer(id: StreamId, target: StreamTarget, body?: StreamBody): Promise<Response>
+  /** Sends or takes bytes. @throws ApiError `body_too_large` for a stream that cannot be sent again by a ticket; ConnectionError */
+  transfer(id: TransferId, target: StreamTarget, body?: UploadBody): Promise<Response>
 }
-
-/** What is sent. */
-export type StreamBody = TransferInput['body'] | SizedStream
 
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
   // Once a front was found to be a function, it is not asked again.
   let needsTickets = tickets === 'always' || !isNode()
-  const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<string> => {
-    const { project, name, query, port, signal } = target
-    const body = { operation, query, ...(port === undefined ? {} : { port }) }
-    const ticket = await caller.call('createTicket', { path: { project, name }, body, signal })
-    return ticket.url ?? ''
+  const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<{ url: string; id: string | null }> => {
+    const { project, name = '', query, port, signal } = target
+    const ticket =
+      operation === 'createBase'
+        ? await caller.call('createProjectTicket', { path: { project }, body: { operation, query }, signal })
+        : await caller.call('createTicket', {
+            ...{ path: { project, name }, signal },
+            body: { operation, query, ...(port === undefined ? {} : { port }) },
+          })
+    return { url: ticket.url ?? '', id: ticket.exec_id ?? null }
   }
   return {
     openSocket: async (id, target, protocol) => {
@@ -62,30 +74,41 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
           needsTickets = true
         }
       }
-      return open({ url: await takeTicket(id, target), protocol }, {})
+      const ticket = await takeTicket(id, target)
+      const socket = await open({ url: ticket.url, protocol }, {})
+      // Browsers tell no header of the answer.
+      return { ...socket, id: socket.id ?? ticket.id }
     },
     transfer: async (id, target, given) => {
       const { project, name, query, signal } = target
-      const { body, headers } = await bodyOf(given)
-      const contentType = id === 'writeArchive' ? 'application/x-tar' : 'application/octet-stream'
+      const make = typeof given === 'function' ? given : (): OneBody | undefined => given
+      const first = await bodyOf(make())
+      const contentType = id === 'writeFile' ? 'application/octet-stream' : 'application/x-tar'
+      const { body, headers } = first
+      let again = first
       if (!needsTickets) {
         try {
           return await caller.transfer(id, {
-            path: { project, name },
+            path: name === undefined ? { project } : { project, name },
             query,
             signal,
             headers,
             ...(body === undefined ? {} : { body, contentType }),
           })
         } catch (error) {
-          const isTooLarge = error instanceof ApiError && CANNOT_STREAM.has(error.code)
-          if (!isTooLarge || body === undefined || body instanceof ReadableStream) throw error
+          const isTooLarge = error instanceof ApiError && error.status === TOO_LARGE
+          if (!isTooLarge || body === undefined) throw error
+          if (body instanceof ReadableStream && typeof given !== 'function') throw tooLong(error)
+          again = body instanceof ReadableStream ? await bodyOf(make()) : first
         }
       }
-      const request = new Request(await takeTicket(id, target), {
+      const { url: address } = await takeTicket(id, target)
+      const request = new Request(address, {
         method: OPERATIONS[id].method,
-        ...(body === undefined ? {} : { body: body as Blob, headers: { ...headers, 'content-type': contentType } }),
-        ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
+        ...(again.body === undefined
+          ? {}
+          : { body: again.body as Blob, headers: { ...again.headers, 'content-type': contentType } }),
+        ...(again.body instanceof ReadableStream ? { duplex: 'half' } : {}),
         signal: signal ?? null,
       })
       const response = await fetch(request)
@@ -96,7 +119,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
 }
 
 /** Returns a body as this platform sends it, and the headers that tell its length. */
-async function bodyOf(given: StreamBody): Promise<{ body: TransferInput['body']; headers: Record<string, string> }> {
+async function bodyOf(given: OneBody | undefined): Promise<SentBody> {
   const isSized = typeof given === 'object' && 'sizeBytes' in given
   const body = isSized ? given.stream : given
   // Browsers send a stream only over HTTP/2.
@@ -104,11 +127,25 @@ async function bodyOf(given: StreamBody): Promise<{ body: TransferInput['body'];
   return { body, headers: isSized ? { 'content-length': String(given.sizeBytes) } : {} }
 }
 
-function addressOf(url: string, id: StreamId, { project, name, port, query }: StreamTarget): string {
+interface SentBody {
+  body: CallerBody | undefined
+  headers: Record<string, string>
+}
+
+function addressOf(url: string, id: StreamId, { project, name = '', port, query }: StreamTarget): string {
   const path = OPERATIONS[id].path.replace('{project}', project).replace('{name}', name).replace('{port}', String(port))
   const text = new URLSearchParams()
   for (const [key, value] of Object.entries(query)) for (const each of [value].flat()) text.append(key, each)
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`
+}
+
+/** The error of a stream that is too long for a front, and that nothing is left of. */
+function tooLong(error: ApiError): ApiError {
+  const detail =
+    `The front refused this length (${error.message}), and a stream that was read cannot be sent to the data address: ` +
+    'give a function that makes the stream, or set tickets to "always".'
+  const problem = { code: 'body_too_large', detail, request_id: error.requestId }
+  return Object.assign(toApiError(TOO_LARGE, problem), { cause: error })
 }
 
 /** Whether this is Node.js, or has its modules, as Bun and Deno do: headers can be sent with a WebSocket, and bodies streamed. */
@@ -116,5 +153,7 @@ function isNode(): boolean {
   return typeof process === 'object' && typeof process.versions?.node === 'string'
 }
 
-/** How a front that is a function answers to an upgrade, and to a body that is larger than its event. */
-const CANNOT_STREAM = new Set(['upgrade_required', 'body_too_large', 'unexpected_answer'])
+/** How a front that is a function answers to an upgrade. */
+const CANNOT_STREAM = new Set(['upgrade_required', 'unexpected_answer'])
+/** The status of a body that is larger than the event of a function, also as API Gateway says it. */
+const TOO_LARGE = 413

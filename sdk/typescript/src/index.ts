@@ -2,6 +2,7 @@
 export { ApiError, ConnectionError, type ProblemFields, type RequestFault } from './api-error.ts'
 export { type BoxHandle, type Boxyard, type BoxyardOptions, createBoxyard, type RunOptions } from './boxyard.ts'
 export type { AnswerOf, CallInput, CallOptions, FullAnswer, OperationId, SizedStream, TransferInput } from './calls.ts'
+export type { UploadBody } from './doors.ts'
 export type { BoxyardEvent, FollowOptions } from './events.ts'
 export type { ConsoleOptions, ExecOptions, ExecRecord, StreamOptions } from './exec.ts'
 export * from './generated/error-classes.ts'

@@ -7,7 +7,7 @@ export type Message = Uint8Array | string
 
 /** A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile. */
 export interface MessageSocket {
-  /** `X-Exec-Id` or `X-Session-Id` of the answer; null where the platform does not tell headers. */
+  /** `X-Exec-Id` or `X-Session-Id` of the answer; null where the platform does not tell headers, and no ticket told it. */
   readonly id: string | null
   /** Sends a message and waits until it is on its way. @throws ConnectionError */
   send(message: Message): Promise<void>
@@ -97,7 +97,11 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
   })
   return {
     id: null,
-    send: async (message) => socket.send(message),
+    send: async (message) => {
+      // Such a socket drops it without a word.
+      if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError('the connection is closed')
+      socket.send(message)
+    },
     receive: inbox.take,
     closed: inbox.closed,
     close: () => socket.close(1000),

@@ -15,7 +15,7 @@ export interface ExecEnd {
 
 /** A command that runs, or a console that is attached: iterate for its output, then ask for its end. */
 export interface TerminalStream extends AsyncIterable<OutputPiece> {
-  /** Id of the exec record or session; null where the platform does not tell headers. */
+  /** Id of the exec record or session; null for a session in a browser, which tells no headers. */
   readonly id: string | null
   /** Sends input, and waits until it is on its way. */
   write(bytes: Uint8Array): Promise<void>

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from boxyard import AsyncPortStream, ConnectionError
-from boxyard.errors import FileNotFoundError, PortNotListeningError
+from boxyard.errors import BodyTooLargeError, FileNotFoundError, PortNotListeningError
 from boxyard.models import PutService
 from boxyard.operations import put_service, read_file, stat_file
 from given import Given, both, read_all, service
@@ -129,6 +129,22 @@ async def test_streams_take_tickets_by_themselves_behind_a_front_that_cannot_str
     async with await box.connect(ECHO_PORT) as stream:
         await stream.write(b"there")
         assert await stream.read() == b"there"
+
+
+@both
+async def test_what_is_too_long_for_such_a_front_is_sent_again_as_far_as_it_can_be_read_again(given: Given) -> None:
+    pieces = [b"a" * 256 * 1024] * 8
+    whole = b"".join(pieces)
+    file = io.BytesIO(b"before" + whole)
+    file.seek(6)
+    for content in (whole, pieces, file):
+        box = given.other_yard(url=service().plain).box(given.project, "web")
+        assert (await box.write_file("/root/long", content)).size_bytes == len(whole)
+    # Each client knows nothing of the front yet.
+    box = given.other_yard(url=service().plain).box(given.project, "web")
+    with pytest.raises(BodyTooLargeError, match="cannot be sent to the data address"):
+        await box.write_file("/root/once", iter(pieces))
+    assert (await box.write_file("/root/once", iter(pieces[:1]))).size_bytes == len(pieces[0])
 
 
 @both

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
@@ -13,9 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
-import { openPlainFront } from '../../helpers/clients/plain-front.ts'
+import { openPlainFront, type PlainFront } from '../../helpers/clients/plain-front.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const cli = useCommandLine()
@@ -238,6 +239,39 @@ describe('edit', () => {
     expect(readFileSync(copy, 'utf8')).toBe('ours\n')
     rmSync(join(copy, '..'), { recursive: true })
     expect(await inBox('cat /srv/edited')).toBe('theirs\n')
+  })
+})
+
+describe('behind a front that takes no long body', () => {
+  let plain: PlainFront
+
+  beforeAll(async () => {
+    plain = await openPlainFront(cli.service().url)
+  })
+  afterAll(() => plain.close())
+
+  test('files and directories are sent again by a ticket; stdin is refused in words', async () => {
+    const long = 'a'.repeat(2_000_000)
+    write('tree/long', long)
+    const run = (args: string[], input = '') =>
+      cli.run(args, { cwd: here, env: { BOXYARD_URL: plain.url }, ...(input === '' ? {} : { input }) })
+    expect(await run(['cp', 'tree/long', 'web:/srv/long'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await run(['cp', 'tree', 'web:/srv/tree'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await run(['sync', 'tree', 'web:/srv/synced'])).toMatchObject({ code: 0 })
+    expect(await inBox('cat /srv/long /srv/tree/long /srv/synced/long | wc -c')).toBe('6000000\n')
+    write('root/bin/sh', long)
+    execFileSync('tar', ['-C', join(here, 'root'), '-cf', join(here, 'base.tar'), '.'])
+    expect(await run(['base', 'create', 'long', '--tar', 'base.tar'])).toMatchObject({ code: 0 })
+
+    expect(await run(['cp', '-', 'web:/srv/short'], 'short')).toMatchObject({ code: 0 })
+    for (const args of [
+      ['cp', '-', 'web:/srv/once'],
+      ['base', 'create', 'once', '--tar', '-'],
+    ]) {
+      const { code, stderr } = await run(args, long)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('put it into a file first')])
+    }
+    expect(await inBox('ls /srv')).not.toContain('once')
   })
 })
 

@@ -14,8 +14,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { HOST_WORDS } from '../../../cli/host-words.ts'
+import { COMPLETION } from '../../../cli/output/completion.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { buildCli } from '../../../infra/cli-bundle.ts'
+import { ROOT } from '../../../infra/commands.ts'
 import { OPERATIONS } from '../../../shared/routes.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -82,6 +84,48 @@ describe('the table of verbs', () => {
     for (const { words, examples } of allVerbs()) expect([words, examples.length > 0]).toEqual([words, true])
     const { code, stdout } = await boxyard(['volume', 'attach', '--help'])
     expect([code, stdout.includes('Examples:\n  boxyard volume attach volume box path')]).toEqual([0, true])
+  })
+})
+
+describe('the reference', () => {
+  const reference = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')
+
+  test('tells of every verb that the help lists', async () => {
+    const { stdout } = await boxyard(['--help'])
+    const listed = stdout.match(/(?<=^Commands:\n)(?: {2}.*\n)+/m)?.[0].match(/^ {2}[a-z-]+/gm) ?? []
+    const words = listed.map((line) => line.trim()).filter((word) => word !== 'help')
+    expect(words).toContain('completion')
+    expect(words.filter((word) => !new RegExp(`^#### boxyard ${word}( |$)`, 'm').test(reference))).toEqual([])
+  })
+
+  test('tells of completion what its help does', async () => {
+    const { code, stdout } = await boxyard(['completion', '--help'])
+    expect([code, stdout.includes(COMPLETION.summary)]).toEqual([0, true])
+    expect(reference).toContain(`${COMPLETION.summary}.`)
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      expect((await boxyard(['completion', shell])).stdout).toContain('completion')
+    }
+  })
+})
+
+describe('a flag of several values', () => {
+  test('takes them by commas, repeated, and both', async () => {
+    for (const [i, given] of [['read,exec'], ['read', 'exec'], ['read,write', 'exec']].entries()) {
+      const flags = given.flatMap((value) => ['--permissions', value])
+      const made = await boxyard(['token', 'create', `ci-${i}`, '--projects', 'demo,other', ...flags, '-o', 'json'])
+      expect(JSON.parse(made.stdout)).toMatchObject({
+        projects: ['demo', 'other'],
+        permissions: given.flatMap((value) => value.split(',')),
+      })
+    }
+    const { stdout } = await boxyard(['events', '--type', 'box.created,token.*', '-o', 'json'])
+    expect(JSON.parse(stdout).events.map(({ type }: { type: string }) => type)).toContain('box.created')
+  })
+
+  test('keeps commas where values may have some', async () => {
+    const made = await boxyard(['create', 'comma', '--env', 'LIST=a,b', '-o', 'json'])
+    expect(JSON.parse(made.stdout).environment).toEqual({ LIST: 'a,b' })
+    await boxyard(['rm', 'comma'])
   })
 })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { pack } from 'tar-stream'
 import { ApiError, ConnectionError } from '../../../sdk/typescript/src/api-error.ts'
 import { type BoxHandle, type Boxyard, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
 import { BoxNotFoundError, InvalidRequestError } from '../../../sdk/typescript/src/generated/error-classes.ts'
@@ -81,6 +82,44 @@ describe('calls', () => {
     const { status, headers } = await lossy.callFully('createBox', { path: { project: 'sdk' }, body: { name: 'once' } })
     expect([sent, status, headers.get('idempotent-replayed')]).toEqual([2, 201, 'true'])
     await lossy.box('sdk', 'once').delete()
+  })
+})
+
+describe('answers of a newer service', () => {
+  /** A client to which the answers are what `change` makes of those of the service. */
+  function newer(change: (body: string) => string): Boxyard {
+    return createBoxyard({
+      url: service.url,
+      token: service.adminToken,
+      fetch: async (request) => {
+        const answer = await fetch(request)
+        const { status, headers } = answer
+        return new Response(change(await answer.text()), { status, headers: new Headers(headers) })
+      },
+    })
+  }
+
+  test('values and fields that are not known come as they are', async () => {
+    const yard = newer((body) => body.replace('"running"', '"hibernated","new_field":["new"]'))
+    expect(await yard.box('sdk', 'web').info()).toMatchObject({ name: 'web', status: 'hibernated', new_field: ['new'] })
+  })
+
+  test('events of types that are not known come', async () => {
+    const yard = newer((body) => body.replaceAll('"box.created"', '"box.painted"'))
+    for await (const { type } of yard.events('sdk')) {
+      expect(type).toBe('box.painted')
+      break
+    }
+  })
+
+  test('a refusal with a code that is not known is an ApiError', async () => {
+    const yard = newer((body) => body.replaceAll('box_not_found', 'too_colourful'))
+    const refusal = await yard
+      .box('sdk', 'none')
+      .info()
+      .catch((error: unknown) => error)
+    expect(Object.getPrototypeOf(refusal)).toBe(ApiError.prototype)
+    expect(refusal).toMatchObject({ code: 'too_colourful', status: 404 })
   })
 })
 
@@ -225,5 +264,29 @@ describe('behind a front that cannot stream', () => {
     expect(plain.upgrades).toHaveLength(1)
     await handle.writeFile('/root/ticket', 'by ticket')
     expect(await textOf(await handle.readFile('/root/ticket'))).toBe('by ticket')
+  })
+
+  test('what is too long for it is sent again by a ticket, as far as it can be read again', async () => {
+    const piece = new Uint8Array(256 * 1024).fill(97)
+    const stream = (): ReadableStream<Uint8Array> => ReadableStream.from(Array.from({ length: 8 }, () => piece))
+    // Each is a client that knows nothing of the front yet.
+    const fresh = (): BoxHandle => createBoxyard({ url: plain.url, token: service.adminToken }).box('sdk', 'web')
+    for (const body of [stream, new Blob(Array.from({ length: 8 }, () => piece))]) {
+      expect(await fresh().writeFile('/root/long', body)).toMatchObject({ size_bytes: 2_097_152 })
+    }
+    const refused = await fresh()
+      .writeFile('/root/once', stream())
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'body_too_large', message: expect.stringContaining('a function that makes') })
+    expect(await fresh().writeFile('/root/once', ReadableStream.from([piece]))).toMatchObject({ size_bytes: 262_144 })
+
+    const bases = createBoxyard({ url: plain.url, token: service.adminToken })
+    const tar = (): ReadableStream<Uint8Array> => {
+      const archive = pack()
+      archive.entry({ name: 'bin/sh', mode: 0o755 }, Buffer.alloc(2_000_000))
+      archive.finalize()
+      return ReadableStream.from(archive as AsyncIterable<Uint8Array>)
+    }
+    expect((await bases.createBaseFrom('sdk', tar, { name: 'long' })).body).toMatchObject({ name: 'long' })
   })
 })

@@ -92,6 +92,24 @@ test('the package runs with its own Node.js, and knows its version', () => {
     expect([unneeded, existsSync(join(root, 'usr/lib/boxyard/node_modules', unneeded))]).toEqual([unneeded, false])
 })
 
+test('the package has no packages that the command line alone is made of, and all that the rest needs', () => {
+  const lib = join(root, 'usr/lib/boxyard')
+  const installed = (name: string): boolean => existsSync(join(lib, 'node_modules', name, 'package.json'))
+  const sources = run('grep', '-rhoE', `(from |import\\()'[^.'][^']*'`, ...PROGRAM_SOURCES, '--include=*.ts')
+  const imported = new Set(
+    Array.from(sources.matchAll(/'((?:@[^/']+\/)?[^/']+)/g), ([, name = '']) => name).filter(
+      (name) => !/^node:/.test(name),
+    ),
+  )
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object }
+  const names = Object.keys(dependencies)
+  expect(names.filter((name) => imported.has(name) && !installed(name))).toEqual([])
+  expect(names.filter((name) => !imported.has(name) && installed(name))).toEqual([])
+  expect(installed('ssh2') || installed('asn1')).toBe(false)
+  const programs = join(lib, 'node_modules/.bin')
+  expect(readdirSync(programs).filter((name) => !existsSync(join(programs, name)))).toEqual([])
+})
+
 test('the command line is one file, that runs without packages or Node.js beside it', () => {
   const program = releases[0]?.files.find((path) => /boxyard-cli-[^/]*-linux-\w+$/.test(path)) ?? ''
   const place = mkdtempSync(join(scratch, 'alone-'))
@@ -223,6 +241,7 @@ function writeSomething(checkout: string): void {
 const ELF_MACHINE = 18
 const EM_X86_64 = 62
 const EM_AARCH64 = 183
+const PROGRAM_SOURCES = ['agent', 'functions', 'shared'].map((name) => join(ROOT, name))
 const LOAD = `
 await import('./agent/modes.ts')
 await import('@aws-sdk/client-s3')

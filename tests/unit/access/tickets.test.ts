@@ -24,12 +24,12 @@ const check = (ticket: string, changed: Partial<TicketGrant> = {}) =>
 
 describe('a ticket', () => {
   test('is good once, for 60 s', () => {
-    const { ticket, expiresAt } = tickets.issue(grant)
+    const { ticket, expiresAt, execId } = tickets.issue(grant)
     expect(expiresAt).toBe(START + 60_000)
     expect(ticket).toMatch(/^[A-Za-z0-9_-]{43}$/)
     now = START + 59_999
     // The caller's rights end when the ticket would have expired.
-    expect(check(ticket)).toEqual({ boxId: grant.boxId, caller: { ...caller, expiresAt } })
+    expect(check(ticket)).toEqual({ boxId: grant.boxId, execId, caller: { ...caller, expiresAt } })
     tickets.take(ticket)
     expect(() => check(ticket)).toThrow(code('token_invalid'))
   })

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeAlias
 
 #: Bytes to send: at hand, a file, or in pieces.
@@ -16,6 +16,35 @@ _PIECE_BYTES = 256 * 1024
 def content_of(body: AsyncContent) -> Any:
     """Makes what an HTTP client sends; text as UTF-8. A stream is read once."""
     return body.encode() if isinstance(body, str) else body
+
+
+def blocking_content(content: Any) -> Any:
+    """Makes what an HTTP client that blocks sends of it: httpx counts a file from its beginning, wherever it stands."""
+    return _pieces_of(content) if _can_seek(content) and content.tell() > 0 else content
+
+
+def rewind_of(content: Any) -> Callable[[], None] | None:
+    """Makes what goes back to the beginning of a content that was read; None for one that is read only once."""
+    if hasattr(content, "read"):
+        if not _can_seek(content):
+            return None
+        start = content.tell()
+
+        def rewind() -> None:
+            content.seek(start)
+
+        return rewind
+    # What gives itself as its iterator is used up by that.
+    is_once = isinstance(content, Iterator | AsyncIterator)
+    return None if is_once else _stay
+
+
+def _can_seek(content: Any) -> bool:
+    return hasattr(content, "seekable") and content.seekable() is True
+
+
+def _stay() -> None:
+    pass
 
 
 def awaitable_content(content: Any) -> Any:

@@ -8,20 +8,23 @@ from urllib.parse import unquote
 import httpx
 
 from ._calls import Call
+from ._contents import rewind_of
 from ._errors import ApiError, ConnectionError
-from ._flows import Exchange, Flow, OpenSocket, Session, ask, can_repeat, send
+from ._flows import Exchange, Flow, OpenSocket, Session, ask, send
 from ._generated.api.streams.create_ticket import create_ticket
 from ._generated.marks import OPERATIONS
 from ._generated.models.ticket_request import TicketRequest
 from ._generated.models.ticket_request_operation import TicketRequestOperation
 from ._generated.models.ticket_request_query import TicketRequestQuery
 from ._generated.types import UNSET
-from ._problems import to_api_error
+from ._problems import error_of, to_api_error
 
 T = TypeVar("T")
 
-#: How a front that is a function answers to an upgrade, and to a body that is larger than its event.
-_CANNOT_STREAM = frozenset({"upgrade_required", "body_too_large", "unexpected_answer"})
+#: How a front that is a function answers to an upgrade.
+_CANNOT_STREAM = frozenset({"upgrade_required", "unexpected_answer"})
+#: The status of a body that is larger than the event of a function, also as API Gateway says it.
+_TOO_LARGE = 413
 
 
 def open_socket(session: Session, call: Call[object], protocol: str) -> Flow[Any]:
@@ -45,20 +48,35 @@ def upload(session: Session, call: Call[T]) -> Flow[T]:
 
 
 def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow[httpx.Response]:
-    """Sends or takes bytes; those of a streamed answer were not read yet. Raises ``ApiError``, ``ConnectionError``."""
+    """
+    Sends or takes bytes; those of a streamed answer were not read yet. Raises ``ConnectionError``, and ``ApiError``: ``body_too_large``
+    for what cannot be read again to be sent by a ticket.
+    """
     if not session.needs_tickets:
+        rewind = rewind_of(call.request.get("content"))
         try:
             return (yield from send(session, call, is_streamed=is_streamed))
         except ApiError as error:
-            is_too_large = error.code in _CANNOT_STREAM and "content" in call.request and can_repeat(call)
-            if not is_too_large:
+            if error.status != _TOO_LARGE or "content" not in call.request:
                 raise
+            if rewind is None:
+                raise _too_long(error) from error
+            rewind()
     request = {key: value for key, value in call.request.items() if key != "params"}
     request["url"] = yield from _take_ticket(session, call)
     response: httpx.Response = yield Exchange(request, is_streamed)
     if not response.is_success:
         raise to_api_error(response.status_code, response.content)
     return response
+
+
+def _too_long(error: ApiError) -> ApiError:
+    detail = (
+        f"The front refused this length ({error}), and what was read cannot be sent to the data address: "
+        'give bytes, a file that can seek or a list of pieces, or set tickets to "always".'
+    )
+    problem: dict[str, object] = {"code": "body_too_large", "detail": detail, "request_id": error.request_id}
+    return error_of(_TOO_LARGE, problem, problem)
 
 
 def _take_ticket(session: Session, call: Call[object]) -> Flow[str]:

@@ -31,7 +31,7 @@ def run_exec(session: Session, project: str, name: str, body: ExecRequest) -> Fl
     """Runs a command to its end, however long it takes."""
     found = yield from ask(session, create_exec(project, name, body=body))
     while found.status == ExecStatus.RUNNING:
-        encoding = GetExecEncoding(found.encoding.value)
+        encoding = GetExecEncoding(found.encoding)
         found = yield from ask(session, get_exec(project, name, found.id, wait_seconds=25, encoding=encoding))
     return found
 

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from ._contents import blocking_content
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
 from ._http import TIMEOUT, unreachable
 from ._sync_socket import Socket
@@ -51,7 +52,8 @@ class Driver:
                 return Socket(effect, self._ssl_context)
 
     def _exchange(self, effect: Exchange) -> httpx.Response:
-        request = self._client.build_request(**effect.request)
+        content = blocking_content(effect.request.get("content"))
+        request = self._client.build_request(**{**effect.request, "content": content})
         try:
             response = self._client.send(request, stream=True, follow_redirects=True)
             if not (effect.is_streamed and response.is_success):

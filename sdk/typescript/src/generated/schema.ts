@@ -2728,6 +2728,8 @@ export interface components {
             url?: string;
             /** @description HTTP method of that request. */
             method: string;
+            /** @description Of `streamExec`: id that the command will have, for clients that cannot read `X-Exec-Id`. */
+            exec_id?: components["schemas"]["Id"];
             /** @description 60 s after the ticket was made, or when the token expires if that is earlier. */
             expires_at: components["schemas"]["Timestamp"];
         } & {

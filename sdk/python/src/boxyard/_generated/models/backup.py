@@ -27,7 +27,7 @@ class Backup:
         incremental_of (None | str): Backup it builds on; null for a full backup.
         sha256 (None | str): Digest of its manifest, which holds those of all parts; null until it is done.
         created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        status (BackupStatus): `running` includes waiting for other backups.
+        status (BackupStatus | str): `running` includes waiting for other backups.
         error (None | str): Why it failed; else null.
         automatic (bool): Made by the schedule of the volume.
     """
@@ -42,7 +42,7 @@ class Backup:
     incremental_of: None | str
     sha256: None | str
     created_at: datetime.datetime
-    status: BackupStatus
+    status: BackupStatus | str
     error: None | str
     automatic: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -71,7 +71,11 @@ class Backup:
 
         created_at = self.created_at.isoformat()
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, BackupStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         error: None | str
         error = self.error
@@ -138,7 +142,18 @@ class Backup:
 
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
-        status = BackupStatus(d.pop("status"))
+        def _parse_status(data: object) -> BackupStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_status = BackupStatus(data)
+
+                return status_status
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BackupStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         def _parse_error(data: object) -> None | str:
             if data is None:

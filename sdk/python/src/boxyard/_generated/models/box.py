@@ -28,8 +28,7 @@ class Box:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        status (BoxStatus): `pending`: being created, started, stopped or restored; `unknown`: the runtime does not
-            answer for it, or cannot start it again.
+        status (BoxStatus | str):
         state (BoxState):
         created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         updated_at (datetime.datetime): RFC 3339, UTC, milliseconds.
@@ -52,7 +51,7 @@ class Box:
     id: str
     name: str
     project: str
-    status: BoxStatus
+    status: BoxStatus | str
     state: BoxState
     created_at: datetime.datetime
     updated_at: datetime.datetime
@@ -78,7 +77,11 @@ class Box:
 
         project = self.project
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, BoxStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         state = self.state.to_dict()
 
@@ -168,7 +171,18 @@ class Box:
 
         project = d.pop("project")
 
-        status = BoxStatus(d.pop("status"))
+        def _parse_status(data: object) -> BoxStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_type_0 = BoxStatus(data)
+
+                return status_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BoxStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         state = BoxState.from_dict(d.pop("state"))
 

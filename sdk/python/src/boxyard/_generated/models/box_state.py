@@ -16,18 +16,22 @@ T = TypeVar("T", bound="BoxState")
 class BoxState:
     """
     Attributes:
-        reason (BoxReason): Why a box is in its status. `resizing`, `deleting` and `host_lost` do not occur yet.
+        reason (BoxReason | str):
         message (None | str): Details of the reason, for people.
         since (datetime.datetime): RFC 3339, UTC, milliseconds.
     """
 
-    reason: BoxReason
+    reason: BoxReason | str
     message: None | str
     since: datetime.datetime
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        reason = self.reason.value
+        reason: str
+        if isinstance(self.reason, BoxReason):
+            reason = self.reason.value
+        else:
+            reason = self.reason
 
         message: None | str
         message = self.message
@@ -49,7 +53,19 @@ class BoxState:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        reason = BoxReason(d.pop("reason"))
+
+        def _parse_reason(data: object) -> BoxReason | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                reason_type_0 = BoxReason(data)
+
+                return reason_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BoxReason | str, data)
+
+        reason = _parse_reason(d.pop("reason"))
 
         def _parse_message(data: object) -> None | str:
             if data is None:

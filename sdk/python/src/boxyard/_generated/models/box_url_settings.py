@@ -15,18 +15,23 @@ T = TypeVar("T", bound="BoxUrlSettings")
 class BoxUrlSettings:
     """
     Attributes:
-        auth (BoxUrlSettingsAuth): Who may use its URLs: bearers of a token with `read` in the project, or anybody.
+        auth (BoxUrlSettingsAuth | str): Who may use its URLs: bearers of a token with `read` in the project, or
+            anybody.
         wake (bool): Starts the stopped box on a request for one of its URLs.
         idle_stop_seconds (int | None): Seconds without use after which the box is stopped; null for never.
     """
 
-    auth: BoxUrlSettingsAuth
+    auth: BoxUrlSettingsAuth | str
     wake: bool
     idle_stop_seconds: int | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        auth = self.auth.value
+        auth: str
+        if isinstance(self.auth, BoxUrlSettingsAuth):
+            auth = self.auth.value
+        else:
+            auth = self.auth
 
         wake = self.wake
 
@@ -48,7 +53,19 @@ class BoxUrlSettings:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        auth = BoxUrlSettingsAuth(d.pop("auth"))
+
+        def _parse_auth(data: object) -> BoxUrlSettingsAuth | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                auth_auth = BoxUrlSettingsAuth(data)
+
+                return auth_auth
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BoxUrlSettingsAuth | str, data)
+
+        auth = _parse_auth(d.pop("auth"))
 
         wake = d.pop("wake")
 

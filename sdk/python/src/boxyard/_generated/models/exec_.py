@@ -25,8 +25,7 @@ class Exec:
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
         command (list[str]): Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.
-        status (ExecStatus): `killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end
-            was not observed.
+        status (ExecStatus | str):
         exit_code (int | None): Null while it runs, if a signal ended it, and if its end was not observed.
         signal (None | str): Signal that ended it, such as `SIGKILL`; else null.
         started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
@@ -38,7 +37,7 @@ class Exec:
         process (int | None): The pid in the box; null if it is not known.
         stdout (str): The last 1 MiB.
         stderr (str): The last 1 MiB.
-        encoding (ExecEncoding): Encoding of `stdout` and `stderr`. In `utf-8`, U+FFFD replaces bytes that are not
+        encoding (ExecEncoding | str): Encoding of `stdout` and `stderr`. In `utf-8`, U+FFFD replaces bytes that are not
             UTF-8.
         truncated (bool): Whether earlier output of a stream is left out.
         next_offset (ExecNextOffset): Total bytes written to each stream.
@@ -48,7 +47,7 @@ class Exec:
     box: str
     project: str
     command: list[str]
-    status: ExecStatus
+    status: ExecStatus | str
     exit_code: int | None
     signal: None | str
     started_at: datetime.datetime
@@ -60,7 +59,7 @@ class Exec:
     process: int | None
     stdout: str
     stderr: str
-    encoding: ExecEncoding
+    encoding: ExecEncoding | str
     truncated: bool
     next_offset: ExecNextOffset
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -74,7 +73,11 @@ class Exec:
 
         command = self.command
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, ExecStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         exit_code: int | None
         exit_code = self.exit_code
@@ -105,7 +108,11 @@ class Exec:
 
         stderr = self.stderr
 
-        encoding = self.encoding.value
+        encoding: str
+        if isinstance(self.encoding, ExecEncoding):
+            encoding = self.encoding.value
+        else:
+            encoding = self.encoding
 
         truncated = self.truncated
 
@@ -152,7 +159,18 @@ class Exec:
 
         command = cast(list[str], d.pop("command"))
 
-        status = ExecStatus(d.pop("status"))
+        def _parse_status(data: object) -> ExecStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_type_0 = ExecStatus(data)
+
+                return status_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         def _parse_exit_code(data: object) -> int | None:
             if data is None:
@@ -204,7 +222,18 @@ class Exec:
 
         stderr = d.pop("stderr")
 
-        encoding = ExecEncoding(d.pop("encoding"))
+        def _parse_encoding(data: object) -> ExecEncoding | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                encoding_encoding = ExecEncoding(data)
+
+                return encoding_encoding
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecEncoding | str, data)
+
+        encoding = _parse_encoding(d.pop("encoding"))
 
         truncated = d.pop("truncated")
 

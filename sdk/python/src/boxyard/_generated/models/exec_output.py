@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -17,29 +17,32 @@ T = TypeVar("T", bound="ExecOutput")
 class ExecOutput:
     """
     Attributes:
-        stream (ExecOutputStream):
+        stream (ExecOutputStream | str):
         offset (int): Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
         next_offset (int): Offset of the next request.
         data (str): Output from `offset` on, encoded as `encoding` says.
-        encoding (ExecOutputEncoding): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+        encoding (ExecOutputEncoding | str): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
         truncated (bool): Bytes from the requested offset on are no longer kept.
         end (bool): No output follows `next_offset`.
-        status (ExecStatus): `killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end
-            was not observed.
+        status (ExecStatus | str):
     """
 
-    stream: ExecOutputStream
+    stream: ExecOutputStream | str
     offset: int
     next_offset: int
     data: str
-    encoding: ExecOutputEncoding
+    encoding: ExecOutputEncoding | str
     truncated: bool
     end: bool
-    status: ExecStatus
+    status: ExecStatus | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        stream = self.stream.value
+        stream: str
+        if isinstance(self.stream, ExecOutputStream):
+            stream = self.stream.value
+        else:
+            stream = self.stream
 
         offset = self.offset
 
@@ -47,13 +50,21 @@ class ExecOutput:
 
         data = self.data
 
-        encoding = self.encoding.value
+        encoding: str
+        if isinstance(self.encoding, ExecOutputEncoding):
+            encoding = self.encoding.value
+        else:
+            encoding = self.encoding
 
         truncated = self.truncated
 
         end = self.end
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, ExecStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -75,7 +86,19 @@ class ExecOutput:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        stream = ExecOutputStream(d.pop("stream"))
+
+        def _parse_stream(data: object) -> ExecOutputStream | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                stream_stream = ExecOutputStream(data)
+
+                return stream_stream
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecOutputStream | str, data)
+
+        stream = _parse_stream(d.pop("stream"))
 
         offset = d.pop("offset")
 
@@ -83,13 +106,35 @@ class ExecOutput:
 
         data = d.pop("data")
 
-        encoding = ExecOutputEncoding(d.pop("encoding"))
+        def _parse_encoding(data: object) -> ExecOutputEncoding | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                encoding_encoding = ExecOutputEncoding(data)
+
+                return encoding_encoding
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecOutputEncoding | str, data)
+
+        encoding = _parse_encoding(d.pop("encoding"))
 
         truncated = d.pop("truncated")
 
         end = d.pop("end")
 
-        status = ExecStatus(d.pop("status"))
+        def _parse_status(data: object) -> ExecStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_type_0 = ExecStatus(data)
+
+                return status_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         exec_output = cls(
             stream=stream,

@@ -20,8 +20,7 @@ class ExecRecord:
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
         command (list[str]): Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.
-        status (ExecStatus): `killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end
-            was not observed.
+        status (ExecStatus | str):
         exit_code (int | None): Null while it runs, if a signal ended it, and if its end was not observed.
         signal (None | str): Signal that ended it, such as `SIGKILL`; else null.
         started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
@@ -37,7 +36,7 @@ class ExecRecord:
     box: str
     project: str
     command: list[str]
-    status: ExecStatus
+    status: ExecStatus | str
     exit_code: int | None
     signal: None | str
     started_at: datetime.datetime
@@ -58,7 +57,11 @@ class ExecRecord:
 
         command = self.command
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, ExecStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         exit_code: int | None
         exit_code = self.exit_code
@@ -119,7 +122,18 @@ class ExecRecord:
 
         command = cast(list[str], d.pop("command"))
 
-        status = ExecStatus(d.pop("status"))
+        def _parse_status(data: object) -> ExecStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_type_0 = ExecStatus(data)
+
+                return status_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         def _parse_exit_code(data: object) -> int | None:
             if data is None:

@@ -19,7 +19,7 @@ class FileContent:
     Attributes:
         path (str): Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.
         path_base64 (None | str): Base64 of the path, if it is not UTF-8.
-        type_ (FileContentType):
+        type_ (FileContentType | str):
         size_bytes (int): Size by lstat; of a symbolic link, the length of its target.
         mode (str): Permission bits, octal, such as 0644.
         uid (int): Owner as the box sees it; 65534 if the box has no such id.
@@ -28,12 +28,12 @@ class FileContent:
         target (None | str): Target of a symbolic link; null for all else.
         etag (str): Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.
         content (str): The whole file, encoded as `encoding` says.
-        encoding (FileContentEncoding): `utf-8` if all of it is valid UTF-8, else `base64`.
+        encoding (FileContentEncoding | str): `utf-8` if all of it is valid UTF-8, else `base64`.
     """
 
     path: str
     path_base64: None | str
-    type_: FileContentType
+    type_: FileContentType | str
     size_bytes: int
     mode: str
     uid: int
@@ -42,7 +42,7 @@ class FileContent:
     target: None | str
     etag: str
     content: str
-    encoding: FileContentEncoding
+    encoding: FileContentEncoding | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,11 @@ class FileContent:
         path_base64: None | str
         path_base64 = self.path_base64
 
-        type_ = self.type_.value
+        type_: str
+        if isinstance(self.type_, FileContentType):
+            type_ = self.type_.value
+        else:
+            type_ = self.type_
 
         size_bytes = self.size_bytes
 
@@ -70,7 +74,11 @@ class FileContent:
 
         content = self.content
 
-        encoding = self.encoding.value
+        encoding: str
+        if isinstance(self.encoding, FileContentEncoding):
+            encoding = self.encoding.value
+        else:
+            encoding = self.encoding
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -105,7 +113,18 @@ class FileContent:
 
         path_base64 = _parse_path_base64(d.pop("path_base64"))
 
-        type_ = FileContentType(d.pop("type"))
+        def _parse_type_(data: object) -> FileContentType | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                type_type = FileContentType(data)
+
+                return type_type
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FileContentType | str, data)
+
+        type_ = _parse_type_(d.pop("type"))
 
         size_bytes = d.pop("size_bytes")
 
@@ -128,7 +147,18 @@ class FileContent:
 
         content = d.pop("content")
 
-        encoding = FileContentEncoding(d.pop("encoding"))
+        def _parse_encoding(data: object) -> FileContentEncoding | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                encoding_encoding = FileContentEncoding(data)
+
+                return encoding_encoding
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FileContentEncoding | str, data)
+
+        encoding = _parse_encoding(d.pop("encoding"))
 
         file_content = cls(
             path=path,

@@ -18,7 +18,7 @@ class FileEntry:
     Attributes:
         path (str): Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.
         path_base64 (None | str): Base64 of the path, if it is not UTF-8.
-        type_ (FileEntryType):
+        type_ (FileEntryType | str):
         size_bytes (int): Size by lstat; of a symbolic link, the length of its target.
         mode (str): Permission bits, octal, such as 0644.
         uid (int): Owner as the box sees it; 65534 if the box has no such id.
@@ -30,7 +30,7 @@ class FileEntry:
 
     path: str
     path_base64: None | str
-    type_: FileEntryType
+    type_: FileEntryType | str
     size_bytes: int
     mode: str
     uid: int
@@ -46,7 +46,11 @@ class FileEntry:
         path_base64: None | str
         path_base64 = self.path_base64
 
-        type_ = self.type_.value
+        type_: str
+        if isinstance(self.type_, FileEntryType):
+            type_ = self.type_.value
+        else:
+            type_ = self.type_
 
         size_bytes = self.size_bytes
 
@@ -94,7 +98,18 @@ class FileEntry:
 
         path_base64 = _parse_path_base64(d.pop("path_base64"))
 
-        type_ = FileEntryType(d.pop("type"))
+        def _parse_type_(data: object) -> FileEntryType | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                type_type = FileEntryType(data)
+
+                return type_type
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FileEntryType | str, data)
+
+        type_ = _parse_type_(d.pop("type"))
 
         size_bytes = d.pop("size_bytes")
 

@@ -26,8 +26,8 @@ class Health:
     reached.
 
         Attributes:
-            status (HealthStatus): `degraded`: it serves, with problems; `unavailable` (HTTP 503): the agent is stopping,
-                cannot be reached, or cannot read its database.
+            status (HealthStatus | str): `degraded`: it serves, with problems; `unavailable` (HTTP 503): the agent is
+                stopping, cannot be reached, or cannot read its database.
             api (HealthApi):
             errors (list[str]): One sentence for each problem, with evidence and remedy. Empty without a valid token.
             problems (list[HealthProblemsItem] | Unset): The same problems as objects.
@@ -38,7 +38,7 @@ class Health:
             namespace (str | Unset): Kubernetes namespace of the boxes; empty without a cluster.
     """
 
-    status: HealthStatus
+    status: HealthStatus | str
     api: HealthApi
     errors: list[str]
     problems: list[HealthProblemsItem] | Unset = UNSET
@@ -49,7 +49,11 @@ class Health:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        status = self.status.value
+        status: str
+        if isinstance(self.status, HealthStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         api = self.api.to_dict()
 
@@ -107,7 +111,19 @@ class Health:
         from ..models.health_problems_item import HealthProblemsItem
 
         d = dict(src_dict)
-        status = HealthStatus(d.pop("status"))
+
+        def _parse_status(data: object) -> HealthStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_status = HealthStatus(data)
+
+                return status_status
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(HealthStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         api = HealthApi.from_dict(d.pop("api"))
 

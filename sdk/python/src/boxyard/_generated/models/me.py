@@ -25,14 +25,14 @@ class Me:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str):
         projects (list[str] | Literal['*']): Project names, or `*` for all.
-        permissions (list[Permission]):
+        permissions (list[Permission | str]):
         expires_at (datetime.datetime | None): Null: it never expires.
     """
 
     id: str
     name: str
     projects: list[str] | Literal["*"]
-    permissions: list[Permission]
+    permissions: list[Permission | str]
     expires_at: datetime.datetime | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -50,7 +50,11 @@ class Me:
 
         permissions = []
         for permissions_item_data in self.permissions:
-            permissions_item = permissions_item_data.value
+            permissions_item: str
+            if isinstance(permissions_item_data, Permission):
+                permissions_item = permissions_item_data.value
+            else:
+                permissions_item = permissions_item_data
             permissions.append(permissions_item)
 
         expires_at: None | str
@@ -98,7 +102,19 @@ class Me:
         permissions = []
         _permissions = d.pop("permissions")
         for permissions_item_data in _permissions:
-            permissions_item = Permission(permissions_item_data)
+
+            def _parse_permissions_item(data: object) -> Permission | str:
+                try:
+                    if not isinstance(data, str):
+                        raise TypeError()
+                    permissions_item_type_0 = Permission(data)
+
+                    return permissions_item_type_0
+                except (TypeError, ValueError, AttributeError, KeyError):
+                    pass
+                return cast(Permission | str, data)
+
+            permissions_item = _parse_permissions_item(permissions_item_data)
 
             permissions.append(permissions_item)
 

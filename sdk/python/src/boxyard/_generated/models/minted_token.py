@@ -26,7 +26,7 @@ class MintedToken:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str):
         projects (list[str] | Literal['*']): Project names, or `*` for all.
-        permissions (list[Permission]):
+        permissions (list[Permission | str]):
         expires_at (datetime.datetime | None): Null: it never expires.
         created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         created_by (None | str): The token that it was minted with; null: it was minted on the host of the agent.
@@ -38,7 +38,7 @@ class MintedToken:
     id: str
     name: str
     projects: list[str] | Literal["*"]
-    permissions: list[Permission]
+    permissions: list[Permission | str]
     expires_at: datetime.datetime | None
     created_at: datetime.datetime
     created_by: None | str
@@ -60,7 +60,11 @@ class MintedToken:
 
         permissions = []
         for permissions_item_data in self.permissions:
-            permissions_item = permissions_item_data.value
+            permissions_item: str
+            if isinstance(permissions_item_data, Permission):
+                permissions_item = permissions_item_data.value
+            else:
+                permissions_item = permissions_item_data
             permissions.append(permissions_item)
 
         expires_at: None | str
@@ -126,7 +130,19 @@ class MintedToken:
         permissions = []
         _permissions = d.pop("permissions")
         for permissions_item_data in _permissions:
-            permissions_item = Permission(permissions_item_data)
+
+            def _parse_permissions_item(data: object) -> Permission | str:
+                try:
+                    if not isinstance(data, str):
+                        raise TypeError()
+                    permissions_item_type_0 = Permission(data)
+
+                    return permissions_item_type_0
+                except (TypeError, ValueError, AttributeError, KeyError):
+                    pass
+                return cast(Permission | str, data)
+
+            permissions_item = _parse_permissions_item(permissions_item_data)
 
             permissions.append(permissions_item)
 

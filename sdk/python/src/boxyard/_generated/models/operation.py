@@ -22,7 +22,7 @@ class Operation:
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         kind (str): Such as `box.stop` or `backup.create`.
-        status (OperationStatus):
+        status (OperationStatus | str):
         progress (float | None): From 0 to 1; null if unknown, and after its end.
         resource (str): Path of the resource it works on.
         error (None | OperationErrorType0): The problem with all its fields if it failed; else null.
@@ -32,7 +32,7 @@ class Operation:
 
     id: str
     kind: str
-    status: OperationStatus
+    status: OperationStatus | str
     progress: float | None
     resource: str
     error: None | OperationErrorType0
@@ -47,7 +47,11 @@ class Operation:
 
         kind = self.kind
 
-        status = self.status.value
+        status: str
+        if isinstance(self.status, OperationStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         progress: float | None
         progress = self.progress
@@ -94,7 +98,18 @@ class Operation:
 
         kind = d.pop("kind")
 
-        status = OperationStatus(d.pop("status"))
+        def _parse_status(data: object) -> OperationStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_status = OperationStatus(data)
+
+                return status_status
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(OperationStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         def _parse_progress(data: object) -> float | None:
             if data is None:

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="Scrub")
 class Scrub:
     """
     Attributes:
-        status (ScrubStatus): `failed`: it could not be carried out; `interrupted`: the agent ended meanwhile.
+        status (ScrubStatus | str): `failed`: it could not be carried out; `interrupted`: the agent ended meanwhile.
         started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         ended_at (datetime.datetime | None): Null while it runs, and if the agent crashed meanwhile.
         checked_bytes (float): Bytes of data and metadata read and checked so far; valid for `running` and `done`.
@@ -24,7 +24,7 @@ class Scrub:
             `done`.
     """
 
-    status: ScrubStatus
+    status: ScrubStatus | str
     started_at: datetime.datetime
     ended_at: datetime.datetime | None
     checked_bytes: float
@@ -32,7 +32,11 @@ class Scrub:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        status = self.status.value
+        status: str
+        if isinstance(self.status, ScrubStatus):
+            status = self.status.value
+        else:
+            status = self.status
 
         started_at = self.started_at.isoformat()
 
@@ -63,7 +67,19 @@ class Scrub:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        status = ScrubStatus(d.pop("status"))
+
+        def _parse_status(data: object) -> ScrubStatus | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                status_status = ScrubStatus(data)
+
+                return status_status
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ScrubStatus | str, data)
+
+        status = _parse_status(d.pop("status"))
 
         started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
 

@@ -27,8 +27,8 @@ class Service:
         name (str): A name, unique in its project.
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        state (ServiceState): `starting` until it is ready; `stopped`: on request, because its box does not run, or
-            after exit code 0 without a restart; `failed`: it ended otherwise.
+        state (ServiceState | str): `starting` until it is ready; `stopped`: on request, because its box does not run,
+            or after exit code 0 without a restart; `failed`: it ended otherwise.
         message (None | str): Why it is in that state.
         spec (ServiceSpec):
         active (None | ServiceInstance): Version that gets the requests; null before its first start.
@@ -48,7 +48,7 @@ class Service:
     name: str
     box: str
     project: str
-    state: ServiceState
+    state: ServiceState | str
     message: None | str
     spec: ServiceSpec
     active: None | ServiceInstance
@@ -74,7 +74,11 @@ class Service:
 
         project = self.project
 
-        state = self.state.value
+        state: str
+        if isinstance(self.state, ServiceState):
+            state = self.state.value
+        else:
+            state = self.state
 
         message: None | str
         message = self.message
@@ -161,7 +165,18 @@ class Service:
 
         project = d.pop("project")
 
-        state = ServiceState(d.pop("state"))
+        def _parse_state(data: object) -> ServiceState | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                state_state = ServiceState(data)
+
+                return state_state
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServiceState | str, data)
+
+        state = _parse_state(d.pop("state"))
 
         def _parse_message(data: object) -> None | str:
             if data is None:

@@ -27,8 +27,8 @@ class ServiceInstance:
         spec (ServiceSpec):
         started_at (datetime.datetime | None): Its last start; null before the first.
         restarts (int): Restarts since the last start by a request.
-        health (ServiceInstanceHealth): Result of the readiness probe: `starting` until it succeeds, `unhealthy` after
-            `threshold` failures in a row; `unknown` without a probe, or while it does not run.
+        health (ServiceInstanceHealth | str): Result of the readiness probe: `starting` until it succeeds, `unhealthy`
+            after `threshold` failures in a row; `unknown` without a probe, or while it does not run.
         last_exit (None | ServiceInstanceLastExitType0): How its process ended last; null if none has ended.
     """
 
@@ -38,7 +38,7 @@ class ServiceInstance:
     spec: ServiceSpec
     started_at: datetime.datetime | None
     restarts: int
-    health: ServiceInstanceHealth
+    health: ServiceInstanceHealth | str
     last_exit: None | ServiceInstanceLastExitType0
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -65,7 +65,11 @@ class ServiceInstance:
 
         restarts = self.restarts
 
-        health = self.health.value
+        health: str
+        if isinstance(self.health, ServiceInstanceHealth):
+            health = self.health.value
+        else:
+            health = self.health
 
         last_exit: dict[str, Any] | None
         if isinstance(self.last_exit, ServiceInstanceLastExitType0):
@@ -133,7 +137,18 @@ class ServiceInstance:
 
         restarts = d.pop("restarts")
 
-        health = ServiceInstanceHealth(d.pop("health"))
+        def _parse_health(data: object) -> ServiceInstanceHealth | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                health_health = ServiceInstanceHealth(data)
+
+                return health_health
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServiceInstanceHealth | str, data)
+
+        health = _parse_health(d.pop("health"))
 
         def _parse_last_exit(data: object) -> None | ServiceInstanceLastExitType0:
             if data is None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -18,14 +18,14 @@ class ServiceLogs:
         offset (int): Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
         next_offset (int): Offset of the next request.
         data (str): Output from `offset` on, encoded as `encoding` says.
-        encoding (ServiceLogsEncoding): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+        encoding (ServiceLogsEncoding | str): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
         truncated (bool): Bytes from the requested offset on are no longer kept.
     """
 
     offset: int
     next_offset: int
     data: str
-    encoding: ServiceLogsEncoding
+    encoding: ServiceLogsEncoding | str
     truncated: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -36,7 +36,11 @@ class ServiceLogs:
 
         data = self.data
 
-        encoding = self.encoding.value
+        encoding: str
+        if isinstance(self.encoding, ServiceLogsEncoding):
+            encoding = self.encoding.value
+        else:
+            encoding = self.encoding
 
         truncated = self.truncated
 
@@ -63,7 +67,18 @@ class ServiceLogs:
 
         data = d.pop("data")
 
-        encoding = ServiceLogsEncoding(d.pop("encoding"))
+        def _parse_encoding(data: object) -> ServiceLogsEncoding | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                encoding_encoding = ServiceLogsEncoding(data)
+
+                return encoding_encoding
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServiceLogsEncoding | str, data)
+
+        encoding = _parse_encoding(d.pop("encoding"))
 
         truncated = d.pop("truncated")
 

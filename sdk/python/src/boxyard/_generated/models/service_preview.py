@@ -29,12 +29,13 @@ class ServicePreview:
         spec (ServiceSpec):
         started_at (datetime.datetime | None): Its last start; null before the first.
         restarts (int): Restarts since the last start by a request.
-        health (ServicePreviewHealth): Result of the readiness probe: `starting` until it succeeds, `unhealthy` after
-            `threshold` failures in a row; `unknown` without a probe, or while it does not run.
+        health (ServicePreviewHealth | str): Result of the readiness probe: `starting` until it succeeds, `unhealthy`
+            after `threshold` failures in a row; `unknown` without a probe, or while it does not run.
         last_exit (None | ServicePreviewLastExitType0): How its process ended last; null if none has ended.
-        state (ServicePreviewState): `failed`: it ended, or was not ready in time; `stopped`: its box does not run.
+        state (ServicePreviewState | str): `failed`: it ended, or was not ready in time; `stopped`: its box does not
+            run.
         message (None | str): Why it is in that state; to callers with `exec`, the last lines of output if it failed.
-        isolation (ServicePreviewIsolation): `process`: it runs in the box; `fork`: in a copy of it.
+        isolation (ServicePreviewIsolation | str): `process`: it runs in the box; `fork`: in a copy of it.
     """
 
     alive: bool
@@ -43,11 +44,11 @@ class ServicePreview:
     spec: ServiceSpec
     started_at: datetime.datetime | None
     restarts: int
-    health: ServicePreviewHealth
+    health: ServicePreviewHealth | str
     last_exit: None | ServicePreviewLastExitType0
-    state: ServicePreviewState
+    state: ServicePreviewState | str
     message: None | str
-    isolation: ServicePreviewIsolation
+    isolation: ServicePreviewIsolation | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +74,11 @@ class ServicePreview:
 
         restarts = self.restarts
 
-        health = self.health.value
+        health: str
+        if isinstance(self.health, ServicePreviewHealth):
+            health = self.health.value
+        else:
+            health = self.health
 
         last_exit: dict[str, Any] | None
         if isinstance(self.last_exit, ServicePreviewLastExitType0):
@@ -81,12 +86,20 @@ class ServicePreview:
         else:
             last_exit = self.last_exit
 
-        state = self.state.value
+        state: str
+        if isinstance(self.state, ServicePreviewState):
+            state = self.state.value
+        else:
+            state = self.state
 
         message: None | str
         message = self.message
 
-        isolation = self.isolation.value
+        isolation: str
+        if isinstance(self.isolation, ServicePreviewIsolation):
+            isolation = self.isolation.value
+        else:
+            isolation = self.isolation
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -151,7 +164,18 @@ class ServicePreview:
 
         restarts = d.pop("restarts")
 
-        health = ServicePreviewHealth(d.pop("health"))
+        def _parse_health(data: object) -> ServicePreviewHealth | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                health_health = ServicePreviewHealth(data)
+
+                return health_health
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServicePreviewHealth | str, data)
+
+        health = _parse_health(d.pop("health"))
 
         def _parse_last_exit(data: object) -> None | ServicePreviewLastExitType0:
             if data is None:
@@ -168,7 +192,18 @@ class ServicePreview:
 
         last_exit = _parse_last_exit(d.pop("last_exit"))
 
-        state = ServicePreviewState(d.pop("state"))
+        def _parse_state(data: object) -> ServicePreviewState | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                state_state = ServicePreviewState(data)
+
+                return state_state
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServicePreviewState | str, data)
+
+        state = _parse_state(d.pop("state"))
 
         def _parse_message(data: object) -> None | str:
             if data is None:
@@ -177,7 +212,18 @@ class ServicePreview:
 
         message = _parse_message(d.pop("message"))
 
-        isolation = ServicePreviewIsolation(d.pop("isolation"))
+        def _parse_isolation(data: object) -> ServicePreviewIsolation | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                isolation_isolation = ServicePreviewIsolation(data)
+
+                return isolation_isolation
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServicePreviewIsolation | str, data)
+
+        isolation = _parse_isolation(d.pop("isolation"))
 
         service_preview = cls(
             alive=alive,

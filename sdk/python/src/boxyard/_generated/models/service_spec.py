@@ -26,7 +26,7 @@ class ServiceSpec:
         user (None | str): User of the box, maybe with `:group`; null: root.
         port (int | None): Port on which it is to listen; null: none.
         needs (list[str]): Services of the box that have to be ready before it starts.
-        restart (ServiceSpecRestart): When it is restarted after its end.
+        restart (ServiceSpecRestart | str): When it is restarted after its end.
         readiness (None | ServiceSpecReadinessType0): Readiness probe, with the fields of the request; null: none.
         stop_signal (str): Signal that asks it to end.
         grace_seconds (int): Seconds from the stop signal until it is killed.
@@ -38,7 +38,7 @@ class ServiceSpec:
     user: None | str
     port: int | None
     needs: list[str]
-    restart: ServiceSpecRestart
+    restart: ServiceSpecRestart | str
     readiness: None | ServiceSpecReadinessType0
     stop_signal: str
     grace_seconds: int
@@ -62,7 +62,11 @@ class ServiceSpec:
 
         needs = self.needs
 
-        restart = self.restart.value
+        restart: str
+        if isinstance(self.restart, ServiceSpecRestart):
+            restart = self.restart.value
+        else:
+            restart = self.restart
 
         readiness: dict[str, Any] | None
         if isinstance(self.readiness, ServiceSpecReadinessType0):
@@ -126,7 +130,18 @@ class ServiceSpec:
 
         needs = cast(list[str], d.pop("needs"))
 
-        restart = ServiceSpecRestart(d.pop("restart"))
+        def _parse_restart(data: object) -> ServiceSpecRestart | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                restart_restart = ServiceSpecRestart(data)
+
+                return restart_restart
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServiceSpecRestart | str, data)
+
+        restart = _parse_restart(d.pop("restart"))
 
         def _parse_readiness(data: object) -> None | ServiceSpecReadinessType0:
             if data is None:

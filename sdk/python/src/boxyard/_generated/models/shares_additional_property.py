@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -17,16 +17,16 @@ class SharesAdditionalProperty:
     """
     Attributes:
         limit (str): Name of its bound in `limits`.
-        by (list[SharesAdditionalPropertyByItem]): Whose use is added up: `token` is a token with all that were minted
-            with it.
-        rule (SharesAdditionalPropertyRule): `left_free`: No account may hold more than is left free: alone it gets
-            half. `each`: The bound is that of each account, whatever others do. `turns`: Those who wait take turns, one of
-            each account after another. `oldest_go`: Beyond the bound the accounts that have most lose their oldest.
+        by (list[SharesAdditionalPropertyByItem | str]): Whose use is added up: `token` is a token with all that were
+            minted with it.
+        rule (SharesAdditionalPropertyRule | str): `left_free`: No account may hold more than is left free: alone it
+            gets half. `each`: The bound is that of each account, whatever others do. `turns`: Those who wait take turns,
+            one of each account after another. `oldest_go`: Beyond the bound the accounts that have most lose their oldest.
     """
 
     limit: str
-    by: list[SharesAdditionalPropertyByItem]
-    rule: SharesAdditionalPropertyRule
+    by: list[SharesAdditionalPropertyByItem | str]
+    rule: SharesAdditionalPropertyRule | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -34,10 +34,18 @@ class SharesAdditionalProperty:
 
         by = []
         for by_item_data in self.by:
-            by_item = by_item_data.value
+            by_item: str
+            if isinstance(by_item_data, SharesAdditionalPropertyByItem):
+                by_item = by_item_data.value
+            else:
+                by_item = by_item_data
             by.append(by_item)
 
-        rule = self.rule.value
+        rule: str
+        if isinstance(self.rule, SharesAdditionalPropertyRule):
+            rule = self.rule.value
+        else:
+            rule = self.rule
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -59,11 +67,34 @@ class SharesAdditionalProperty:
         by = []
         _by = d.pop("by")
         for by_item_data in _by:
-            by_item = SharesAdditionalPropertyByItem(by_item_data)
+
+            def _parse_by_item(data: object) -> SharesAdditionalPropertyByItem | str:
+                try:
+                    if not isinstance(data, str):
+                        raise TypeError()
+                    by_item_by_item = SharesAdditionalPropertyByItem(data)
+
+                    return by_item_by_item
+                except (TypeError, ValueError, AttributeError, KeyError):
+                    pass
+                return cast(SharesAdditionalPropertyByItem | str, data)
+
+            by_item = _parse_by_item(by_item_data)
 
             by.append(by_item)
 
-        rule = SharesAdditionalPropertyRule(d.pop("rule"))
+        def _parse_rule(data: object) -> SharesAdditionalPropertyRule | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                rule_rule = SharesAdditionalPropertyRule(data)
+
+                return rule_rule
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(SharesAdditionalPropertyRule | str, data)
+
+        rule = _parse_rule(d.pop("rule"))
 
         shares_additional_property = cls(
             limit=limit,

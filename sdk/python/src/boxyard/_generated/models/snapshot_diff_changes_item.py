@@ -15,7 +15,7 @@ T = TypeVar("T", bound="SnapshotDiffChangesItem")
 class SnapshotDiffChangesItem:
     """
     Attributes:
-        kind (SnapshotDiffChangesItemKind):
+        kind (SnapshotDiffChangesItemKind | str):
         path (str): Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.
         path_base64 (None | str): Base64 of `path`, if it is not UTF-8; else null.
         from_ (None | str): Former path, if renamed; everything below it moved along. Else null.
@@ -25,7 +25,7 @@ class SnapshotDiffChangesItem:
         size_bytes (float): Size as in File, in the later state, or the former one if deleted.
     """
 
-    kind: SnapshotDiffChangesItemKind
+    kind: SnapshotDiffChangesItemKind | str
     path: str
     path_base64: None | str
     from_: None | str
@@ -36,7 +36,11 @@ class SnapshotDiffChangesItem:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        kind = self.kind.value
+        kind: str
+        if isinstance(self.kind, SnapshotDiffChangesItemKind):
+            kind = self.kind.value
+        else:
+            kind = self.kind
 
         path = self.path
 
@@ -75,7 +79,19 @@ class SnapshotDiffChangesItem:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        kind = SnapshotDiffChangesItemKind(d.pop("kind"))
+
+        def _parse_kind(data: object) -> SnapshotDiffChangesItemKind | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                kind_kind = SnapshotDiffChangesItemKind(data)
+
+                return kind_kind
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(SnapshotDiffChangesItemKind | str, data)
+
+        kind = _parse_kind(d.pop("kind"))
 
         path = d.pop("path")
 

@@ -19,11 +19,13 @@ class Ticket:
         method (str): HTTP method of that request.
         expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         url (str | Unset): URL to send the request to; absent in a replay.
+        exec_id (str | Unset): A type prefix, `_`, then 26 base32 characters that sort by time.
     """
 
     method: str
     expires_at: datetime.datetime
     url: str | Unset = UNSET
+    exec_id: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,6 +34,8 @@ class Ticket:
         expires_at = self.expires_at.isoformat()
 
         url = self.url
+
+        exec_id = self.exec_id
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -43,6 +47,8 @@ class Ticket:
         )
         if url is not UNSET:
             field_dict["url"] = url
+        if exec_id is not UNSET:
+            field_dict["exec_id"] = exec_id
 
         return field_dict
 
@@ -55,10 +61,13 @@ class Ticket:
 
         url = d.pop("url", UNSET)
 
+        exec_id = d.pop("exec_id", UNSET)
+
         ticket = cls(
             method=method,
             expires_at=expires_at,
             url=url,
+            exec_id=exec_id,
         )
 
         ticket.additional_properties = d

@@ -1,13 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import (
-    Any,
-    Literal,
-    Self,
-    TypeVar,
-    cast,
-)
+from typing import Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -20,14 +14,14 @@ class Version:
     """
     Attributes:
         version (str):
-        api_version (Literal['v1']):
+        api_version (str):
         commit (None | str): Git commit of the checkout that the agent runs from; null if it cannot be read from `.git`.
         runtime (str): What runs boxes: `crun`, or `kubernetes` in a cluster.
         filesystem (str): Filesystem of the pool: `btrfs`.
     """
 
     version: str
-    api_version: Literal["v1"]
+    api_version: str
     commit: None | str
     runtime: str
     filesystem: str
@@ -64,9 +58,7 @@ class Version:
         d = dict(src_dict)
         version = d.pop("version")
 
-        api_version = cast(Literal["v1"], d.pop("api_version"))
-        if api_version != "v1":
-            raise ValueError(f"api_version must match const 'v1', got '{api_version}'")
+        api_version = d.pop("api_version")
 
         def _parse_commit(data: object) -> None | str:
             if data is None:

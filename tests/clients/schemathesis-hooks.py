@@ -1,0 +1,43 @@
+"""What schemathesis is told beside the OpenAPI document: which refusals of requests that its schemas allow are right, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import schemathesis
+from schemathesis.specs.openapi.checks import RejectedPositiveData, positive_data_acceptance
+
+#: Code of a refusal, pointer and detail of each of its faults or else its detail (None: any), and why no schema of a request can say so.
+RIGHT_REFUSALS = (
+    ("idempotency_key_reused", None, "the key was given with another request before"),
+    ("path_invalid", None, "names of more than 255 bytes, ways out of the box, and places where nothing is mounted"),
+    ("invalid_request", r"/query/continuation_token: is not a token of a page before", "tokens are opaque: only pages give them"),
+    ("invalid_request", r"/query/path: exactly one of path and path_base64 is needed", "OpenAPI has no rules between parameters"),
+    ("invalid_request", r"/query/since: is no cursor of events", "cursors are opaque: only answers give them"),
+    ("invalid_request", r"/query: name, shared and image are there for archives", "OpenAPI has no rules between query and body"),
+    ("invalid_request", r"/query/name: is needed with an archive", "OpenAPI has no rules between query and body"),
+    ("invalid_request", r"/(query/)?\w+_base64: must be base64 of an absolute path", "no pattern finds a NUL in base64"),
+    ("invalid_request", r"/command: must be at most [\d,]+ characters in all", "no schema adds up lengths"),
+    ("invalid_request", r"The body is no tar archive\.", "what bytes are is not said by a schema"),
+    ("invalid_request", r"/headers/if-none-match: must be \* .*", "the pattern of this header is passed over by schemathesis"),
+    ("invalid_request", r"/needs/\d+: (is no service of the box|needs this service itself)", "what the box has"),
+    ("invalid_request", r"/\w+: is read-only and differs from what the resource has now", "what the resource has"),
+)
+
+
+@schemathesis.check
+def refuses_valid_data_for_a_reason(ctx: Any, response: Any, case: Any) -> bool | None:
+    """Is ``positive_data_acceptance``, but for refusals that are right."""
+    try:
+        return positive_data_acceptance(ctx, response, case)
+    except RejectedPositiveData:
+        problem = response.json()
+        faults = [f"{fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", [])] or [problem["detail"]]
+        if any(_is_right(problem["code"], faults, code, form) for code, form, _ in RIGHT_REFUSALS):
+            return None
+        raise
+
+
+def _is_right(found: str, faults: list[str], code: str, form: str | None) -> bool:
+    return found == code and (form is None or all(re.fullmatch(form, fault) for fault in faults))
