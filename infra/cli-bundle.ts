@@ -33,7 +33,8 @@ export function cliBundles(tree: string, directory: string): Esbuild.BuildOption
     supported: { 'dynamic-import': false },
   }))
   const packages = Object.entries(SEPARATE).map(([name, file]) => ({
-    ...{ ...settings, ...OF_SSH2, external: NATIVE, entryPoints: [name], outfile: join(directory, file) },
+    ...{ ...settings, ...OF_SSH2, external: NATIVE, outfile: join(directory, file) },
+    ...(name === 'ssh2' ? { stdin: { contents: SSH2_SERVER, resolveDir: tree } } : { entryPoints: [name] }),
   }))
   return [...ours, ...packages]
 }
@@ -79,5 +80,18 @@ function lateModule(name: string, module: object): string {
 const SEPARATE = { ssh2: './ssh2.cjs', yaml: './yaml.cjs', '@clack/prompts': './prompts.cjs' }
 /** Native parts of ssh2, which tries them and does without: a bundle is the same for every machine. */
 const NATIVE = ['cpu-features', '*.node']
-/** Ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. */
-const OF_SSH2 = { keepNames: true, define: { __dirname: '"/"' } }
+/**
+ * Ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. Names that are left as
+ * they are take no time, those that are given back take as long as all else of its loading.
+ */
+const OF_SSH2: Esbuild.BuildOptions = {
+  ...{ minify: false, minifySyntax: true, minifyWhitespace: true },
+  define: { __dirname: '"/"' },
+}
+/** What of ssh2 a connection loads: no client, and none of what makes keys. */
+const SSH2_SERVER = `
+const { parseKey } = require('ssh2/lib/protocol/keyParser.js')
+const { OPEN_MODE, STATUS_CODE } = require('ssh2/lib/protocol/SFTP.js')
+exports.Server = require('ssh2/lib/server.js')
+exports.utils = { parseKey, sftp: { OPEN_MODE, STATUS_CODE } }
+Object.defineProperty(exports.utils, 'generateKeyPairSync', { get: () => require('ssh2/lib/keygen.js').generateKeyPairSync })`

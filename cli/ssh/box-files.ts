@@ -41,10 +41,10 @@ export interface BoxFiles {
   create(path: string, mode: number): Promise<boolean>
   makeDirectory(path: string, mode: number): Promise<void>
   remove(path: string, kind: 'directory' | 'other'): Promise<void>
-  /** Gives a new name, which must be free. */
-  rename(from: string, to: string): Promise<void>
-  /** Makes a symbolic link. */
-  link(path: string, target: string): Promise<void>
+  /** Gives a new name, which must be free unless what has it is to be overwritten. */
+  rename(from: string, to: string, options?: { overwrite: boolean }): Promise<void>
+  /** Makes a link. */
+  link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>
   /** Changes attributes. */
   change(path: string, change: FileChange): Promise<void>
 }
@@ -102,12 +102,12 @@ export function createBoxFiles(
         throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
       await boxyard.call('deleteFile', { path: at, query: { path } })
     },
-    rename: async (from, to) => {
-      await boxyard.call('moveFile', { path: at, body: { from, to } })
+    rename: async (from, to, { overwrite } = { overwrite: false }) => {
+      await boxyard.call('moveFile', { path: at, body: { from, to, overwrite } })
     },
-    link: async (path, target) => {
+    link: async (path, target, kind) => {
       await checkFree(path)
-      await run(['ln', '-s', '--', target, path], user)
+      await run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path], user)
     },
     change: async (path, { mode, uid, gid, mtime, sizeBytes }) => {
       if (sizeBytes !== undefined) await run(['truncate', '-s', String(sizeBytes), path], user)

@@ -28,9 +28,12 @@ export interface SftpServer {
   remove(path: string, kind: 'directory' | 'other'): Promise<SftpReply>
   makeDirectory(path: string, attrs: GivenAttributes): Promise<SftpReply>
   rename(from: string, to: string): Promise<SftpReply>
+  /** Renames as rename(2) does: a file that has the new name is replaced, at once. */
+  replace(from: string, to: string): Promise<SftpReply>
   realPath(path: string): Promise<SftpReply>
   readLink(path: string): Promise<SftpReply>
   link(path: string, target: string): Promise<SftpReply>
+  hardLink(path: string, target: string): Promise<SftpReply>
   /** Lets go of all that is open; files that were written and not closed stay as they were. */
   leave(): Promise<void>
 }
@@ -82,6 +85,10 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
       await files.rename(absolute(from), absolute(to))
       return OK
     },
+    replace: async (from, to) => {
+      await files.rename(absolute(from), absolute(to), { overwrite: true })
+      return OK
+    },
     // By the text alone: what a client calls is the path that its user has typed.
     realPath: async (path) => ({ kind: 'names', names: [nameOf(posix.resolve(absolute(path)))] }),
     readLink: async (path) => {
@@ -90,7 +97,11 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
       return { kind: 'names', names: [nameOf(target)] }
     },
     link: async (path, target) => {
-      await files.link(absolute(path), target)
+      await files.link(absolute(path), target, 'symbolic')
+      return OK
+    },
+    hardLink: async (path, target) => {
+      await files.link(absolute(path), absolute(target), 'hard')
       return OK
     },
   }

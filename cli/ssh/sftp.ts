@@ -1,5 +1,6 @@
 import type { SFTPWrapper } from 'ssh2'
 import type { SshGuest } from './guest.ts'
+import { announceExtensions, type SftpInside, serveExtension } from './sftp-extensions.ts'
 import { createSftpServer, type SftpServer, statusOf } from './sftp-server.ts'
 import type { SftpReply } from './sftp-text.ts'
 
@@ -26,6 +27,7 @@ export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal)
   const leave = (): void => void ready.then((server) => server.leave()).catch(() => undefined)
   if (gone.aborted) leave()
   else gone.addEventListener('abort', leave, { once: true })
+  announceExtensions(sftp)
   sftp.on('error', () => undefined)
   sftp.once('end', () => void last.finally(() => end(sftp)))
   sftp.on('OPEN', (id, ...given) => answer(id, (server) => server.open(...given)))
@@ -47,6 +49,7 @@ export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal)
   sftp.on('READLINK', (id, path) => answer(id, (server) => server.readLink(path)))
   // Ssh2 puts the two in this order, whichever order the client sends them in.
   sftp.on('SYMLINK', (id, path, target) => answer(id, (server) => server.link(path, target)))
+  sftp.on('EXTENDED', (id, name, data) => answer(id, (server) => serveExtension(server, name, data)))
 }
 
 function send(sftp: SFTPWrapper, id: number, reply: SftpReply): void {
@@ -69,9 +72,4 @@ function end(sftp: SFTPWrapper): void {
   const { _protocol: protocol, outgoing } = sftp as unknown as SftpInside
   if (outgoing.state === 'open') protocol.exitStatus(outgoing.id, 0)
   sftp.end()
-}
-
-interface SftpInside {
-  _protocol: { exitStatus(channel: number, code: number): void }
-  outgoing: { id: number; state: string }
 }

@@ -82,7 +82,7 @@ async function withForward(
   work: (ports: readonly number[]) => Promise<void>,
 ): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'boxyard-bench-ports-'))
-  const program = await buildCli(join(home, 'boxyard.mjs'))
+  const program = await buildCli(home)
   const env = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
   const args = [program, 'port-forward', '-p', 'bench', NAME, `0:${SOURCE}`, `0:${SINK}`]
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -82,6 +82,17 @@ describe('sftp', () => {
     expect(await inBox('ls /srv')).not.toContain('made')
   })
 
+  test('replaces a file by a rename that is said to, and by no other; links give a second name', async () => {
+    await inBox('mkdir /srv/names; cd /srv/names; echo old > taken; echo new > draft; echo more > other')
+    expect(await sftp('rename /srv/names/draft /srv/names/taken')).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('cat /srv/names/taken; ls /srv/names')).toBe('new\nother\ntaken\n')
+    expect(await sftp('rename -l /srv/names/other /srv/names/taken')).toMatchObject({ code: 1 })
+    expect(await sftp('ln /srv/names/taken /srv/names/same')).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('stat -c %h /srv/names/same; cat /srv/names/same')).toBe('2\nnew\n')
+    expect(await sftp('ln /srv/names/other /srv/names/same')).toMatchObject({ code: 1 })
+    expect(await inBox('cat /srv/names/same /srv/names/other')).toBe('new\nmore\n')
+  })
+
   test('writes at the end of what is there, and changes its size', async () => {
     await inBox('printf 12345 > /srv/part')
     writeFileSync(lab.path('part'), '1234567890')
@@ -103,7 +114,7 @@ describe('sftp', () => {
     ['rmdir /srv', 'a directory that is not empty'],
     ['rm /srv', 'a directory where a file is meant'],
     ['rmdir /etc/passwd', 'a file where a directory is meant'],
-    ['rename /etc/passwd /etc/group', 'a name that is taken'],
+    ['rename -l /etc/passwd /etc/group', 'a name that is taken'],
     ['get /proc/self/environ', 'what is on no disk'],
     ['ln -s x /etc/passwd', 'a link where something is'],
   ])('refuses %s: %s', async (line) => {
