@@ -103,15 +103,8 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
         }
       }
       const { url: address } = await takeTicket(id, target)
-      const request = new Request(address, {
-        method: OPERATIONS[id].method,
-        ...(again.body === undefined
-          ? {}
-          : { body: again.body as Blob, headers: { ...again.headers, 'content-type': contentType } }),
-        ...(again.body instanceof ReadableStream ? { duplex: 'half' } : {}),
-        signal: signal ?? null,
-      })
-      const response = await fetch(request)
+      const init = { method: OPERATIONS[id].method, signal: signal ?? null }
+      const response = await fetch(new Request(address, { ...init, ...sendingOf(again, contentType) }))
       if (!response.ok) throw toApiError(response.status, parseJson(await response.text()))
       return response
     },
@@ -125,6 +118,12 @@ async function bodyOf(given: OneBody | undefined): Promise<SentBody> {
   // Browsers send a stream only over HTTP/2.
   if (body instanceof ReadableStream && !isNode()) return { body: await new Response(body).blob(), headers: {} }
   return { body, headers: isSized ? { 'content-length': String(given.sizeBytes) } : {} }
+}
+
+function sendingOf({ body, headers }: SentBody, contentType: string): RequestInit {
+  if (body === undefined) return {}
+  const sent = { body: body as Blob, headers: { ...headers, 'content-type': contentType } }
+  return body instanceof ReadableStream ? { ...sent, duplex: 'half' } : sent
 }
 
 interface SentBody {
