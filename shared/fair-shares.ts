@@ -51,6 +51,7 @@ export function largestShare(total: number): number {
   return Math.floor(total / 2)
 }
 
-function listOf(owners: Owners): readonly string[] {
+/** Lists the accounts of owners, each once. */
+export function listOf(owners: Owners): readonly string[] {
   return typeof owners === 'string' ? [owners] : [...new Set(owners)]
 }

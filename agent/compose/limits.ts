@@ -1,5 +1,6 @@
 import { largestShare } from '../../shared/fair-shares.ts'
 import { FRONT_BOUNDS, HTTP_BOUNDS } from '../../shared/http/bounds.ts'
+import { LINGERING_MAX } from '../../shared/lingering.ts'
 import { operations } from '../../shared/routes.ts'
 import type { LimitName } from '../../shared/schemas/limits.ts'
 import type { AgentSettings } from '../config/agent.ts'
@@ -55,6 +56,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
+    lingering_execs: LINGERING_MAX,
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
     port_connections_at_once: limits.portConnectionsAtOnce,

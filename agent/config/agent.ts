@@ -79,8 +79,6 @@ export interface AgentLimits extends BoxShares {
   portConnectionsAtOnce: number
   /** Request bodies in memory at once; bodies up to 64 KiB are not counted. */
   largeBodyBytesAtOnce: number
-  /** Ended commands whose output is held open by a process that they left behind. */
-  lingeringExecs: number
   startDeadlineMs: number
   stopSlackMs: number
   idempotencyKeepMs: number
@@ -208,7 +206,6 @@ const FIXED_LIMITS = {
   streamsAtOnce: 1024,
   portConnectionsAtOnce: 1024,
   largeBodyBytesAtOnce: 64 * 1024 ** 2,
-  lingeringExecs: 256,
   startDeadlineMs: 60_000,
   stopSlackMs: 30_000,
   idempotencyKeepMs: DAY_MS,

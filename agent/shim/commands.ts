@@ -1,3 +1,4 @@
+import { createLingering, LINGERING_MAX } from '../../shared/lingering.ts'
 import { type CommandTask, type DetachedCommand, type ExecFiles, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { collectOutput, type OutputCollector, type OutputParts, type OutputSink } from '../lib/output/collector.ts'
 import type { DetachedEnd, RunningExec } from '../ports/boxes/runtime.ts'
@@ -47,7 +48,8 @@ export interface CommandsDeps extends ProcessStarterDeps {
 export function createCommands(deps: CommandsDeps): Commands {
   const { crunStates, files, logger, listener } = deps
   const commands = new Map<string, Command>()
-  const lingering = createLingeringProcesses(listener.onIdle)
+  // Keeps processes that ended commands left running from SIGPIPE.
+  const lingering = createLingering(LINGERING_MAX, listener.onIdle)
   const recentlyEnded = createRecentlyEnded(ENDED_MAX)
   const exits = createExitNotes({ directory: files.directory, logger })
   const unread = createUnreadInput()
@@ -58,20 +60,21 @@ export function createCommands(deps: CommandsDeps): Commands {
     listener.onEnded(execId, end)
   }
   const follow = async (started: Started, parts: RunningParts): Promise<void> => {
-    const { command } = started
+    const { command, owners } = started
     const { end, collector } = await followToEnd(deps, started, parts)
     await syncRings(parts.rings, logger)
     // Listed as running until the note is written, so that an agent that asks meanwhile does not take it for lost.
     await exits.write({ ...noteOf(command), end })
     drop(command, end)
-    lingering.add(collector)
+    lingering.add(collector, owners)
     await recentlyEnded.add(command.execId, parts.attachments)
     closeRings(parts.rings)
   }
   return {
     start: async (task) => {
       const { boxId, execId, timeoutMs, keepsInput } = task
-      const input = unread.take([`box ${boxId}`, ...(task.request.accounts ?? [])], task.stdin)
+      const owners = [`box ${boxId}`, ...(task.request.accounts ?? [])]
+      const input = unread.take(owners, task.stdin)
       const isTerminal = task.request.terminal !== undefined
       const { promise: attachments, resolve: resolveAttachments } = Promise.withResolvers<AttachedClients | null>()
       const start = createProcessStarter(deps, execId)
@@ -86,7 +89,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         input.writeTo(running.stdin, { keepsOpen: keepsInput })
         const parts = { running, rings, ...openOutputs(running, rings, isTerminal) }
         resolveAttachments(parts.attachments)
-        void follow({ command, timeoutMs, keepsInput }, parts)
+        void follow({ command, owners, timeoutMs, keepsInput }, parts)
         return command.process
       } catch (error) {
         resolveAttachments(null)
@@ -104,7 +107,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       return attachments !== null
     },
     list: () => [...commands.values()].map(noteOf),
-    isIdle: () => commands.size === 0 && lingering.count === 0,
+    isIdle: () => commands.size === 0 && lingering.size === 0,
   }
 }
 
@@ -116,6 +119,8 @@ interface Command extends DetachedCommand {
 
 interface Started extends Pick<CommandTask, 'timeoutMs' | 'keepsInput'> {
   command: Command
+  /** The accounts that it counts against. */
+  owners: readonly string[]
 }
 
 interface RunningParts {
@@ -181,33 +186,7 @@ async function waitForExit(timeoutMs: number | null, running: RunningExec): Prom
   return { ...exit, timedOut }
 }
 
-/** Keeps the streams of ended commands open, a bounded number, so that processes they left behind get no SIGPIPE. */
-interface LingeringProcesses {
-  add(collector: OutputCollector): void
-  readonly count: number
-}
-
-/** Keeps at most 256, dropping the oldest first; calls `onReleased` whenever one is closed. */
-function createLingeringProcesses(onReleased: () => void): LingeringProcesses {
-  const collectors = new Set<OutputCollector>()
-  return {
-    get count() {
-      return collectors.size
-    },
-    add: (collector) => {
-      collectors.add(collector)
-      void collector.released.then(() => {
-        collectors.delete(collector)
-        onReleased()
-      })
-      const oldest = collectors.size > LINGERING_MAX ? collectors.values().next().value : undefined
-      oldest?.release()
-    },
-  }
-}
-
 // Each keeps two files open.
 const ENDED_MAX = 64
 // A part of the 8 MiB that are kept.
 const LAG_BYTES = 256 * 1024
-const LINGERING_MAX = 256

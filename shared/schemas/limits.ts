@@ -29,6 +29,8 @@ export const LIMIT_TEXTS = {
   exec_record_bytes_per_box: 'What those records and their output take up together.',
   execs_at_once: 'Commands that run at once.',
   execs_at_once_per_box: 'The same of one box, where others need none.',
+  lingering_execs:
+    'Ended commands whose streams stay open for processes that they left running, of those with `no_hup` and of all others each; beyond, the oldest of the boxes, projects and tokens that have most are closed.',
   connections_at_once: 'Connections that are open at once, of the front and of the data address each.',
   connections_at_once_per_address:
     'The same of one address (IPv6: of one /64), where others need none. A new one takes the place of one without a request.',

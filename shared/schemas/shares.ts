@@ -42,6 +42,7 @@ export const SHARES = {
   command_starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   snapshots: { limit: 'snapshots_at_once', by: ['project'], rule: 'turns' },
   backups: { limit: 'backups_at_once', by: ['project'], rule: 'turns' },
+  lingering_commands: { limit: 'lingering_execs', by: ALL, rule: 'oldest_go' },
   events: { limit: 'events_kept', by: ['project'], rule: 'oldest_go' },
   audit_entries: { limit: 'audit_entries_kept', by: ['token'], rule: 'oldest_go' },
   idempotency_answers: { limit: 'idempotency_bytes_kept', by: ['token'], rule: 'oldest_go' },

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
+import { LINGERING_MAX } from '../../../shared/lingering.ts'
 import type { ExecBody, ExecListQuery, ExecOutputQuery, ExecStreamQuery } from '../../../shared/schemas/exec.ts'
 import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { Meter } from '../../ports/host/meter.ts'
@@ -27,7 +28,7 @@ import { createExecTable } from './table.ts'
 export interface ExecsDeps extends ExecStartDeps {
   activity: BoxActivity
   meter: Meter
-  limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number; lingeringExecs: number }
+  limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number }
 }
 
 export interface ExecRunOptions {
@@ -76,7 +77,7 @@ export function createExecs(deps: ExecsDeps): Execs {
   const { clock, limits, meter, activity } = deps
   const countStart = meter.counter(STARTED)
   const running = createFairShares(limits.execsAtOnce)
-  const table = createExecTable({ lingering: limits.lingeringExecs, running, activity, meter, logger: deps.logger })
+  const table = createExecTable({ lingering: LINGERING_MAX, running, activity, meter, logger: deps.logger })
 
   const find = async (box: BoxRecord, id: string): Promise<ReadableExec> => {
     const live = table.get(box.id, id)

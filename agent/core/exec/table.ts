@@ -1,4 +1,5 @@
 import type { FairShares } from '../../../shared/fair-shares.ts'
+import { createLingering } from '../../../shared/lingering.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Meter } from '../../ports/host/meter.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
@@ -15,7 +16,7 @@ export interface ExecTable {
   close(): Promise<void>
 }
 
-/** Keeps the streams of at most `lingering` ended commands open, closing those of the first ended beyond that. */
+/** Keeps the streams of at most `lingering` ended commands open; beyond that the owners that have most lose those of their oldest. */
 export function createExecTable(options: {
   lingering: number
   running: FairShares
@@ -26,10 +27,10 @@ export function createExecTable(options: {
   const { logger, meter } = options
   const time = meter.histogram(DURATION)
   const live = new Map<string, LiveExec>()
-  const lingering = new Set<LiveExec>()
+  const lingering = createLingering(options.lingering)
   meter.observable('gauge', RUNNING, () => [{ labels: {}, value: live.size }])
 
-  const retire = (exec: LiveExec): void => {
+  const retire = (exec: LiveExec, owners: readonly string[]): void => {
     const { id } = exec
     live.delete(id)
     // Callers that waited for the end read first.
@@ -38,10 +39,7 @@ export function createExecTable(options: {
         .dispose()
         .catch((error: unknown) => logger.warn('resources of a command could not be released', { exec: id, error }))
     })
-    lingering.add(exec)
-    void exec.released.then(() => lingering.delete(exec))
-    const oldest = lingering.size > options.lingering ? lingering.values().next().value : undefined
-    oldest?.release()
+    lingering.add(exec, owners)
   }
   return {
     get: (boxId, id) => {
@@ -56,7 +54,7 @@ export function createExecTable(options: {
       const end = (): void => {
         leave()
         endUse()
-        retire(exec)
+        retire(exec, owners)
       }
       const count = ({ status, startedAt, endedAt }: ExecRecord): void =>
         time({ status }, Math.max(0, (endedAt ?? startedAt) - startedAt) / 1000)
@@ -73,7 +71,7 @@ export function createExecTable(options: {
     },
     close: async () => {
       await Promise.allSettled([...live.values()].map((exec) => exec.shutDown()))
-      for (const exec of lingering) exec.release()
+      lingering.releaseAll()
     },
   }
 }

@@ -2,10 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createBoxActivity } from '../../../agent/core/boxes/activity.ts'
+import type { LiveExec } from '../../../agent/core/exec/live-exec.ts'
+import { createExecTable } from '../../../agent/core/exec/table.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
+import { createFairShares } from '../../../shared/fair-shares.ts'
+import { SHARES } from '../../../shared/schemas/shares.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { type NamesWith, namesWith } from '../../helpers/shares.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { silentMeter } from '../../helpers/silent-meter.ts'
 
 let directory: string
 let store: Store
@@ -28,8 +35,23 @@ interface History {
   isKept(account: string, number: number): Promise<boolean>
 }
 
-/** Every history: of what is kept those who have most lose the oldest. */
-const HISTORIES: Record<NamesWith<'oldest_go'>, () => History> = {
+/** Every history: of what is kept those who have most lose the oldest. `kind` is what the uses of an account have in common. */
+const HISTORIES: Record<NamesWith<'oldest_go'>, (kind: 'box' | 'project' | 'token') => History> = {
+  lingering_commands: (kind) => {
+    const shares = { running: createFairShares(100), activity: createBoxActivity() }
+    const table = createExecTable({ lingering: 10, ...shares, meter: silentMeter, logger: silentLogger })
+    const closed = new Set<string>()
+    return {
+      add: async (account, number) => {
+        const others = { box: `${number}`, project: `${number}`, token: `${number}` }
+        const owners = Object.entries({ ...others, [kind]: account }).map(([of, name]) => `${of} ${name}`)
+        table.add(endedExec(`exe_${number}`, closed), owners)
+        await new Promise(setImmediate)
+      },
+      bound: async () => undefined,
+      isKept: async (_account, number) => !closed.has(`exe_${number}`),
+    }
+  },
   events: () => ({
     add: (project, number) => store.boxes.insert(boxRecord({ id: `box_${number}`, project, name: `b${number}` })),
     bound: () => store.events.prune(0, 10),
@@ -85,9 +107,22 @@ const HISTORIES: Record<NamesWith<'oldest_go'>, () => History> = {
   }),
 }
 
+// A command that has ended, whose streams a process that it left running keeps open.
+function endedExec(id: string, closed: Set<string>): LiveExec {
+  const { promise: released, resolve } = Promise.withResolvers<void>()
+  const release = (): void => {
+    closed.add(id)
+    resolve()
+  }
+  const ended = Promise.resolve({ status: 'exited', startedAt: 0, endedAt: 1 })
+  return { id, boxId: 'box_a', ended, dispose: async () => undefined, released, release } as unknown as LiveExec
+}
+
+const byKind = namesWith('oldest_go').flatMap((name) => SHARES[name].by.map((kind) => [name, kind] as const))
+
 describe('who leaves most behind loses the oldest, and others keep theirs', () => {
-  test.each(namesWith('oldest_go'))('%s', async (name) => {
-    const { add, bound, isKept } = HISTORIES[name]()
+  test.each(byKind)('%s, by one %s', async (name, kind) => {
+    const { add, bound, isKept } = HISTORIES[name](kind)
     for (let number = 1; number <= 4; number++) await add('victim', number)
     for (let number = 5; number <= 34; number++) await add('attacker', number)
     await bound()

@@ -147,7 +147,7 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
   commands: () => {
     const actorContext = createActorContext<Actor>()
     const runtime = { exec: () => new Promise(() => undefined) }
-    const limits = { execsAtOnce: LIMITS.execs_at_once, lingeringExecs: 1 }
+    const limits = { execsAtOnce: LIMITS.execs_at_once }
     const parts = { store, clock, runtime, outputs: {}, limits, logger: silentLogger, meter: silentMeter }
     const execs = createExecs({ ...parts, actorContext, activity: createBoxActivity() } as unknown as ExecsDeps)
     return {

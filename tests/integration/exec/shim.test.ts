@@ -59,7 +59,7 @@ describe('with a box', () => {
   const recover = async (execsAtOnce = 10) => {
     const outputs = createExecOutputs({ directory: `${lab.home}/run/execs`, keptBytes: KEPT_BYTES })
     const limits = {
-      ...{ execOutputBytes: 1000, execsAtOnce, lingeringExecs: 10 },
+      ...{ execOutputBytes: 1000, execsAtOnce },
       ...{ execRecordsPerBox: 10, execRecordBytesPerBox: 10 * KEPT_BYTES },
     }
     const clock = {

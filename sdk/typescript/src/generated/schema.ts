@@ -2388,6 +2388,8 @@ export interface components {
             execs_at_once?: number;
             /** @description The same of one box, where others need none. */
             execs_at_once_per_box?: number;
+            /** @description Ended commands whose streams stay open for processes that they left running, of those with `no_hup` and of all others each; beyond, the oldest of the boxes, projects and tokens that have most are closed. */
+            lingering_execs?: number;
             /** @description Connections that are open at once, of the front and of the data address each. */
             connections_at_once?: number;
             /** @description The same of one address (IPv6: of one /64), where others need none. A new one takes the place of one without a request. */

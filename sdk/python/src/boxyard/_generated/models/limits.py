@@ -47,6 +47,9 @@ class Limits:
         exec_record_bytes_per_box (float | Unset): What those records and their output take up together.
         execs_at_once (float | Unset): Commands that run at once.
         execs_at_once_per_box (float | Unset): The same of one box, where others need none.
+        lingering_execs (float | Unset): Ended commands whose streams stay open for processes that they left running, of
+            those with `no_hup` and of all others each; beyond, the oldest of the boxes, projects and tokens that have most
+            are closed.
         connections_at_once (float | Unset): Connections that are open at once, of the front and of the data address
             each.
         connections_at_once_per_address (float | Unset): The same of one address (IPv6: of one /64), where others need
@@ -151,6 +154,7 @@ class Limits:
     exec_record_bytes_per_box: float | Unset = UNSET
     execs_at_once: float | Unset = UNSET
     execs_at_once_per_box: float | Unset = UNSET
+    lingering_execs: float | Unset = UNSET
     connections_at_once: float | Unset = UNSET
     connections_at_once_per_address: float | Unset = UNSET
     edge_connections_at_once: float | Unset = UNSET
@@ -261,6 +265,8 @@ class Limits:
         execs_at_once = self.execs_at_once
 
         execs_at_once_per_box = self.execs_at_once_per_box
+
+        lingering_execs = self.lingering_execs
 
         connections_at_once = self.connections_at_once
 
@@ -437,6 +443,8 @@ class Limits:
             field_dict["execs_at_once"] = execs_at_once
         if execs_at_once_per_box is not UNSET:
             field_dict["execs_at_once_per_box"] = execs_at_once_per_box
+        if lingering_execs is not UNSET:
+            field_dict["lingering_execs"] = lingering_execs
         if connections_at_once is not UNSET:
             field_dict["connections_at_once"] = connections_at_once
         if connections_at_once_per_address is not UNSET:
@@ -631,6 +639,8 @@ class Limits:
 
         execs_at_once_per_box = d.pop("execs_at_once_per_box", UNSET)
 
+        lingering_execs = d.pop("lingering_execs", UNSET)
+
         connections_at_once = d.pop("connections_at_once", UNSET)
 
         connections_at_once_per_address = d.pop(
@@ -793,6 +803,7 @@ class Limits:
             exec_record_bytes_per_box=exec_record_bytes_per_box,
             execs_at_once=execs_at_once,
             execs_at_once_per_box=execs_at_once_per_box,
+            lingering_execs=lingering_execs,
             connections_at_once=connections_at_once,
             connections_at_once_per_address=connections_at_once_per_address,
             edge_connections_at_once=edge_connections_at_once,
