@@ -4,6 +4,7 @@ import type { BackupJobsDeps } from '../core/backups/jobs.ts'
 import { type BackupSchedules, createBackupSchedules } from '../core/backups/schedules.ts'
 import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
+import { serviceOutputs } from '../core/common/service-instances.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
 import { removeRestoreLeftovers } from '../core/files/restores.ts'
@@ -72,7 +73,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const { actorContext } = deps.deployment
   const execs = createExecs({ ...drivers, store, actorContext, clock, logger, meter, activity, limits })
   await forks.recover()
-  await execs.recover(await supervisor.outputs())
+  await execs.recover(await serviceOutputs(store))
   await supervisor.recover()
   closers.add('services', () => supervisor.close())
   const jobs = createJobs({ store, clock, logger, meter })

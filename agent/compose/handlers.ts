@@ -155,10 +155,10 @@ function wireServices(
   const { store } = deployment
   const { outputs } = drivers
   const { routes, address } = edge
-  const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes })
+  const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes, admission })
   const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission })
   const serviceReplies = createServiceReplies(address)
-  const publishing = createPublishing({ store, clock, boxes, routes, address })
+  const publishing = createPublishing({ store, clock, boxes, routes, address, admission })
   return {
     ...createServiceHandlers({ clock, outputs, services, deploys, serviceReplies, logStreams, tickets, dataUrl }),
     ...createPublishingHandlers({ publishing, services, replies, serviceReplies }),

@@ -2,6 +2,7 @@ import { largestShare } from '../../shared/fair-shares.ts'
 import { FRONT_BOUNDS, HTTP_BOUNDS } from '../../shared/http/bounds.ts'
 import { LINGERING_MAX } from '../../shared/lingering.ts'
 import { operations } from '../../shared/routes.ts'
+import { DEFINITION_BYTES } from '../../shared/schemas/common.ts'
 import type { LimitName } from '../../shared/schemas/limits.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import { TICKET_LIFE_MS, TICKETS_AT_ONCE } from '../core/access/tickets.ts'
@@ -11,6 +12,7 @@ import { BACKUPS_AT_ONCE } from '../core/backups/jobs.ts'
 import { PART_BYTES } from '../core/backups/parts.ts'
 import { BASES_MAX } from '../core/bases/create.ts'
 import { BASE_LIMITS } from '../core/bases/unpack.ts'
+import { RECORD_BYTES } from '../core/common/admission.ts'
 import { DOMAINS_MAX } from '../core/edge/publishing.ts'
 import { EVENT_STREAMS_AT_ONCE } from '../core/events/feed.ts'
 import { LOG_STREAMS_AT_ONCE } from '../core/services/logs.ts'
@@ -37,6 +39,9 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     tokens_per_operator: TOKEN_LIMITS.perOperator,
     boxes_max: limits.boxesMax,
     volumes_max: limits.volumesMax,
+    definition_bytes: DEFINITION_BYTES,
+    record_bytes: RECORD_BYTES,
+    record_bytes_per_project: largestShare(RECORD_BYTES),
     snapshots_per_owner: SNAPSHOTS_MAX,
     automatic_snapshots_per_owner: AUTOMATIC_SNAPSHOTS_MAX,
     bases_per_project: BASES_MAX,

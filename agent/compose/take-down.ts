@@ -34,10 +34,10 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await endHostEdge(deployment)
   const { runtime, network } = await openBoxWorld(deps, deployment)
   const running = (await runtime.list()).filter((box) => box.isRunning)
-  const records = new Map((await store.boxes.all()).map((record) => [record.id, record]))
+  const boxes = (await store.boxes.ids()).length
   await Promise.all(
     running.map(async ({ id }) => {
-      const record = records.get(id)
+      const record = await store.boxes.byId(id)
       if (record) await store.boxes.replace(pendingRecord(record, 'starting', clock.now()))
       await runtime.stop(id, { graceMs: (record?.gracePeriodSeconds ?? 0) * 1000 })
     }),
@@ -49,7 +49,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)
   print(`Stopped ${counted(running.length, 'box')}; what ran starts again with the service.`)
-  print(`Left in ${settings.dataDir}: ${counted(records.size, 'box')} with all data, keys and tokens.`)
+  print(`Left in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
   return 0
 }
 

@@ -72,7 +72,7 @@ export const serviceOperations = {
     query: waitQuery,
     response: serviceSchema,
     laterStatus: 202,
-    errors: ['box_not_found', 'service_not_found', 'box_not_running'],
+    errors: ['box_not_found', 'service_not_found', 'box_not_running', 'quota_exceeded'],
   }),
   stopService: define({
     id: 'stopService',
@@ -112,7 +112,10 @@ export const serviceOperations = {
     query: waitQuery,
     response: serviceSchema,
     laterStatus: 202,
-    errors: ['box_not_found', 'service_not_found', 'no_preview', 'preview_not_ready', 'box_busy'],
+    errors: [
+      ...['box_not_found', 'service_not_found', 'no_preview', 'preview_not_ready', 'box_busy'],
+      'quota_exceeded',
+    ] as const,
   }),
   rollbackService: define({
     id: 'rollbackService',
@@ -126,7 +129,7 @@ export const serviceOperations = {
     laterStatus: 202,
     errors: [
       ...['box_not_found', 'service_not_found', 'box_not_running'],
-      ...['nothing_to_roll_back', 'preview_not_ready', 'box_busy'],
+      ...['nothing_to_roll_back', 'preview_not_ready', 'box_busy', 'quota_exceeded'],
     ] as const,
   }),
   discardService: define({

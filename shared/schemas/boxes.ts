@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import {
+  boxEnvironmentSchema,
   environmentSchema,
   gibSchema,
   idSchema,
@@ -117,7 +118,7 @@ export const createBoxBodySchema = z
       .nullable()
       .optional()
       .meta({ description: 'Data volumes of the project to attach before the box runs. Null: none.' }),
-    environment: environmentSchema.optional(),
+    environment: boxEnvironmentSchema.optional(),
     tags: tagsSchema.optional(),
   })
   .meta({ id: 'CreateBox', override: forbid(bothText('base', 'fork')) })
@@ -150,7 +151,7 @@ const seconds = z.int().min(0).max(2_147_483_647)
 export const updateBoxBodySchema = z
   .strictObject({
     config: boxConfigInputSchema.nullable(),
-    environment: environmentSchema.nullable(),
+    environment: boxEnvironmentSchema.nullable(),
     port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port of its URL; 0 and null unset it.' }),
     tags: tagsSchema.nullable(),
     termination_grace_period_seconds: seconds.nullable(),

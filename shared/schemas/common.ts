@@ -26,6 +26,14 @@ export const idSchema = z
   .regex(/^[a-z]{3}_[0-9a-z]{26}$/, 'must be an identifier such as box_01jd…')
   .meta({ id: 'Id', description: 'A type prefix, `_`, then 26 base32 characters that sort by time.' })
 
+/** Bytes that the environment of a box, or environment and commands of a service, may take up as JSON: records keep them. */
+export const DEFINITION_BYTES = 131_072
+
+/** Returns the bytes that parts of a definition, such as its environment and its command, take up as JSON. Pure. */
+export function definitionBytes(...parts: readonly unknown[]): number {
+  return parts.reduce<number>((sum, part) => sum + new TextEncoder().encode(JSON.stringify(part) ?? '').length, 0)
+}
+
 /** Environment of a box or a command; `BOX_*` and `BOXYARD_*` are refused by the core as `environment_reserved`. */
 export const environmentSchema = z
   .record(
@@ -34,6 +42,11 @@ export const environmentSchema = z
   )
   .refine((map) => Object.keys(map).length <= 512, 'at most 512 variables')
   .meta({ id: 'Environment', description: 'Variables by name. `BOX_*` and `BOXYARD_*` are reserved.' })
+
+/** Environment of a box, of which its record is made. */
+export const boxEnvironmentSchema = environmentSchema.refine((map) => definitionBytes(map) <= DEFINITION_BYTES, {
+  error: `must be at most ${DEFINITION_BYTES} bytes as JSON`,
+})
 
 /** Tags of a resource; every key of a Kubernetes label or annotation is one. */
 export const tagsSchema = z

@@ -9,6 +9,10 @@ export const LIMIT_TEXTS = {
   tokens_per_operator: 'Live tokens that one token with `admin` for all projects has minted.',
   boxes_max: 'Boxes of the deployment.',
   volumes_max: 'Data volumes of the deployment.',
+  definition_bytes: 'The environment of a box, or environment and commands of a service together, as JSON.',
+  record_bytes:
+    'The records of boxes and services together, as JSON; beyond, nothing that makes them longer, 403. A service counts as started.',
+  record_bytes_per_project: 'The same of one project, where others have none.',
   snapshots_per_owner: 'Snapshots of one box or volume, automatic ones counted; only restores go beyond.',
   automatic_snapshots_per_owner: 'Automatic snapshots kept of one box or volume; older ones are deleted.',
   bases_per_project: 'Bases of a project; as many may be shared by all.',

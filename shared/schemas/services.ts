@@ -1,5 +1,7 @@
 import * as z from 'zod'
 import {
+  DEFINITION_BYTES,
+  definitionBytes,
   environmentSchema,
   integerQuery,
   nameSchema,
@@ -55,6 +57,9 @@ const readinessSchema = z
   })
   .meta({ override: forbid(...notExactlyOne('http', 'tcp', 'command')) })
 
+/** Tells that a service says too much; see `definition_bytes`. */
+export const DEFINITION_TOO_LONG = `environment and commands together must be at most ${DEFINITION_BYTES} bytes as JSON`
+
 const SPEC = {
   command: z
     .array(argumentSchema)
@@ -96,7 +101,13 @@ const SPEC = {
 }
 
 /** The body of `PUT B/services/{service}`; fields that are left out get their defaults. */
-export const putServiceBodySchema = z.strictObject({ ...SPEC, tags: tagsSchema.optional() }).meta({ id: 'PutService' })
+export const putServiceBodySchema = z
+  .strictObject({ ...SPEC, tags: tagsSchema.optional() })
+  .refine(({ command, env, readiness }) => definitionBytes(command, env, readiness?.command) <= DEFINITION_BYTES, {
+    path: ['env'],
+    error: DEFINITION_TOO_LONG,
+  })
+  .meta({ id: 'PutService' })
 
 /** The definition of a service, with all defaults applied. */
 export const serviceSpecSchema = z
@@ -242,6 +253,10 @@ export const deployServiceBodySchema = z
       .max(3600)
       .default(60)
       .meta({ description: 'Seconds from its start within which the preview must be ready; then it has failed.' }),
+  })
+  .refine(({ command, env }) => definitionBytes(command, env) <= DEFINITION_BYTES, {
+    path: ['env'],
+    error: DEFINITION_TOO_LONG,
   })
   .refine(({ isolation, snapshot }) => !snapshot || isolation === 'fork', {
     path: ['snapshot'],

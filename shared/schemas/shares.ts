@@ -38,6 +38,7 @@ export const SHARES = {
   large_bodies: { limit: 'large_body_bytes_at_once', by: ALL, rule: 'left_free' },
   file_transfers: { limit: 'file_transfers_at_once', by: CALLERS, rule: 'left_free' },
   base_uploads: { limit: 'base_uploads_at_once', by: CALLERS, rule: 'left_free' },
+  records: { limit: 'record_bytes', by: ['project'], rule: 'left_free' },
   starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   command_starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   snapshots: { limit: 'snapshots_at_once', by: ['project'], rule: 'turns' },

@@ -13,6 +13,7 @@ import { discardUncommitted } from '../common/create-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf } from '../common/sizes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
@@ -59,7 +60,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
   const record = newRecord(request, { origin, mounts, now: clock.now() })
   checkNesting(record, deps.defaults.allowsNesting)
-  const resources = resourcesOf(record)
+  const resources = { ...resourcesOf(record), recordBytes: recordGrowth(null, record) }
   await admission.check(resources)
   await checkRoom(deps.filesystem)
   const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }

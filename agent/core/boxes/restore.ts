@@ -84,8 +84,9 @@ async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecor
   const volumeIds = new Set(data.map(({ volumeId }) => volumeId))
   const isRival = ({ id, restore }: BoxRecord): boolean =>
     id !== box.id && restore !== null && restore.data.some(({ volumeId }) => volumeIds.has(volumeId))
-  const rival = (await store.boxes.all()).find(isRival)
-  const who = rival ? `The box "${rival.name}" is being restored with` : 'Another box just got'
+  let rival: string | null = null
+  for await (const each of store.boxes.each()) if (rival === null && isRival(each)) rival = each.name
+  const who = rival ? `The box "${rival}" is being restored with` : 'Another box just got'
   return new ServiceError('volume_in_use', `${who} a data volume of the snapshot; try again later.`)
 }
 

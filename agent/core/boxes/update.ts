@@ -7,6 +7,7 @@ import { checkEnvironment } from '../common/environment.ts'
 import { readBox } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
@@ -121,6 +122,7 @@ function growthOf(record: BoxRecord, next: BoxRecord) {
     cpus: isWanted ? after.cpus - before.cpus : 0,
     ramMb: isWanted ? after.ramMb - before.ramMb : 0,
     storageGb: after.storageGb - before.storageGb,
+    recordBytes: recordGrowth(record, next),
   }
 }
 

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { HostFacts } from '../../ports/host/facts.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { QuotaRecord, Usage } from '../../ports/store/volumes.ts'
+import type { QuotaRecord, RecordUsage, Usage } from '../../ports/store/volumes.ts'
 
 export interface AdmissionDeps {
   store: Store
@@ -10,6 +10,8 @@ export interface AdmissionDeps {
   limits: AdmissionLimits
   /** Quota of projects that have none of their own. */
   defaultQuota: Bounds
+  /** Bytes of the records of all boxes and services; `RECORD_BYTES` if absent. */
+  recordBytes?: number
 }
 
 export interface AdmissionLimits {
@@ -27,9 +29,11 @@ export type Bounds = Omit<QuotaRecord, 'version' | 'updatedAt'>
 /** A growth in resources; those left out are 0. */
 export interface ResourceRequest extends Partial<Usage> {
   project: string
+  /** Bytes by which records of boxes and services get longer; see `recordGrowth`. */
+  recordBytes?: number
 }
 
-/** Admits growth that fits the quota of its project, and the host. */
+/** Admits growth that fits the quota of its project, the host, and the project's share of the records. */
 export interface Admission {
   /**
    * @throws ServiceError `quota_exceeded` with figures, or `runtime_unavailable` while the host is short of memory
@@ -39,19 +43,25 @@ export interface Admission {
   admit<T>(request: ResourceRequest, write: () => Promise<T>): Promise<T>
 }
 
+/** Bytes of the records of all boxes and services, far less than the heap of the agent. */
+export const RECORD_BYTES = 64 * 1024 ** 2
+
 /** The quota without a bound. */
 export const UNLIMITED_QUOTA: Bounds = { boxes: null, cpus: null, ramMb: null, storageGb: null }
 
 /** Admits by the sums of the stored records, and by the memory available on the host at the call. */
 export function createAdmission(deps: AdmissionDeps): Admission {
+  const { store, recordBytes = RECORD_BYTES } = deps
   const turns = createLimiter(1)
   const check = async (request: ResourceRequest): Promise<void> => {
+    if ((request.recordBytes ?? 0) > 0)
+      checkRecords(request, await store.quotas.recordBytes(request.project), recordBytes)
     if (!REQUEST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
-    const quota: Bounds = (await deps.store.quotas.get(request.project)) ?? deps.defaultQuota
+    const quota: Bounds = (await store.quotas.get(request.project)) ?? deps.defaultQuota
     if (ASPECTS.some(({ key }) => quota[key] !== null))
-      checkQuota(request, quota, await deps.store.quotas.usage(request.project))
+      checkQuota(request, quota, await store.quotas.usage(request.project))
     if (!HOST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
-    checkHost(deps, request, await deps.store.quotas.usage(null))
+    checkHost(deps, request, await store.quotas.usage(null))
   }
   return {
     check,
@@ -70,6 +80,21 @@ function checkQuota(request: ResourceRequest, quota: Bounds, used: Usage): void 
     const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(requested)} more were asked for`
     throw new ServiceError('quota_exceeded', `The quota of project "${request.project}" is exceeded: ${figures}.`)
   }
+}
+
+// As `FairShares.take`: no project holds more than is left free.
+function checkRecords(
+  { project, recordBytes: growth = 0 }: ResourceRequest,
+  { own, all }: RecordUsage,
+  most: number,
+): void {
+  if (own + growth <= most - all - growth) return
+  const figures = `those of project "${project}" take up ${own} bytes and ${Math.max(most - all, 0)} are left`
+  const remedy = 'shorten environments and commands, or delete services and boxes'
+  throw new ServiceError(
+    'quota_exceeded',
+    `The records of boxes and services would be too long: ${figures}; ${remedy}.`,
+  )
 }
 
 function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, used: Usage): void {

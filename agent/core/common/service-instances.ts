@@ -1,5 +1,7 @@
+import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ForkRecord, InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
+import type { Store } from '../../ports/store/store.ts'
 
 /** Lists all versions of a service: active, preview, previous, next and retired. */
 export function instancesOf({ active, preview, previous, next, retired }: ServiceRecord): InstanceRecord[] {
@@ -43,9 +45,22 @@ export function outputRefsOf(record: ServiceRecord): { boxId: string; execId: st
   return instancesOf(record).flatMap((each) => each.runs.map(({ execId }) => ({ boxId: hostOf(record, each), execId })))
 }
 
-/** Lists the ids of a service's forks: of the boxes, and of their copied subvolumes. */
-export function forkIdsOf(record: ServiceRecord): string[] {
-  return instancesOf(record).flatMap(({ fork }) =>
-    fork === null ? [] : [fork.boxId, ...fork.mounts.flatMap((each) => (each.readOnly ? [] : each.subvolume))],
-  )
+/** Lists the forks that services have. */
+export async function forksOf({ services }: Pick<Store, 'services'>): Promise<ForkRecord[]> {
+  const forks: ForkRecord[] = []
+  for await (const record of services.eachWithFork())
+    forks.push(...instancesOf(record).flatMap((each) => each.fork ?? []))
+  return forks
+}
+
+/** Lists where the output of all services is kept. */
+export async function serviceOutputs({ services }: Pick<Store, 'services'>): Promise<ExecKey[]> {
+  const outputs: ExecKey[] = []
+  for await (const record of services.each()) outputs.push(...outputRefsOf(record))
+  return outputs
+}
+
+/** Lists the ids of a fork: of the box, and of its copied subvolumes. */
+export function forkIdsOf({ boxId, mounts }: ForkRecord): string[] {
+  return [boxId, ...mounts.flatMap((each) => (each.readOnly ? [] : each.subvolume))]
 }

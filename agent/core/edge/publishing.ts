@@ -2,10 +2,13 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { PublishBody } from '../../../shared/schemas/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord, DomainTaken } from '../../ports/store/boxes.ts'
+import type { ServiceRecord } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
+import type { Admission } from '../common/admission.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { type EdgeAddress, mayPublish } from '../common/urls.ts'
 import { type ServiceRef, serviceNotFound } from '../services/services.ts'
 import type { EdgeRoutes } from './routes.ts'
@@ -16,6 +19,7 @@ export interface PublishingDeps {
   boxes: Pick<Boxes, 'get'>
   routes: Pick<EdgeRoutes, 'settle'>
   address: EdgeAddress
+  admission: Admission
 }
 
 /** Custom domains of boxes and services. All methods resolve once the edge serves the change. */
@@ -34,7 +38,7 @@ export interface Publishing {
 
 /** Changes the owner of a domain in one commit, and waits for the edge. */
 export function createPublishing(deps: PublishingDeps): Publishing {
-  const { store, boxes, routes, clock, address } = deps
+  const { store, boxes, routes, clock, address, admission } = deps
   const changeBox = async (
     ref: BoxRef,
     ifMatch: string | null,
@@ -46,7 +50,7 @@ export function createPublishing(deps: PublishingDeps): Publishing {
         checkIfMatch(ifMatch, box.version)
         return edit(box)
       },
-      write: async (next) => isStored(await store.boxes.publish(next)),
+      write: (next, record) => admitStored(admission, [ref.project, record, next], () => store.boxes.publish(next)),
     })
     await routes.settle(record.id)
     return record
@@ -68,7 +72,7 @@ export function createPublishing(deps: PublishingDeps): Publishing {
         const domains = edit(record.domains)
         return domains.join() === record.domains.join() ? record : { ...record, domains }
       },
-      write: async (next) => isStored(await store.services.publish(next)),
+      write: (next, record) => admitStored(admission, [ref.project, record, next], () => store.services.publish(next)),
     })
     await routes.settle(boxId)
   }
@@ -99,8 +103,13 @@ export function createPublishing(deps: PublishingDeps): Publishing {
   }
 }
 
-/** @throws ServiceError `domain_taken` */
-function isStored(outcome: 'stored' | 'changed' | DomainTaken): boolean {
+/** Returns false if the record was changed meanwhile. @throws ServiceError `domain_taken`, `quota_exceeded` */
+async function admitStored<R extends BoxRecord | ServiceRecord>(
+  admission: Admission,
+  [project, before, next]: [project: string, before: R, next: R],
+  write: () => Promise<'stored' | 'changed' | DomainTaken>,
+): Promise<boolean> {
+  const outcome = await admission.admit({ project, recordBytes: recordGrowth(before, next) }, write)
   if (typeof outcome === 'object') throw domainTaken(outcome.taken)
   return outcome === 'stored'
 }

@@ -112,7 +112,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     settle,
     open: async (publish) => {
       const routes: EdgeRoute[] = []
-      for (const { id } of await store.boxes.all()) routes.push(...(await read(id)).now.served.values())
+      for (const id of await store.boxes.ids()) routes.push(...(await read(id)).now.served.values())
       await publish(routes)
       isOpen = true
       await Promise.all([...late].map(settle))

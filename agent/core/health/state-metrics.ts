@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 import type { Meter, Sample } from '../../ports/host/meter.ts'
@@ -38,7 +39,9 @@ export function meterState(meter: Meter, deps: StateMetricsDeps): void {
 
 async function countServices(store: Store, supervisor: ServiceSupervisor): Promise<Map<string, number>> {
   const counts = new Map(SERVICE_STATES.map((state) => [state as string, 0]))
-  for (const key of await store.services.all()) {
+  for (const [index, key] of (await store.services.keys()).entries()) {
+    // Thousands of services take a while, in which others are to have their turn.
+    if (index % SERVICES_IN_A_ROW === SERVICES_IN_A_ROW - 1) await setImmediate()
     const service = await supervisor.observe(key)
     if (service === null) continue
     const { state } = stateOf(service)
@@ -51,6 +54,7 @@ function byLabel<L extends string>(label: L, counts: readonly [string, number][]
   return counts.map(([name, value]) => ({ labels: { [label]: name } as Record<L, string>, value }))
 }
 
+const SERVICES_IN_A_ROW = 16
 const SERVICE_STATES = ['stopped', 'starting', 'running', 'stopping', 'failed'] as const
 const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['status'] } as const
 const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const

@@ -59,7 +59,8 @@ export function createStorage({ store, filesystem, clock }: StorageDeps): Storag
           usage: sumOf(treesOf(snapshot).map((tree) => usageOf.get(tree) ?? null)),
         })),
       })
-      const boxes = (await store.boxes.all()).map((record) => ({ ...record, tree: record.root }))
+      const boxes: OwnedTree[] = []
+      for await (const { id, project, name, root } of store.boxes.each()) boxes.push({ id, project, name, tree: root })
       const volumes = (await store.volumes.all()).map((record) => ({ ...record, tree: record.subvolume }))
       return {
         capacity: await filesystem.capacity(),

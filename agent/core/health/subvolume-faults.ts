@@ -6,11 +6,11 @@ import { subvolumesOf } from '../snapshots/snapshots.ts'
 
 /** Lists the subvolumes that records refer to. */
 export async function wantedSubvolumes(store: Store): Promise<string[]> {
+  const boxes: string[] = []
+  for await (const { root, restore } of store.boxes.each())
+    boxes.push(root, ...(restore === null ? [] : subvolumesFor(restore)))
   return [
-    ...(await store.boxes.all()).flatMap(({ root, restore }) => [
-      root,
-      ...(restore === null ? [] : subvolumesFor(restore)),
-    ]),
+    ...boxes,
     ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
     ...(await store.snapshots.all()).flatMap(subvolumesOf),
     ...(await store.backups.all()).flatMap(({ subvolume }) => subvolume ?? []),

@@ -3,7 +3,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { withDeadline, withTimer } from '../common/deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
-import { forkIdsOf } from '../common/service-instances.ts'
+import { forkIdsOf, forksOf } from '../common/service-instances.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
 import { type BoxWorld, planBox } from './plan.ts'
 import { type BoxProcesses, createBoxProcesses } from './processes.ts'
@@ -47,12 +47,12 @@ export class Reconciler {
   /** Adopts every box and tombstone of the last process; call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
-    const forks = new Set((await store.services.all()).flatMap(forkIdsOf))
+    const forks = new Set((await forksOf(store)).flatMap(forkIdsOf))
     await this.#processes.recover(forks)
     runtime.onRecovery(() => this.#failures.forEach((_count, boxId) => this.#queue.add(boxId)))
     await this.#recoverTombstones(forks)
     await this.#verifier.recover()
-    for (const record of await store.boxes.all()) this.#queue.add(record.id)
+    for (const boxId of await store.boxes.ids()) this.#queue.add(boxId)
     for (const boxId of this.#processes.running()) this.#queue.add(boxId)
   }
 

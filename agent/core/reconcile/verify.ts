@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxShares } from '../../ports/boxes/limits.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
@@ -17,7 +18,7 @@ export interface VerifierDeps {
   runtime: Runtime
   filesystem: CowFilesystem
   logger: Logger
-  processes: Pick<BoxProcesses, 'isRunning'>
+  processes: Pick<BoxProcesses, 'isRunning' | 'running'>
   limits: BoxShares
 }
 
@@ -69,21 +70,24 @@ async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
 /** Returns the ids of the running boxes for which it must be tried again. */
 async function restoreBoxes(deps: VerifierDeps): Promise<string[]> {
   const { store, logger, processes } = deps
-  const boxes = await store.boxes.all()
+  const roots: { name: string; sizeGb: number }[] = []
+  for await (const { id, root, config } of store.boxes.each())
+    if (!processes.isRunning(id)) roots.push({ name: root, sizeGb: config.storage_gb })
   const volumes = (await store.volumes.all()).map(({ subvolume, sizeGb }) => ({ name: subvolume, sizeGb }))
-  const stopped = boxes.filter(({ id }) => !processes.isRunning(id))
-  const roots = stopped.map(({ root, config }) => ({ name: root, sizeGb: config.storage_gb }))
   await Promise.all([...volumes, ...roots].map((tree) => restoreQuota(deps, tree)))
   const failed: string[] = []
-  const verify = async (record: BoxRecord): Promise<void> => {
+  const verify = async (boxId: string): Promise<void> => {
     try {
-      await verifyBox(deps, record)
+      const record = await store.boxes.byId(boxId)
+      if (record !== null) await verifyBox(deps, record)
     } catch (error) {
-      logger.error('a running box is not what its record says', { box: record.id, error })
-      failed.push(record.id)
+      logger.error('a running box is not what its record says', { box: boxId, error })
+      failed.push(boxId)
     }
   }
-  await Promise.all(boxes.filter(({ id }) => processes.isRunning(id)).map(verify))
+  const turns = createLimiter(VERIFIED_AT_ONCE)
+  const running = processes.running()
+  await Promise.all([...running].map((boxId) => turns.run(() => verify(boxId))))
   return failed
 }
 
@@ -136,3 +140,6 @@ async function dropMount(
 function isSame(a: BoxMount, b: BoxMount): boolean {
   return a.source === b.source && a.readOnly === b.readOnly
 }
+
+// Each holds a record, which may be long.
+const VERIFIED_AT_ONCE = 64

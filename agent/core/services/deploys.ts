@@ -1,5 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { DeployServiceBody } from '../../../shared/schemas/services.ts'
+import { DEFINITION_BYTES, definitionBytes } from '../../../shared/schemas/common.ts'
+import { DEFINITION_TOO_LONG, type DeployServiceBody } from '../../../shared/schemas/services.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { CandidateRecord, ForkRecord, InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
@@ -10,6 +12,7 @@ import type { Caller } from '../common/caller.ts'
 import { bumped } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { Forks } from './forks.ts'
 import type { ObservedService } from './observer.ts'
@@ -45,7 +48,8 @@ export interface DeploysDeps {
 export interface Deploys {
   /**
    * Starts a preview, which replaces the one before, and waits until it is ready or has failed.
-   * @throws ServiceError `box_not_running`, `environment_reserved`, and for a preview in a fork `quota_exceeded`, `storage_full`
+   * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` for a version that says too
+   * much, `quota_exceeded`, and for a preview in a fork `storage_full`
    */
   deploy(
     caller: Caller,
@@ -54,12 +58,13 @@ export interface Deploys {
   ): Promise<ServiceState>
   /**
    * Makes the preview active at once; a preview in a fork is started in the box itself first, and waited for.
-   * @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy`
+   * @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy`, `quota_exceeded`
    */
   promote(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /**
    * Makes the previous version active again, at once if it still runs; otherwise it is started first, and waited for.
-   * @throws ServiceError `nothing_to_roll_back`, `preview_not_ready` if it does not become ready, `box_not_running`, `box_busy`
+   * @throws ServiceError `nothing_to_roll_back`, `preview_not_ready` if it does not become ready, `box_not_running`, `box_busy`,
+   * `quota_exceeded`
    */
   rollback(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /** Ends the preview. @throws ServiceError `no_preview` */
@@ -95,6 +100,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
       checkRunning(box)
       const write = (fork: ForkRecord | null): Promise<void> =>
         changeService(deps, { box, name: ref.service, ifMatch }, (record) => {
+          checkLength(record, body)
           const deployed = withPreview(record, { ...previewOf(record, body), fork })
           return withChange(deployed, { what: 'deployed', by: caller.tokenName, at: clock.now() })
         })
@@ -121,7 +127,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
     },
     discard: async (caller, ref, { ifMatch }) => {
       const box = await boxes.get(ref)
-      await changeService(deps, { box, name: ref.service, ifMatch }, (record) => {
+      await changeService(deps, { box, name: ref.service, ifMatch, isFree: true }, (record) => {
         if (record.preview === null) throw noPreview(ref.service)
         return withChange(withoutPreview(record), { what: 'discarded', by: caller.tokenName, at: clock.now() })
       })
@@ -149,7 +155,7 @@ type CallerSwitchOptions = SwitchOptions & { by: string }
 // Excludes steps of the supervisor: what was observed holds until the record is written, and no drain cuts off the connections of
 // a version that becomes active again.
 function switchVersion(
-  { store, supervisor, clock }: DeploysDeps,
+  { store, supervisor, clock, admission }: DeploysDeps,
   { caller, box, name, ifMatch }: Switch,
   edit: (service: ObservedService, options: CallerSwitchOptions) => ServiceRecord,
 ): Promise<void> {
@@ -162,7 +168,9 @@ function switchVersion(
       const at = clock.now()
       const bytesOf = (instance: InstanceRecord): number => supervisor.bytesOf(key, instance)
       const edited = edit(service, { by: caller.tokenName, at, bytesOf })
-      if (edited === service.record || (await store.services.replace(bumped(edited, at)))) return
+      if (edited === service.record) return
+      const growth = { project: box.project, recordBytes: recordGrowth(service.record, edited) }
+      if (await admission.admit(growth, () => store.services.replace(bumped(edited, at)))) return
     }
   })
 }
@@ -195,6 +203,17 @@ function readyPreview(service: ObservedService): CandidateRecord {
   if (preview.failure === null && isServing(service.monitorOf(preview))) return preview
   const why = previewStateOf(service)?.message
   throw new ServiceError('preview_not_ready', `The preview of "${name}" is not ready.${why ? ` ${why}` : ''}`)
+}
+
+// What a record says already goes on.
+function checkLength({ spec }: ServiceRecord, { command = spec.command, env = spec.env }: DeployServiceBody): void {
+  if (command === spec.command && env === spec.env) return
+  if (definitionBytes(command, env, probeCommandOf(spec)) <= DEFINITION_BYTES) return
+  throw invalidRequest([{ pointer: env === spec.env ? '/command' : '/env', detail: DEFINITION_TOO_LONG }])
+}
+
+function probeCommandOf({ readiness }: ServiceRecord['spec']): readonly string[] | undefined {
+  return readiness?.probe.kind === 'command' ? readiness.probe.command : undefined
 }
 
 function previewOf({ spec }: ServiceRecord, body: DeployServiceBody): CandidateRecord {

@@ -6,7 +6,7 @@ import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import type { ForkRecord } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { asFork, instancesOf } from '../common/service-instances.ts'
+import { asFork, forksOf } from '../common/service-instances.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { boxSpecOf, type SpecLimits } from '../reconcile/box-spec.ts'
 
@@ -45,13 +45,11 @@ export function createForks(deps: ForksDeps): Forks {
   const { store, runtime, filesystem, clock } = deps
   const known = new Map<string, ForkRecord>()
   const making = new Set<string>()
-  const named = async (): Promise<ForkRecord[]> =>
-    (await store.services.all()).flatMap((record) => instancesOf(record).flatMap((each) => each.fork ?? []))
   const sweep = async (): Promise<void> => {
     // Taken before the records are read: a fork that is recorded in between is not destroyed.
     const made = [...known.values()].filter(({ boxId }) => !making.has(boxId))
     if (made.length === 0) return
-    const kept = new Set((await named()).map(({ boxId }) => boxId))
+    const kept = new Set((await forksOf(store)).map(({ boxId }) => boxId))
     for (const fork of made) {
       const { boxId } = fork
       if (kept.has(boxId) || !known.delete(boxId)) continue
@@ -62,7 +60,7 @@ export function createForks(deps: ForksDeps): Forks {
   return {
     sweep,
     recover: async () => {
-      for (const fork of await named()) known.set(fork.boxId, fork)
+      for (const fork of await forksOf(store)) known.set(fork.boxId, fork)
     },
     make: async (box, withCopies, write) => {
       const fork = newFork(box, withCopies, clock.now())

@@ -4,6 +4,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { hostOf, lastRun } from '../common/service-instances.ts'
+import type { BoxReader } from './box-reader.ts'
 import { type InstancesWorld, planService, type ServiceStep } from './plan.ts'
 import type { RunMonitor } from './run-monitor.ts'
 import type { RunTerminator } from './run-terminator.ts'
@@ -29,10 +30,11 @@ export interface ServiceObserver {
 export function createServiceObserver(deps: {
   store: Store
   clock: Clock
+  readBox: BoxReader
   runs: RunRegistry
   terminator: Pick<RunTerminator, 'isCutOff'>
 }): ServiceObserver {
-  const { store, clock, runs, terminator } = deps
+  const { store, clock, readBox, runs, terminator } = deps
   const routingSince = clock.now()
   // A needed service that was removed meanwhile is not waited for.
   const unreadyOf = async ({ boxId, spec }: ServiceRecord): Promise<string[]> => {
@@ -57,7 +59,7 @@ export function createServiceObserver(deps: {
   return {
     worldOf,
     observe: async (record) => {
-      const box = await store.boxes.byId(record.boxId)
+      const box = await readBox(record.boxId)
       const world = await worldOf(record, box)
       // All processes of a stopped box have ended, also those whose end was not handled yet. A fork ends by itself.
       const monitorOf = (instance: InstanceRecord | null): RunMonitor | null =>

@@ -6,11 +6,13 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
+import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { boxGone } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { instancesOf, lastRun, outputRefsOf, runsOf } from '../common/service-instances.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { ObservedService } from './observer.ts'
@@ -27,6 +29,7 @@ export interface ServicesDeps {
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
   traffic: Pick<Traffic, 'settle'>
+  admission: Admission
 }
 
 /** A service by the names of its project, its box and its own. */
@@ -64,7 +67,7 @@ export interface Services {
     ref: BoxRef,
     query: ServiceListQuery,
   ): Promise<{ box: BoxRecord; services: ObservedService[]; next: string | null }>
-  /** Leaves a running service as it is. @throws ServiceError `box_not_running` */
+  /** Leaves a running service as it is. @throws ServiceError `box_not_running`, `quota_exceeded` */
   start(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   stop(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /** Removes the record and kills the processes. Resolves once the record is gone and requests are routed without it. */
@@ -87,12 +90,12 @@ export function createServices(deps: ServicesDeps): Services {
   }
   const change = async (
     ref: ServiceRef,
-    { waitMs, ifMatch }: ServiceOptions,
+    { waitMs, ifMatch, isFree }: ServiceOptions & { isFree?: boolean },
     edit: (record: ServiceRecord, service: ObservedService) => ServiceRecord,
   ): Promise<ServiceState> => {
     const box = await boxes.get(ref)
     const service = await observe(box, ref.service)
-    await changeService(deps, { box, name: ref.service, ifMatch }, (record) => edit(record, service))
+    await changeService(deps, { box, name: ref.service, ifMatch, isFree }, (record) => edit(record, service))
     return settle(box, ref.service, waitMs)
   }
   const put = async (box: BoxRecord, request: PutService, waitMs: number) => {
@@ -127,7 +130,7 @@ export function createServices(deps: ServicesDeps): Services {
       })
     },
     stop: async (caller, ref, options) => {
-      const state = await change(ref, options, (record) => {
+      const state = await change(ref, { ...options, isFree: true }, (record) => {
         if (record.desired === 'stopped') return record
         const stopped = withoutNext(withoutPreview({ ...record, desired: 'stopped' }))
         return withChange(stopped, { what: 'stopped', by: caller.tokenName, at: clock.now() })
@@ -143,14 +146,22 @@ export function createServices(deps: ServicesDeps): Services {
   }
 }
 
+/** A change of the record of a service; with `isFree` it may get longer whatever is kept already. */
+interface RecordChange {
+  box: BoxRecord
+  name: string
+  ifMatch: string | null
+  isFree?: boolean | undefined
+}
+
 /**
  * Replaces the record by what `edit` makes of its newest version, again while other writes intervene. `edit` returns the same
  * object to write nothing.
- * @throws ServiceError `service_not_found`, `precondition_failed`
+ * @throws ServiceError `service_not_found`, `precondition_failed`, `quota_exceeded`
  */
 export async function changeService(
-  { store, clock }: Pick<ServicesDeps, 'store' | 'clock'>,
-  { box, name, ifMatch }: { box: BoxRecord; name: string; ifMatch: string | null },
+  { store, clock, admission }: Pick<ServicesDeps, 'store' | 'clock' | 'admission'>,
+  { box, name, ifMatch, isFree = false }: RecordChange,
   edit: (record: ServiceRecord) => ServiceRecord,
 ): Promise<void> {
   await editRecord(clock, {
@@ -163,7 +174,10 @@ export async function changeService(
       checkIfMatch(ifMatch, record.version)
       return edit(record)
     },
-    write: (next) => store.services.replace(next),
+    write: (next, record) => {
+      const recordBytes = isFree ? 0 : recordGrowth(record, next)
+      return admission.admit({ project: box.project, recordBytes }, () => store.services.replace(next))
+    },
   })
 }
 
@@ -199,7 +213,7 @@ async function putService(deps: ServicesDeps, request: PutService): Promise<bool
 
 // Returns false if the name was taken meanwhile.
 async function insertService(
-  { store, clock }: ServicesDeps,
+  { store, clock, admission }: ServicesDeps,
   { caller, box, name, body }: PutService,
   spec: ServiceSpec,
 ): Promise<boolean> {
@@ -210,7 +224,8 @@ async function insertService(
     ...{ spec, generation: 1, desired: 'running', asked: 1, domains: [], tags: body.tags ?? {}, history },
     ...{ active: null, preview: null, previous: null, next: null, retired: [] },
   }
-  switch (await store.services.insert(record, SERVICES_MAX)) {
+  const growth = { project: box.project, recordBytes: recordGrowth(null, record) }
+  switch (await admission.admit(growth, () => store.services.insert(record, SERVICES_MAX))) {
     case 'box_gone':
       throw boxGone(box)
     case 'too_many':

@@ -1,12 +1,12 @@
-import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
-import { hostOf, instancesOf, lastRun, outputRefsOf } from '../common/service-instances.ts'
+import { hostOf, instancesOf, lastRun } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
 import { discardDetached } from '../exec/live-exec.ts'
+import { type BoxReader, createBoxReader } from './box-reader.ts'
 import { lastLines } from './logs.ts'
 import {
   createRunRegistry,
@@ -35,6 +35,7 @@ export class ServiceSupervisor {
   readonly #starter: RunStarter
   readonly #terminator: RunTerminator
   readonly #observer: ServiceObserver
+  readonly #readBox: BoxReader
   readonly #queue: KeyedQueue
   #isClosed = false
 
@@ -42,24 +43,21 @@ export class ServiceSupervisor {
     this.#deps = deps
     this.#starter = createRunStarter(deps)
     this.#terminator = createRunTerminator(deps)
-    this.#observer = createServiceObserver({ ...deps, runs: this.#runs, terminator: this.#terminator })
+    this.#readBox = createBoxReader(deps.store)
+    const observed = { runs: this.#runs, terminator: this.#terminator, readBox: this.#readBox }
+    this.#observer = createServiceObserver({ ...deps, ...observed })
     this.#queue = createKeyedQueue({
       work: (key) => this.#reconcile(parseKey(key)),
       onError: (key, error) => this.#retryLater(key, error),
     })
   }
 
-  /** Lists the outputs of services that are kept. */
-  async outputs(): Promise<ExecKey[]> {
-    return (await this.#deps.store.services.all()).flatMap(outputRefsOf)
-  }
-
   /** Adopts the runs of earlier processes; call once, after the boxes were adopted and before any request. */
   async recover(): Promise<void> {
     const { store, runtime, logger } = this.#deps
     const execs = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
-    for (const record of await store.services.all()) {
-      const box = await store.boxes.byId(record.boxId)
+    for await (const record of store.services.each()) {
+      const box = await this.#readBox(record.boxId)
       this.#addName(record)
       for (const instance of instancesOf(record)) {
         for (const run of instance.runs) {
@@ -127,7 +125,7 @@ export class ServiceSupervisor {
     for (let turn = 0; turn < MAX_TURNS && !this.#isClosed; turn++) {
       const record = await this.#deps.store.services.get(key.boxId, key.name)
       if (record === null) return this.#forget(key)
-      const box = await this.#deps.store.boxes.byId(key.boxId)
+      const box = await this.#readBox(key.boxId)
       if (box === null) return this.#forget(key)
       await this.#endStrays(record)
       if (await this.#recordEnd(record)) continue
@@ -264,7 +262,9 @@ export class ServiceSupervisor {
     this.#queue.addLater(key, RETRY_MS)
   }
 
-  #onChange(key: ServiceKey): () => void {
+  // Keeps no record, which may be long, for as long as a run lasts.
+  #onChange({ boxId, name }: ServiceKey): () => void {
+    const key = { boxId, name }
     return () => {
       this.#changed(key)
       this.wake(key)

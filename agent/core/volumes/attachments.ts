@@ -9,9 +9,11 @@ import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Boxes } from '../boxes/boxes.ts'
 import { checkMountPath, checkPathIsFree } from '../boxes/mount-paths.ts'
+import type { Admission } from '../common/admission.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { findVolume, readBox, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { recordGrowth } from '../common/record-bytes.ts'
 import { boxMountOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
@@ -24,6 +26,7 @@ export interface AttachmentsDeps {
   reconciler: Reconciler
   clock: Clock
   boxes: Boxes
+  admission: Admission
 }
 
 /** How long an attach or detach waits, and the version of the volume it is conditional on. */
@@ -44,7 +47,7 @@ export interface DetachMutation extends AttachmentMutation {
 export interface Attachments {
   /**
    * Attaches a volume to a box, running or not; succeeds if it is attached so already.
-   * @throws ServiceError `volume_in_use`, `mount_path_taken`, `path_invalid`, `box_busy`, with nothing changed
+   * @throws ServiceError `volume_in_use`, `mount_path_taken`, `path_invalid`, `box_busy`, `quota_exceeded`, with nothing changed
    */
   attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
   /**
@@ -175,8 +178,9 @@ async function changeMounts(
       const mounts = mountsOf(record)
       return mounts === record.mounts ? record : { ...record, mounts }
     },
-    write: async (next) => {
-      const outcome = await store.boxes.replaceMounts(next, answerOf(next))
+    write: async (next, record) => {
+      const growth = { project: record.project, recordBytes: recordGrowth(record, next) }
+      const outcome = await deps.admission.admit(growth, () => store.boxes.replaceMounts(next, answerOf(next)))
       if (outcome === 'volume_gone') throw volumeGone('The data volume')
       if (outcome === 'volume_in_use') throw await writerThere(store, next.mounts.at(-1))
       return outcome === 'stored'

@@ -105,10 +105,16 @@ async function holdBack(deps: PoolSharesDeps, held: Map<string, number>, most: n
 }
 
 async function listTrees({ store }: PoolSharesDeps): Promise<Tree[]> {
-  const [boxes, volumes] = [await store.boxes.all(), await store.volumes.all()]
+  const boxes: Tree[] = []
+  for await (const { root, project, config } of store.boxes.each())
+    boxes.push({ name: root, project, quotaBytes: bytesOf(config.storage_gb) })
   return [
-    ...boxes.map(({ root, project, config }) => ({ name: root, project, quotaBytes: bytesOf(config.storage_gb) })),
-    ...volumes.map(({ subvolume, project, sizeGb }) => ({ name: subvolume, project, quotaBytes: bytesOf(sizeGb) })),
+    ...boxes,
+    ...(await store.volumes.all()).map(({ subvolume, project, sizeGb }) => ({
+      name: subvolume,
+      project,
+      quotaBytes: bytesOf(sizeGb),
+    })),
   ]
 }
 

@@ -7,6 +7,7 @@ import { freeAllDomains, publishDomains } from './domains.ts'
 import { isOneWriterConflict } from './errors.ts'
 import { storeAnswer } from './idempotency.ts'
 import { listPage } from './lists.ts'
+import { inPages, PAGE } from './pages.ts'
 import { removeSnapshots } from './snapshots.ts'
 import { commitBeginRestore, commitSwap } from './swap.ts'
 import { insertTombstone } from './tombstones.ts'
@@ -27,6 +28,10 @@ export function createBoxStore(database: Database): BoxStore {
     get: async (project, name) =>
       boxOf(database.get('SELECT record FROM boxes WHERE project = ? AND name = ?', project, name)),
     byId: async (id) => boxOf(database.get('SELECT record FROM boxes WHERE id = ?', id)),
+    versionOf: async (id) => {
+      const row = database.get('SELECT version FROM boxes WHERE id = ?', id)
+      return row ? Number(row.version) : null
+    },
     replace: async (record, effects) => {
       if (effects === undefined) return replaceBox(database, record)
       return database.transaction(() => {
@@ -44,30 +49,17 @@ export function createBoxStore(database: Database): BoxStore {
         { boxId: record.id, service: '' },
         { domains: record.domains, write: () => replaceBox(database, record) },
       ),
-    remove: async (id, version, tombstone) =>
-      database.freeing(() =>
-        database.transaction(() => {
-          const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
-          if (row === null) return null
-          // Before the box, because their events need its name.
-          database.run('DELETE FROM services WHERE box_id = ?', id)
-          const snapshots = removeSnapshots(database, id, tombstone.createdAt)
-          database.run('DELETE FROM boxes WHERE id = ?', id)
-          database.run('DELETE FROM execs WHERE box_id = ?', id)
-          freeAllDomains(database, id)
-          touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
-          database.run('DELETE FROM attachments WHERE box_id = ?', id)
-          const all = [tombstone, ...restoreTombstones(boxOf(row), tombstone.createdAt)]
-          for (const each of all) insertTombstone(database, each)
-          return [...all, ...snapshots]
-        }),
-      ),
+    remove: async (id, version, tombstone) => database.freeing(() => removeBox(database, { id, version, tombstone })),
     swap: async (swap) => commitSwap(database, swap),
     list: async (query) => {
       const { rows, hasMore } = listPage(database, 'boxes', query)
       return { records: rows.flatMap((row) => boxOf(row) ?? []), hasMore }
     },
-    all: async () => database.all('SELECT record FROM boxes ORDER BY id').flatMap((row) => boxOf(row) ?? []),
+    ids: async () => database.all('SELECT id FROM boxes ORDER BY id').map(({ id }) => String(id)),
+    each: () => {
+      const sql = `SELECT record FROM boxes WHERE id > ? ORDER BY id LIMIT ${PAGE}`
+      return inPages<BoxRecord>((last) => database.all(sql, last?.id ?? '').flatMap((row) => boxOf(row) ?? []))
+    },
     withIdleStop: async () =>
       database
         .all("SELECT record FROM boxes WHERE idle_stop IS NOT NULL AND status = 'running' ORDER BY id")
@@ -80,6 +72,27 @@ export function createBoxStore(database: Database): BoxStore {
       return counts
     },
   }
+}
+
+function removeBox(
+  database: Database,
+  { id, version, tombstone }: { id: string; version: number; tombstone: Tombstone },
+): Tombstone[] | null {
+  return database.transaction(() => {
+    const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
+    if (row === null) return null
+    // Before the box, because their events need its name, and the count of their bytes its project.
+    database.run('DELETE FROM services WHERE box_id = ?', id)
+    const snapshots = removeSnapshots(database, id, tombstone.createdAt)
+    database.run('DELETE FROM boxes WHERE id = ?', id)
+    database.run('DELETE FROM execs WHERE box_id = ?', id)
+    freeAllDomains(database, id)
+    touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
+    database.run('DELETE FROM attachments WHERE box_id = ?', id)
+    const all = [tombstone, ...restoreTombstones(boxOf(row), tombstone.createdAt)]
+    for (const each of all) insertTombstone(database, each)
+    return [...all, ...snapshots]
+  })
 }
 
 /** Returns tombstones for the copies of a pending restore. */

@@ -13,6 +13,10 @@ export function createQuotaStore(database: Database): QuotaStore {
         'INSERT INTO quotas (project, record) VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET record = excluded.record'
       database.run(sql, project, JSON.stringify(record))
     },
+    recordBytes: async (project) => {
+      const row = database.get(RECORD_BYTES, project)
+      return { own: Number(row?.own), all: Number(row?.all_bytes) }
+    },
     usage: async (project) => {
       const boxes = database.get(BOXES, project)
       const volumes = database.get(VOLUMES, project)
@@ -27,6 +31,9 @@ export function createQuotaStore(database: Database): QuotaStore {
   }
 }
 
+// A row for each project that has boxes, kept by triggers.
+const RECORD_BYTES = `
+  SELECT coalesce(sum(CASE project WHEN ? THEN bytes END), 0) AS own, coalesce(sum(bytes), 0) AS all_bytes FROM record_bytes`
 const BOXES = `
   SELECT count(*) AS boxes, total(storage_gb) AS storage_gb,
     total(CASE power WHEN 'running' THEN cpus END) AS cpus, total(CASE power WHEN 'running' THEN ram_mb END) AS ram_mb

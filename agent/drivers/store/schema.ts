@@ -132,4 +132,36 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX idempotency_by_account ON idempotency (account, created_at);
   UPDATE execs SET bytes = bytes + octet_length(record);
   `,
+  `
+  ALTER TABLE boxes ADD COLUMN bytes INTEGER AS (octet_length(record));
+  ALTER TABLE services ADD COLUMN bytes INTEGER AS (octet_length(record) + max(0,
+    coalesce(octet_length(record -> '$.spec'), 0) - coalesce(octet_length(record -> '$.active.spec'), 0)));
+  CREATE INDEX services_with_fork ON services (box_id, name) WHERE instr(record, '"fork":{') > 0;
+  CREATE TABLE record_bytes (project TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO record_bytes SELECT project, sum(bytes) FROM (
+    SELECT project, bytes FROM boxes
+    UNION ALL SELECT boxes.project, services.bytes FROM services JOIN boxes ON boxes.id = box_id
+  ) GROUP BY project;
+  CREATE TRIGGER box_bytes_on_insert AFTER INSERT ON boxes BEGIN
+    INSERT INTO record_bytes VALUES (NEW.project, NEW.bytes)
+      ON CONFLICT (project) DO UPDATE SET bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER box_bytes_on_update AFTER UPDATE OF record ON boxes WHEN NEW.bytes <> OLD.bytes BEGIN
+    UPDATE record_bytes SET bytes = bytes + NEW.bytes - OLD.bytes WHERE project = NEW.project;
+  END;
+  CREATE TRIGGER box_bytes_on_delete AFTER DELETE ON boxes BEGIN
+    UPDATE record_bytes SET bytes = bytes - OLD.bytes WHERE project = OLD.project;
+    DELETE FROM record_bytes WHERE project = OLD.project AND bytes <= 0;
+  END;
+  CREATE TRIGGER service_bytes_on_insert AFTER INSERT ON services BEGIN
+    UPDATE record_bytes SET bytes = bytes + NEW.bytes WHERE project = (SELECT project FROM boxes WHERE id = NEW.box_id);
+  END;
+  CREATE TRIGGER service_bytes_on_update AFTER UPDATE OF record ON services WHEN NEW.bytes <> OLD.bytes BEGIN
+    UPDATE record_bytes SET bytes = bytes + NEW.bytes - OLD.bytes
+      WHERE project = (SELECT project FROM boxes WHERE id = NEW.box_id);
+  END;
+  CREATE TRIGGER service_bytes_on_delete AFTER DELETE ON services BEGIN
+    UPDATE record_bytes SET bytes = bytes - OLD.bytes WHERE project = (SELECT project FROM boxes WHERE id = OLD.box_id);
+  END;
+  `,
 ]

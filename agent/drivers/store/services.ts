@@ -1,6 +1,7 @@
 import type { ServiceRecord, ServiceStore } from '../../ports/store/services.ts'
 import type { Database, Row } from './database.ts'
 import { freeDomains, publishDomains } from './domains.ts'
+import { inPages, PAGE } from './pages.ts'
 
 /** Creates the store of services in SQLite: records as JSON, by box and name. */
 export function createServiceStore(database: Database): ServiceStore {
@@ -38,8 +39,17 @@ export function createServiceStore(database: Database): ServiceStore {
       ),
     of: async (boxId) =>
       database.all('SELECT record FROM services WHERE box_id = ? ORDER BY name', boxId).map(recordOf),
-    all: async () => database.all('SELECT record FROM services ORDER BY box_id, name').map(recordOf),
+    keys: async () =>
+      database
+        .all('SELECT box_id, name FROM services ORDER BY box_id, name')
+        .map((row) => ({ boxId: String(row.box_id), name: String(row.name) })),
+    each: () => inPages(readAfter(database, EACH)),
+    eachWithFork: () => inPages(readAfter(database, EACH_WITH_FORK)),
   }
+}
+
+function readAfter(database: Database, sql: string): (last: ServiceRecord | null) => ServiceRecord[] {
+  return (last) => database.all(sql, last?.boxId ?? '', last?.name ?? '').map(recordOf)
 }
 
 function replace(database: Database, record: ServiceRecord): boolean {
@@ -51,3 +61,8 @@ function replace(database: Database, record: ServiceRecord): boolean {
 function recordOf(row: Row): ServiceRecord {
   return JSON.parse(String(row.record)) as ServiceRecord
 }
+
+const EACH = `SELECT record FROM services WHERE (box_id, name) > (?, ?) ORDER BY box_id, name LIMIT ${PAGE}`
+// The condition is that of the index: in text as JSON.stringify writes it, only the key itself matches, and no value.
+const EACH_WITH_FORK = `SELECT record FROM services INDEXED BY services_with_fork
+  WHERE instr(record, '"fork":{') > 0 AND (box_id, name) > (?, ?) ORDER BY box_id, name LIMIT ${PAGE}`

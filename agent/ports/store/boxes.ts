@@ -86,6 +86,8 @@ export interface BoxStore {
   insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
   get(project: string, name: string): Promise<BoxRecord | null>
   byId(id: string): Promise<BoxRecord | null>
+  /** Returns the version of a box, without its record; null: it is gone. */
+  versionOf(id: string): Promise<number | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
   replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
   /**
@@ -112,7 +114,10 @@ export interface BoxStore {
    */
   swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
-  all(): Promise<BoxRecord[]>
+  /** Lists the ids of all boxes. */
+  ids(): Promise<string[]>
+  /** Reads all boxes in the order of their ids, few at a time: together they may be longer than the memory allows to keep. */
+  each(): AsyncIterable<BoxRecord>
   /** Running boxes that stop when idle. */
   withIdleStop(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>

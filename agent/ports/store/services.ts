@@ -136,5 +136,10 @@ export interface ServiceStore {
   remove(boxId: string, name: string, version: number): Promise<boolean>
   /** Lists the services of a box by name. */
   of(boxId: string): Promise<ServiceRecord[]>
-  all(): Promise<ServiceRecord[]>
+  /** Lists the keys of all services. */
+  keys(): Promise<Pick<ServiceRecord, 'boxId' | 'name'>[]>
+  /** Reads all services in the order of their keys, few at a time; see `BoxStore.each`. */
+  each(): AsyncIterable<ServiceRecord>
+  /** As `each`, of those alone with a version in a fork, without reading the others. */
+  eachWithFork(): AsyncIterable<ServiceRecord>
 }

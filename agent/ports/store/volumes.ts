@@ -87,9 +87,21 @@ export interface Usage {
   storageGb: number
 }
 
+/** Bytes that the records of boxes and services take up. */
+export interface RecordUsage {
+  /** Those of one project. */
+  own: number
+  all: number
+}
+
 export interface QuotaStore {
   get(project: string): Promise<QuotaRecord | null>
   set(project: string, record: QuotaRecord): Promise<void>
   /** Sums the records of a project; null: of the whole deployment. */
   usage(project: string | null): Promise<Usage>
+  /**
+   * Tells what the records of boxes and services take up, exactly, as JSON in UTF-8; the definition of a service whose active version
+   * has none, or a shorter one, counts for it as well, because its next start copies it.
+   */
+  recordBytes(project: string): Promise<RecordUsage>
 }

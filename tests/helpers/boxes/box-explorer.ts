@@ -144,7 +144,10 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
   return {
     store: {
       boxes: {
-        ...{ get: async () => stored, byId: async () => stored, all: async () => [stored] },
+        ...{ get: async () => stored, byId: async () => stored, ids: async () => [stored.id] },
+        each: async function* () {
+          yield stored
+        },
         replace: async (next: BoxRecord) => write(next),
         beginRestore: async (next: BoxRecord) => (write(next) ? 'stored' : 'changed'),
         swap: async ({ box }: { box: BoxRecord }) => (write(box) ? 'stored' : 'changed'),
@@ -152,7 +155,7 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
       volumes: { all: nothing, attachments: nothing },
       snapshots: { get: async () => ({ name: 'v0', subvolume: 'sub', data: [] }), of: nothing },
       tombstones: { all: nothing, insert: done, remove: done },
-      services: { all: nothing },
+      services: { eachWithFork: async function* () {} },
     },
     runtime: { checkReady: done, mounts: nothing, resize: done, onRecovery: () => undefined },
     filesystem: {

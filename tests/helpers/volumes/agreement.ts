@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals'
+import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { untilTrue } from '../boxes/oci-lab.ts'
 import type { VolumeService } from './service.ts'
 
@@ -6,7 +7,8 @@ import type { VolumeService } from './service.ts'
 export async function expectAgreement({ store, world }: VolumeService): Promise<void> {
   let last: unknown
   const agrees = async (): Promise<boolean> => {
-    const boxes = await store.boxes.all()
+    const boxes: BoxRecord[] = []
+    for await (const record of store.boxes.each()) boxes.push(record)
     const volumes = await store.volumes.all()
     const snapshots = await store.snapshots.all()
     const wanted = [...boxes.map(({ root }) => root), ...[...volumes, ...snapshots].map(({ subvolume }) => subvolume)]

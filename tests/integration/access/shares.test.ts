@@ -28,6 +28,7 @@ import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { createLimiter, type Limiter } from '../../../shared/locks.ts'
 import { createProjectTurns, createRecentProjects } from '../../../shared/project-turns.ts'
 import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
+import { createRecordShare } from '../../helpers/access/record-share.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { BOX, CAT, type StreamLab, startStreamLab, webSocketTaker } from '../../helpers/exec/stream-lab.ts'
@@ -57,6 +58,7 @@ interface Shared {
 let directory: string
 let store: Store
 let lab: StreamLab | null = null
+const opened: Store[] = []
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-shares-'))
@@ -69,7 +71,7 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
-  await store.close()
+  for (const each of [store, ...opened]) await each.close()
   rmSync(directory, { recursive: true, force: true })
 })
 
@@ -187,6 +189,12 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
       take: (user, attempt) =>
         takes(() => transfers.acquire({ boxId: `${user.box}_${attempt}`, accounts: callerOf(user).accounts })),
     }
+  },
+  records: () => {
+    opened.push(openSqliteStore(join(directory, `records-${opened.length}.db`)))
+    const share = createRecordShare(opened.at(-1) ?? store)
+    const isRefused = (error: unknown): boolean => takes(() => fail(error))
+    return { total: share.total, take: ({ project }) => share.insert(project).then(() => true, isRefused) }
   },
   base_uploads: () => {
     const uploads = createBaseUploads()

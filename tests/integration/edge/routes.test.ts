@@ -9,6 +9,7 @@ import type { EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
+import { openAdmission } from '../../helpers/access/admission.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { serviceRecord } from '../../helpers/services/records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -58,6 +59,7 @@ beforeEach(async () => {
     boxes,
     routes,
     address,
+    admission: openAdmission(store),
     clock: { now: () => 5, sleep: async () => undefined },
   })
 })

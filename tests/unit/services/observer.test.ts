@@ -15,7 +15,8 @@ test.each([
   const run = { ended: null, isEnding: false, isReady: true, why: null } as RunMonitor
   const observed: BoxObserved = { ...boxRecord().observed, status }
   const observer = createServiceObserver({
-    store: { boxes: { byId: async () => boxRecord({ observed }) } } as unknown as Store,
+    store: {} as Store,
+    readBox: async () => boxRecord({ observed }),
     clock: { now: () => 1_000 } as Parameters<typeof createServiceObserver>[0]['clock'],
     runs: { find: () => run } as unknown as RunRegistry,
     terminator: { isCutOff: () => false },

@@ -2350,6 +2350,12 @@ export interface components {
             boxes_max?: number;
             /** @description Data volumes of the deployment. */
             volumes_max?: number;
+            /** @description The environment of a box, or environment and commands of a service together, as JSON. */
+            definition_bytes?: number;
+            /** @description The records of boxes and services together, as JSON; beyond, nothing that makes them longer, 403. A service counts as started. */
+            record_bytes?: number;
+            /** @description The same of one project, where others have none. */
+            record_bytes_per_project?: number;
             /** @description Snapshots of one box or volume, automatic ones counted; only restores go beyond. */
             snapshots_per_owner?: number;
             /** @description Automatic snapshots kept of one box or volume; older ones are deleted. */

@@ -23,6 +23,11 @@ class Limits:
         tokens_per_operator (float | Unset): Live tokens that one token with `admin` for all projects has minted.
         boxes_max (float | Unset): Boxes of the deployment.
         volumes_max (float | Unset): Data volumes of the deployment.
+        definition_bytes (float | Unset): The environment of a box, or environment and commands of a service together,
+            as JSON.
+        record_bytes (float | Unset): The records of boxes and services together, as JSON; beyond, nothing that makes
+            them longer, 403. A service counts as started.
+        record_bytes_per_project (float | Unset): The same of one project, where others have none.
         snapshots_per_owner (float | Unset): Snapshots of one box or volume, automatic ones counted; only restores go
             beyond.
         automatic_snapshots_per_owner (float | Unset): Automatic snapshots kept of one box or volume; older ones are
@@ -135,6 +140,9 @@ class Limits:
     tokens_per_operator: float | Unset = UNSET
     boxes_max: float | Unset = UNSET
     volumes_max: float | Unset = UNSET
+    definition_bytes: float | Unset = UNSET
+    record_bytes: float | Unset = UNSET
+    record_bytes_per_project: float | Unset = UNSET
     snapshots_per_owner: float | Unset = UNSET
     automatic_snapshots_per_owner: float | Unset = UNSET
     bases_per_project: float | Unset = UNSET
@@ -227,6 +235,12 @@ class Limits:
         boxes_max = self.boxes_max
 
         volumes_max = self.volumes_max
+
+        definition_bytes = self.definition_bytes
+
+        record_bytes = self.record_bytes
+
+        record_bytes_per_project = self.record_bytes_per_project
 
         snapshots_per_owner = self.snapshots_per_owner
 
@@ -403,6 +417,12 @@ class Limits:
             field_dict["boxes_max"] = boxes_max
         if volumes_max is not UNSET:
             field_dict["volumes_max"] = volumes_max
+        if definition_bytes is not UNSET:
+            field_dict["definition_bytes"] = definition_bytes
+        if record_bytes is not UNSET:
+            field_dict["record_bytes"] = record_bytes
+        if record_bytes_per_project is not UNSET:
+            field_dict["record_bytes_per_project"] = record_bytes_per_project
         if snapshots_per_owner is not UNSET:
             field_dict["snapshots_per_owner"] = snapshots_per_owner
         if automatic_snapshots_per_owner is not UNSET:
@@ -599,6 +619,12 @@ class Limits:
 
         volumes_max = d.pop("volumes_max", UNSET)
 
+        definition_bytes = d.pop("definition_bytes", UNSET)
+
+        record_bytes = d.pop("record_bytes", UNSET)
+
+        record_bytes_per_project = d.pop("record_bytes_per_project", UNSET)
+
         snapshots_per_owner = d.pop("snapshots_per_owner", UNSET)
 
         automatic_snapshots_per_owner = d.pop("automatic_snapshots_per_owner", UNSET)
@@ -784,6 +810,9 @@ class Limits:
             tokens_per_operator=tokens_per_operator,
             boxes_max=boxes_max,
             volumes_max=volumes_max,
+            definition_bytes=definition_bytes,
+            record_bytes=record_bytes,
+            record_bytes_per_project=record_bytes_per_project,
             snapshots_per_owner=snapshots_per_owner,
             automatic_snapshots_per_owner=automatic_snapshots_per_owner,
             bases_per_project=bases_per_project,
