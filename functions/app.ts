@@ -12,6 +12,7 @@ import {
   headerOf,
   isJsonType,
   jsonResponse,
+  parseQuery,
   problemResponse,
   readJson,
 } from '../shared/http/messages.ts'
@@ -27,6 +28,7 @@ import {
   type ReceptionOptions,
   receiveRequest,
 } from './reception.ts'
+import type { StrangerTurns } from './stranger-turns.ts'
 
 export interface AppOptions extends ReceptionOptions {
   forward: Forward
@@ -35,6 +37,8 @@ export interface AppOptions extends ReceptionOptions {
   bodies: BodyBudget | null
   /** Null where the host gives one request at a time. */
   turns: BodyTurns | null
+  /** Null likewise. */
+  strangers: StrangerTurns | null
 }
 
 /** Creates the app of every host: match, authenticate, authorize, validate, forward. Answers each fault as a problem (RFC 9457). */
@@ -45,6 +49,8 @@ export function createApp(options: AppOptions): HttpHandler {
     const progress: Progress = { startedAt, operation: null, claims: null }
     try {
       const response = await handle(request, { ...options, requestId, progress })
+      // The agent may have refused a ticket.
+      await options.strangers?.wait(request, progress, response)
       return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
     } catch (error) {
       return refuse(error, request, { ...options, requestId, progress })
@@ -58,7 +64,7 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   const { forward, forwardBytes, requestId } = context
   const { headers } = request
   const received = await receiveRequest(request, context)
-  const { operation, params, query } = received
+  const { operation, params, search } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
   const owner = ownerOf(received, request, context.progress)
   context.turns?.note(owner)
@@ -71,16 +77,23 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
     }
   }
   const type = headerOf(headers, 'content-type')
+  const check = async (body: Uint8Array): Promise<void> => {
+    const work = () => {
+      const isBytes = operation.bytesIn !== null && !isJsonType(type)
+      const json = isBytes ? undefined : readJson(body, type)
+      validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes })
+    }
+    if (context.turns) await context.turns.run(owner, search.length + body.length, work)
+    else work()
+  }
   if (operation.bytesIn !== null && !isJsonType(type)) {
-    validateRequest(operation, { params, query, body: undefined, isBytes: true })
+    await check(new Uint8Array(0))
     return holding(FRONT_BOUNDS.streamedBodyBytes, () => forwardBytes({ request, operation, requestId, owner }))
   }
   const maxBytes = maxBodyBytes(operation, context.progress)
   return holding(heldBytes(request, maxBytes), async () => {
     const body = await request.readBody(maxBytes)
-    const check = () => validateRequest(operation, { params, query, body: readJson(body, type) })
-    if (context.turns) await context.turns.run(owner, body.length, check)
-    else check()
+    await check(body)
     if (operation.id === 'listProblems' || operation.id === 'getProblem')
       return answerAlone(params.code ?? null, request, context)
     return forward({ request, operation, requestId, owner, body })
@@ -109,7 +122,9 @@ async function refuse(error: unknown, request: HttpRequest, context: Context): P
   const known = auditRefusedRequest(error, request, context)
   const isOutage = known.code === 'agent_unavailable' || known.code === 'agent_timeout'
   if (progress.operation?.id === 'getHealth' && isOutage) return unavailableReport(known, request, context)
-  return problemResponse(known, requestId)
+  // Waits after its line, which tells of the refusal itself.
+  const late = await context.strangers?.wait(request, progress, known)
+  return problemResponse(late ?? known, requestId)
 }
 
 /**

@@ -39,9 +39,9 @@ export type Reception = ReceptionOptions & { requestId: string; progress: Progre
 export async function receiveRequest(
   { method, target, headers }: ReceivedHead,
   { authenticate, progress }: Reception,
-): Promise<Match & { query: URLSearchParams }> {
+): Promise<Match & { search: string }> {
   const { target: plain, ticket } = splitTicket(target)
-  const { pathname, query } = splitTarget(plain)
+  const { pathname, search } = splitTarget(plain)
   const { operation, params } = matchOperation(method, pathname)
   progress.operation = operation
   const hasTicket = ticket !== null && headers.authorization === undefined && takesTicket(operation)
@@ -49,7 +49,7 @@ export async function receiveRequest(
     progress.claims = await authenticate(headers)
     authorize(operation, params, progress.claims)
   }
-  return { operation, params, query }
+  return { operation, params, search }
 }
 
 /** Logs and audits a refused or failed request; returns the error to answer with. */

@@ -29,6 +29,7 @@ const app = createApp({
   forwardBytes: async (head) => forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) }),
   bodies: null,
   turns: null,
+  strangers: null,
   logger,
   audit: createJsonLogger({ level: 'info', now, write }),
   now,

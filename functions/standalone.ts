@@ -29,6 +29,7 @@ import { createKeyring } from './keyring.ts'
 import { notifyReady } from './notify-ready.ts'
 import { createPoolTransport } from './pool-transport.ts'
 import { createSigning } from './signing.ts'
+import { createStrangerTurns } from './stranger-turns.ts'
 import { createUpgrades } from './upgrade.ts'
 
 /** A listening front. */
@@ -64,9 +65,11 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const forwardBytes = createForwardBytes({ ...carrying, forward })
   const authenticate = createAuthenticator({ keyring, now })
   const bodies = createBodyBudget(FRONT_BOUNDS.bodyBytes, FRONT_BOUNDS.smallBodyBytes)
-  const app = createApp({ authenticate, forward, forwardBytes, bodies, turns: createBodyTurns(), ...loggers, now })
+  const turns = createBodyTurns()
+  const strangers = createStrangerTurns({ now })
+  const app = createApp({ authenticate, forward, forwardBytes, bodies, turns, strangers, ...loggers, now })
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
-  const upgrades = createUpgrades({ authenticate, signing, dial, sources, ...loggers, now })
+  const upgrades = createUpgrades({ authenticate, signing, dial, turns, sources, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)
   const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
   boundConnections(server, { listener: 'front', max, sources, logger })
@@ -80,6 +83,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
     untilAgentAnswers: (late) => untilAgentAnswers(forward, late),
     close: async () => {
       const late = AbortSignal.timeout(settings.drainMs)
+      strangers.close()
       await Promise.all([serving.drain(late), upgrades.drain(late)])
       await transport.close()
       logger.info('The front has closed', { cut_off: serving.inFlight() })

@@ -1,7 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import type { BodyTurns } from '../shared/http/body-turns.ts'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
-import { givenRequestId, type HttpResponse, headerOf, problemResponse, splitTarget } from '../shared/http/messages.ts'
+import {
+  givenRequestId,
+  type HttpResponse,
+  headerOf,
+  parseQuery,
+  problemResponse,
+  splitTarget,
+} from '../shared/http/messages.ts'
 import { notePassing } from '../shared/http/passing-bytes.ts'
 import { endWithResponse, headOf } from '../shared/http/raw-response.ts'
 import { requestHead } from '../shared/http/serve.ts'
@@ -12,6 +20,7 @@ import { validateRequest } from '../shared/validate.ts'
 import { protocolError, responseOf } from './agent-answer.ts'
 import type { Dial, DialResult } from './agent-dial.ts'
 import { type Attempt, sendSigned } from './forward.ts'
+import { ownerOf } from './owner.ts'
 import {
   auditRefusedRequest,
   type ReceivedHead,
@@ -24,6 +33,8 @@ import type { Signing } from './signing.ts'
 export interface UpgradeOptions extends ReceptionOptions {
   signing: Signing
   dial: Dial
+  /** Those of the app. */
+  turns: BodyTurns
   sources: SourceAddresses
 }
 
@@ -119,10 +130,15 @@ async function dialAgent(
   request: ReceivedHead,
   context: UpgradeOptions & Reception,
 ): Promise<{ operation: Operation; dialled: DialResult }> {
-  const { operation, params, query } = await receiveRequest(request, context)
+  const received = await receiveRequest(request, context)
+  const { operation, params, search } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(request.headers)
-  validateRequest(operation, { params, query, body: undefined })
+  const owner = ownerOf(received, request, context.progress)
+  context.turns.note(owner)
+  await context.turns.run(owner, search.length, () =>
+    validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
+  )
   const { signing, dial, requestId } = context
   const handshake = handshakeOf(request)
   const attempt = async (): Promise<Attempt<DialResult>> => {

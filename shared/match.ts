@@ -24,7 +24,7 @@ export function createMatcher(operations: readonly Operation[]): Matcher {
 export const matchOperation: Matcher = (method, pathname) => matchRoute(ROUTES_BY_LENGTH, method, pathname)
 
 function matchRoute(routesByLength: ReadonlyMap<number, Route[]>, method: string, pathname: string): Match {
-  const segments = pathname.split('/').slice(1)
+  const segments = pathname.split('/', SEGMENTS_MAX).slice(1)
   const wanted = method === 'HEAD' ? 'GET' : method
   const allowed: string[] = []
   for (const route of routesByLength.get(segments.length) ?? []) {
@@ -73,4 +73,6 @@ function groupByLength(operations: readonly Operation[]): ReadonlyMap<number, Ro
   return Map.groupBy(routes, (route) => route.segments.length)
 }
 
+/** More than any route has, so that a path of thousands is not looked at. */
+const SEGMENTS_MAX = 64
 const ROUTES_BY_LENGTH = groupByLength(OPERATIONS)

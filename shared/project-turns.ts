@@ -4,7 +4,7 @@ export interface ProjectTurns {
   run<T>(project: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Knows the projects that have asked for a turn, of any kind, within the last 2 s. */
+/** Knows the projects that have asked for a turn, of any kind, within the last 2 s: of more than `RECENT_MAX` the last ones. */
 export interface RecentProjects {
   note(project: string): void
   /** Counts those beside `project`. */
@@ -23,15 +23,18 @@ export function createRecentProjects(): RecentProjects {
   // The one that asked longest ago first.
   const asked = new Map<string, number>()
   const forget = (): void => {
+    const since = performance.now() - RECENT_MS
     for (const [project, at] of asked) {
-      if (at > performance.now() - RECENT_MS) return
+      if (at > since) return
       asked.delete(project)
     }
   }
   return {
     note: (project) => {
+      forget()
       asked.delete(project)
       asked.set(project, performance.now())
+      if (asked.size > RECENT_MAX) asked.delete(asked.keys().next().value ?? '')
     },
     others: (project) => {
       forget()
@@ -49,7 +52,8 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   const { atOnce, recent = RECENT } = options
   const running = new Map<string, number>()
   const pausing = new Set<string>()
-  const waiting = new Map<string, (() => void)[]>()
+  // Sets, since the first of an array of thousands is taken by moving all others.
+  const waiting = new Map<string, Set<() => void>>()
   let total = 0
 
   const canBegin = (project: string): boolean => {
@@ -63,11 +67,14 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
     else running.delete(project)
   }
   const serve = (): void => {
-    for (const [project, [next, ...later]] of [...waiting]) {
+    for (const [project, queue] of waiting) {
+      if (total >= atOnce) return
       if (!canBegin(project)) continue
+      const [next] = queue
+      if (next) queue.delete(next)
       waiting.delete(project)
       // Behind the others.
-      if (later.length > 0) waiting.set(project, later)
+      if (queue.size > 0) waiting.set(project, queue)
       change(project, 1)
       next?.()
     }
@@ -80,8 +87,8 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
     }
     return new Promise((resolve) => {
       const queue = waiting.get(project)
-      if (queue) queue.push(resolve)
-      else waiting.set(project, [resolve])
+      if (queue) queue.add(resolve)
+      else waiting.set(project, new Set([resolve]))
     })
   }
   const pause = (project: string, ms: number): void => {
@@ -124,4 +131,6 @@ async function runTurn<T>(work: () => Promise<T>, leave: (tookMs: number) => voi
 
 const TURN_MS = 50
 const RECENT_MS = 2_000
+/** Projects that are remembered. */
+export const RECENT_MAX = 10_000
 const RECENT = createRecentProjects()

@@ -26,6 +26,7 @@ import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { SNAPSHOTS_AT_ONCE } from '../drivers/pool/cow-filesystem.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 import type { EdgeLimits } from '../ports/edge/edge.ts'
+import { MESSAGE_RATE } from '../server/message-pace.ts'
 import { HISTORY_LIMITS } from './retention.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
@@ -64,6 +65,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     lingering_execs: LINGERING_MAX,
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
+    websocket_messages_per_second: MESSAGE_RATE.perSecond,
     port_connections_at_once: limits.portConnectionsAtOnce,
     port_connections_at_once_per_box: largestShare(limits.portConnectionsAtOnce),
     sessions_per_box: SHIM_LIMITS.sessionsPerBox,
@@ -122,12 +124,14 @@ function clientLimits({ connectionsAtOnce }: AgentSettings['limits']) {
     front_requests_at_once: FRONT_BOUNDS.requestsAtOnce,
     front_requests_at_once_per_project: largestShare(FRONT_BOUNDS.requestsAtOnce),
     front_ticket_body_bytes: FRONT_BOUNDS.ticketBodyBytes,
+    front_refusals_per_second_per_address: FRONT_BOUNDS.refusalsPerSecond,
     requests_ahead: HTTP_BOUNDS.requestsAhead,
     unread_answer_bytes: HTTP_BOUNDS.unreadBytes,
     unread_answer_bytes_per_address: largestShare(HTTP_BOUNDS.unreadBytes),
     unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
     body_fields: HTTP_BOUNDS.jsonFields,
     body_values: HTTP_BOUNDS.jsonValues,
+    query_parameters: HTTP_BOUNDS.queryParameters,
   }
 }
 

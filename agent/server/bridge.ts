@@ -1,11 +1,19 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import type { Intake } from './message-pace.ts'
 
 /** The bytes passed between a client and what it is joined to; `closeCode` is that of RFC 6455 §7.4. */
 export interface BridgeFacts {
   bytesIn: number
   bytesOut: number
   closeCode: number
+}
+
+/** The WebSocket of a client, its connection, and what lets its messages in. */
+export interface ClientEnd {
+  socket: WebSocket
+  wire: Socket
+  intake: Intake
 }
 
 /** A client's WebSocket, joined to a command, a console or a port. */

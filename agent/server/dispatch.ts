@@ -8,6 +8,7 @@ import {
   type HttpResponse,
   isJsonType,
   jsonResponse,
+  parseQuery,
   problemResponse,
   readJson,
 } from '../../shared/http/messages.ts'
@@ -80,7 +81,7 @@ interface ReadRequest extends Received {
 }
 
 async function answerRead(read: ReadRequest, context: Context): Promise<HttpResponse> {
-  const { request, operation, params, query, body, bytes, trusted } = read
+  const { request, operation, params, search, body, bytes, trusted } = read
   const { facts } = context
   const { headers } = trusted
   const refusal = body === null ? null : trusted.refuseBody(body)
@@ -88,9 +89,9 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
   const account = accountIn(facts)
   context.turns.note(account)
-  const input = await context.turns.run(account, body?.length ?? 0, () => {
+  const input = await context.turns.run(account, search.length + (body?.length ?? 0), () => {
     const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
-    return validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
+    return validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes: bytes !== null })
   })
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
   const call = {

@@ -4,16 +4,24 @@ import { ServiceError } from '../../shared/errors.ts'
 import { notePassing } from '../../shared/http/passing-bytes.ts'
 import { PORT_END } from '../../shared/http/port-frames.ts'
 import type { PortConnection } from '../ports/boxes/port-connection.ts'
-import { type BridgeFacts, endSoon, PAUSE_BYTES, RESUME_BYTES, type StreamBridge, sendUncopied } from './bridge.ts'
+import {
+  type BridgeFacts,
+  type ClientEnd,
+  endSoon,
+  PAUSE_BYTES,
+  RESUME_BYTES,
+  type StreamBridge,
+  sendUncopied,
+} from './bridge.ts'
 import { messageHead } from './message-head.ts'
+import type { Intake } from './message-pace.ts'
 
 /**
  * Passes bytes and the end of each direction between a client and a port of a box. A slow reader makes the other side wait, with at most
  * 512 KiB in memory and one message of the client's. Closes with 1000 once both directions have ended, with 1011 if the connection
  * breaks off; a client that leaves without a close of its own resets the connection.
  */
-export function bridgePort(socket: WebSocket, ends: { wire: Socket; connection: PortConnection }): StreamBridge {
-  const { wire, connection } = ends
+export function bridgePort({ socket, wire, intake }: ClientEnd, connection: PortConnection): StreamBridge {
   const { stream } = connection
   const facts = { bytesIn: 0, bytesOut: 0 }
   const socketClosed = Promise.withResolvers<number>()
@@ -25,12 +33,12 @@ export function bridgePort(socket: WebSocket, ends: { wire: Socket; connection: 
     isOver = true
     if (code !== 1000) connection.reset()
     // A paused socket would not read the client's close.
-    socket.resume()
+    intake.end()
     closeCode = code
     socket.close(code, reason)
     endSoon(socket, wire, code)
   }
-  const take = createIntake({ socket, connection, close: finish })
+  const take = createInput({ intake, connection, close: finish })
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     if (isBinary) facts.bytesIn += data.length
@@ -41,7 +49,7 @@ export function bridgePort(socket: WebSocket, ends: { wire: Socket; connection: 
     if (isOver) return
     isOver = true
     connection.reset()
-    socket.resume()
+    intake.end()
     endSoon(socket, wire, 1002)
   })
   socket.once('close', (code: number) => {
@@ -66,17 +74,17 @@ export function bridgePort(socket: WebSocket, ends: { wire: Socket; connection: 
   return { socket, wire, outlivesClient: false, closed, close: finish }
 }
 
-interface IntakeEnds {
-  socket: WebSocket
+interface InputEnds {
+  intake: Intake
   connection: PortConnection
   close(code: number, reason: string): void
 }
 
 /** Returns what writes a client's messages to the port; pauses the client while the program does not read. */
-function createIntake({ socket, connection, close }: IntakeEnds): (data: Buffer, isBinary: boolean) => void {
+function createInput({ intake, connection, close }: InputEnds): (data: Buffer, isBinary: boolean) => void {
   const { stream } = connection
   let hasEnded = false
-  stream.on('drain', () => socket.resume())
+  stream.on('drain', () => intake.resume())
   return (data, isBinary) => {
     if (!isBinary && (data.length !== PORT_END.length || data.toString() !== PORT_END))
       close(1003, `A text message other than "${PORT_END}".`)
@@ -87,7 +95,7 @@ function createIntake({ socket, connection, close }: IntakeEnds): (data: Buffer,
     } else if (data.length > 0 && stream.writable) {
       // As much was read for it: ws makes a message of what the connection brought.
       notePassing(2 * data.length)
-      if (!stream.write(data)) socket.pause()
+      if (!stream.write(data)) intake.pause()
     }
   }
 }

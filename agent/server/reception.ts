@@ -43,7 +43,8 @@ export interface ReceptionDeps {
 /** A request with a trusted head, not authenticated yet. */
 export interface Received extends Match {
   trusted: Trusted
-  query: URLSearchParams
+  /** The raw query, without the ticket. */
+  search: string
   /** Path and query, without the ticket. */
   target: string
   ticket: string | null
@@ -62,11 +63,11 @@ export function receive(request: RequestHead, context: Context): Received {
   facts.requestId = givenRequestId(trusted.headers) ?? facts.requestId
   facts.clientAddress = trusted.clientAddress
   const { target, ticket } = splitTicket(request.target)
-  const { pathname, query } = splitTarget(target)
+  const { pathname, search } = splitTarget(target)
   const { operation, params } = match(request.method, pathname)
   facts.operation = operation
   facts.project = params.project ?? null
-  return { trusted, operation, params, query, target, ticket }
+  return { trusted, operation, params, search, target, ticket }
 }
 
 /**

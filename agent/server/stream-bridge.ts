@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import {
@@ -12,11 +11,20 @@ import {
 } from '../../shared/http/exec-frames.ts'
 import { notePassing } from '../../shared/http/passing-bytes.ts'
 import type { CommandStream, StreamEnd } from '../core/exec/command-stream.ts'
-import { type BridgeFacts, endSoon, PAUSE_BYTES, RESUME_BYTES, type StreamBridge, sendUncopied } from './bridge.ts'
+import type { TerminalSize } from '../ports/boxes/runtime.ts'
+import {
+  type BridgeFacts,
+  type ClientEnd,
+  endSoon,
+  PAUSE_BYTES,
+  RESUME_BYTES,
+  type StreamBridge,
+  sendUncopied,
+} from './bridge.ts'
 import { messageHead } from './message-head.ts'
+import type { Intake } from './message-pace.ts'
 
 export interface BridgeEnds {
-  wire: Socket
   stream: CommandStream
   protocol: FrameProtocol
 }
@@ -25,7 +33,8 @@ export interface BridgeEnds {
  * Passes bytes both ways. A slow reader makes the other side wait, with at most 512 KiB of each direction in memory and one
  * message of the client's. Once the command has ended and its output is sent, sends its status and closes the socket.
  */
-export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: BridgeEnds): StreamBridge {
+export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds): StreamBridge {
+  const { socket, wire, intake } = client
   const facts = { bytesIn: 0, bytesOut: 0 }
   const closed = Promise.withResolvers<BridgeFacts>()
   let isOver = false
@@ -37,7 +46,8 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
     if (hasEnded) stream.stdin.destroy()
     else stream.disconnect()
     // A paused socket would not read the client's close.
-    socket.resume()
+    intake.end()
+    input.end()
     return true
   }
   const closeWith = (code: number, reason: string): void => {
@@ -64,14 +74,14 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
     // Closes only after the client has read everything up to the status.
     send(CHANNELS.status, status, () => closeWith(1000, ''))
   }
-  const take = createInput(stream, socket)
+  const input = createInput(stream, intake)
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     facts.bytesIn += data.length
     // As much was read for it: ws makes a message of what the connection brought.
     notePassing(2 * data.length)
     try {
-      take(decodeFrame(protocol, data, !isBinary))
+      input.take(decodeFrame(protocol, data, !isBinary))
     } catch (error) {
       if (error instanceof FrameFault) close(error.closeCode, error.message)
       else close(1011, 'The command could not be told.')
@@ -130,17 +140,54 @@ function endOf(output: Readable): Promise<void> {
   })
 }
 
-/** Writes the client's input to the command; pauses the client while the command does not read. */
-function createInput({ stdin, terminal }: CommandStream, socket: WebSocket): (frame: ClientFrame) => void {
-  const resume = (): void => socket.resume()
+/**
+ * Writes the client's input to the command; pauses the client while the command does not read. Of sizes that come faster than every
+ * 20 ms, or than the input after them, the last counts.
+ */
+function createInput({ stdin, terminal }: CommandStream, intake: Intake): ClientInput {
+  const sizes = createSizes((size) => terminal?.resize(size))
+  const resume = (): void => intake.resume()
   stdin.on('drain', resume)
   stdin.once('close', resume)
   stdin.on('error', resume)
-  return (frame) => {
-    if (frame.kind === 'resize') terminal?.resize({ cols: frame.cols, rows: frame.rows })
+  const take = (frame: ClientFrame): void => {
+    if (frame.kind === 'resize') sizes.take({ cols: frame.cols, rows: frame.rows })
     if (frame.kind === 'inputEnd') stdin.end()
-    if (frame.kind === 'input' && frame.bytes.length > 0 && isWritable(stdin) && !stdin.write(frame.bytes))
-      socket.pause()
+    if (frame.kind !== 'input' || frame.bytes.length === 0 || !isWritable(stdin)) return
+    sizes.flush()
+    if (!stdin.write(frame.bytes)) intake.pause()
+  }
+  return { take, end: sizes.end }
+}
+
+/** What takes the frames of a client until `end`. */
+interface ClientInput {
+  take(frame: ClientFrame): void
+  end(): void
+}
+
+/** Passes the first size on at once, and of those that follow the last, at the latest 20 ms after the one before. */
+function createSizes(resize: (size: TerminalSize) => void) {
+  let next: TerminalSize | null = null
+  let timer: NodeJS.Timeout | undefined
+  const flush = (): void => {
+    if (next === null) return
+    resize(next)
+    next = null
+  }
+  const rest = (): void => {
+    timer = undefined
+    if (next === null) return
+    flush()
+    timer = setTimeout(rest, RESIZE_MS).unref()
+  }
+  return {
+    take: (size: TerminalSize): void => {
+      next = size
+      if (timer === undefined) rest()
+    },
+    flush,
+    end: () => clearTimeout(timer),
   }
 }
 
@@ -148,6 +195,7 @@ function isWritable(stdin: Writable): boolean {
   return stdin.writable && !stdin.destroyed
 }
 
+const RESIZE_MS = 20
 const FRAME_BYTES = 64 * 1024
 // Copying so few bytes costs less than a second write.
 const COPIED_BYTES = 4 * 1024

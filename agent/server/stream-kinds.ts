@@ -1,12 +1,10 @@
-import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
 import { chooseProtocol, type FrameProtocol } from '../../shared/http/exec-frames.ts'
 import { choosePortProtocol } from '../../shared/http/port-frames.ts'
 import type { Operation } from '../../shared/operation.ts'
 import type { CommandStream } from '../core/exec/command-stream.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import type { PortConnection } from '../ports/boxes/port-connection.ts'
-import type { StreamBridge } from './bridge.ts'
+import type { ClientEnd, StreamBridge } from './bridge.ts'
 import { bridgePort } from './port-bridge.ts'
 import { bridgeStream } from './stream-bridge.ts'
 
@@ -18,7 +16,7 @@ export interface OpenedStream {
   headers: Record<string, string>
   /** `exe_…` or `ses_…`; null for a port. */
   id: string | null
-  join(socket: WebSocket, wire: Socket): StreamBridge
+  join(client: ClientEnd): StreamBridge
   /** Lets go of it if the client has left before it could be joined. */
   abandon(): void
 }
@@ -59,7 +57,7 @@ function openedPort(connection: PortConnection, protocol: string | null): Opened
     protocol,
     headers: {},
     id: null,
-    join: (socket, wire) => bridgePort(socket, { wire, connection }),
+    join: (client) => bridgePort(client, connection),
     abandon: () => connection.reset(),
   }
 }
@@ -69,7 +67,7 @@ function openedCommand(stream: CommandStream, protocol: FrameProtocol): OpenedSt
     protocol,
     headers: { [stream.id.startsWith('ses_') ? 'X-Session-Id' : 'X-Exec-Id']: stream.id },
     id: stream.id,
-    join: (socket, wire) => bridgeStream(socket, { wire, stream, protocol }),
+    join: (client) => bridgeStream(client, { stream, protocol }),
     abandon: () => stream.disconnect(),
   }
 }

@@ -3,7 +3,9 @@ import type { Duplex } from 'node:stream'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
+import { type BodyTurns, createBodyTurns } from '../../shared/http/body-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
+import { parseQuery } from '../../shared/http/messages.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
@@ -14,6 +16,7 @@ import type { StreamHandlers } from '../handlers/common/call.ts'
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import type { StreamBridge } from './bridge.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
+import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import { type OpenedStream, type StreamKind, streamKindOf } from './stream-kinds.ts'
@@ -25,6 +28,8 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
   /** Most WebSockets to ports of boxes at once, likewise. */
   portConnectionsAtOnce: number
   heartbeatTimes?: HeartbeatTimes
+  /** Default: MESSAGE_RATE. */
+  messageRate?: MessageRate
 }
 
 /** The WebSockets of the agent. */
@@ -49,12 +54,14 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   const state: State = { bridges: new Set(), shares, phase: 'open', onIdle: () => undefined }
   const accept = {
     streams: createAcceptor({ maxPayload: MESSAGE_BYTES }),
-    ports: createAcceptor({ maxPayload: PORT_MESSAGE_BYTES, maxFragments: PIECES, maxBufferedChunks: PIECES }),
+    ports: createAcceptor({ maxPayload: PORT_MESSAGE_BYTES, maxBufferedChunks: PIECES }),
   }
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
+  const paces = createMessagePaces(deps.messageRate ?? MESSAGE_RATE)
+  const turns = createBodyTurns()
   return {
     serve: (server, options) => {
-      const context = { ...deps, ...options, state, accept, heartbeat }
+      const context = { ...deps, ...options, state, accept, heartbeat, paces, turns }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
         void upgrade({ incoming, socket, head }, context)
@@ -89,6 +96,8 @@ type Context = ReceptionDeps &
     state: State
     accept: Record<Pool, Acceptor>
     heartbeat: Heartbeat
+    paces: MessagePaces
+    turns: BodyTurns
     sources: SourceAddresses
   }
 
@@ -112,7 +121,10 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   const { protocol, headers } = stream
   const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
-  else await serveBridge(stream.join(socket, given.incoming.socket), stream, context)
+  else {
+    const intake = deps.paces.watch(socket, accountIn(facts))
+    await serveBridge(stream.join({ socket, wire: given.incoming.socket, intake }), stream, context)
+  }
   release()
 }
 
@@ -126,13 +138,17 @@ interface Opened {
 async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
   const { handlers, state } = context
   const received = receive(requestHead(incoming, context.sources), context)
-  const { operation, params, query, trusted } = received
+  const { operation, params, search, trusted } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(incoming.headers)
   const { pool, choose } = streamKindOf(operation, handlers)
   const open = choose(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
-  const input = validateRequest(operation, { params, query, body: undefined })
+  const account = accountIn(context.facts)
+  context.turns.note(account)
+  const input = await context.turns.run(account, search.length, () =>
+    validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
+  )
   const release = reserveStream(state, pool, ownersOf(received, caller))
   try {
     const { params, query } = input
@@ -218,6 +234,9 @@ function createAcceptor(bounds: ServerOptions): Acceptor {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // One message of each socket in a turn of the event loop: a piece of 64 KiB may hold 10,000.
+    allowSynchronousEvents: false,
+    maxFragments: FRAGMENTS,
     ...bounds,
     handleProtocols: (_offered, incoming) => answers.get(incoming)?.protocol ?? false,
   })
@@ -246,6 +265,8 @@ const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
 /** Most pieces in which a message to a port may come: each takes memory beside its bytes. */
 const PIECES = 1024
+/** Most frames of a message: those of one are read in one turn. */
+const FRAGMENTS = 256
 const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
 const TERMINATE_MS = 1_000
 // An upgrade still pending then is closed when it completes.

@@ -10,11 +10,13 @@ export interface TicketTarget {
 export function splitTicket(target: string): TicketTarget {
   const mark = target.indexOf('?')
   if (mark < 0) return { target, ticket: null }
-  const parts = target.slice(mark + 1).split('&')
-  const found = parts.find((part) => part.startsWith(PREFIX))
+  const query = target.slice(mark + 1)
+  const found = TICKET.exec(query)?.[1]
   if (found === undefined) return { target, ticket: null }
-  const rest = parts.filter((part) => !part.startsWith(PREFIX)).join('&')
-  return { target: target.slice(0, mark) + (rest === '' ? '' : `?${rest}`), ticket: found.slice(PREFIX.length) }
+  // By one expression, since it may hold thousands of parts.
+  const rest = query.replaceAll(TICKETS, '')
+  const kept = query.startsWith(PREFIX) ? rest.slice(1) : rest
+  return { target: target.slice(0, mark) + (kept === '' ? '' : `?${kept}`), ticket: found }
 }
 
 /** Adds a ticket to the query of `target`. */
@@ -43,3 +45,5 @@ export function cutText(text: string): string {
 
 const TEXT_BYTES = 512
 const PREFIX = 'ticket='
+const TICKET = /(?:^|&)ticket=([^&]*)/
+const TICKETS = /(?:^|&)ticket=[^&]*/g

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { createProjectTurns, createRecentProjects } from '../project-turns.ts'
 
-/** Has bodies parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
+/** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
 export interface BodyTurns {
   /** Knows an owner who asks for something, with a body or without. */
   note(owner: string): void
-  /** Runs `work` on a body of `sizeBytes`: at once if that is short, else in a turn of `owner`. */
+  /** Runs `work` on a body and a query of `sizeBytes` together: at once if that is short, else in a turn of `owner`. */
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
 }
 

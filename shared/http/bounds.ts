@@ -10,6 +10,8 @@ export const HTTP_BOUNDS = {
   jsonFields: 1_024,
   /** Fields of objects and elements of arrays in a JSON body: twice the arguments of a command. */
   jsonValues: 8_192,
+  /** Parameters of a query, each argument of a WebSocket's command counted. */
+  queryParameters: 1_024,
 } as const
 
 /** Bounds of the front. */
@@ -24,4 +26,8 @@ export const FRONT_BOUNDS = {
   ticketBodyBytes: 64 * 1024,
   /** Requests to the agent at once, of each kind: those whose answers may be long are apart. */
   requestsAtOnce: 512,
+  /** Refusals of one source address without a verified token, a second, at once, and of all addresses that wait for theirs. */
+  refusalsPerSecond: 100,
+  refusalsBurst: 1_000,
+  refusalsWaiting: 2_048,
 } as const

@@ -31,6 +31,7 @@ export const SHARES = {
   event_streams: { limit: 'event_streams_at_once', by: CALLERS, rule: 'left_free' },
   log_streams: { limit: 'log_streams_at_once', by: CALLERS, rule: 'left_free' },
   websockets: { limit: 'streams_at_once', by: ALL, rule: 'left_free' },
+  websocket_messages: { limit: 'websocket_messages_per_second', by: ['token'], rule: 'each' },
   port_connections: { limit: 'port_connections_at_once', by: ALL, rule: 'left_free' },
   commands: { limit: 'execs_at_once', by: ALL, rule: 'left_free' },
   console_sessions: { limit: 'sessions_at_once', by: CALLERS, rule: 'left_free' },

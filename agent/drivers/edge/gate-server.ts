@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
-import { type HttpHandler, headerOf, splitTarget } from '../../../shared/http/messages.ts'
+import { type HttpHandler, headerOf, parseQuery, splitTarget } from '../../../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
@@ -65,7 +65,7 @@ async function listenAt(server: Server, path: string): Promise<void> {
 /** Answers 200 if a certificate may be issued for `?domain=`, else 403. */
 function askHandler({ gate }: GateServerOptions): HttpHandler {
   return async ({ target }) => {
-    const host = splitTarget(target).query.get('domain') ?? ''
+    const host = parseQuery(splitTarget(target).search).get('domain') ?? ''
     return { status: (await gate.certifies(host)) ? 200 : 403, headers: {}, body: '' }
   }
 }

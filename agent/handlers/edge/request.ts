@@ -65,13 +65,19 @@ export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest):
  */
 export function safeTarget(target: string | null | undefined): string {
   const isPlain = target !== null && target !== undefined && target.length <= TARGET_MAX && SAFE_TARGET.test(target)
-  return isPlain && !readingsOf(target).some((path) => path.startsWith(OWN_PATHS)) ? target : '/'
+  if (!isPlain) return '/'
+  const readings = readingsOf(target)
+  return readings === null || readings.some((path) => path.startsWith(OWN_PATHS)) ? '/' : target
 }
 
-/** Returns the path as a browser resolves it, then without escapes as programs read it that decode it once, twice and so on. */
-function readingsOf(target: string): string[] {
+/**
+ * Returns the path as a browser resolves it, then without escapes as programs read it that decode it once, twice and so on; null if
+ * there are escapes of escapes beyond the bound: each further one would take a round.
+ */
+function readingsOf(target: string): string[] | null {
   const readings: string[] = []
   for (let path = new URL(`http://host${target}`).pathname; path !== readings.at(-1); ) {
+    if (readings.length > DECODINGS_MAX) return null
     readings.push(path)
     const decoded = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
     const { pathname } = new URL(`http://host/${decoded.replaceAll('\\', '/').replaceAll(/[?#]/g, '_')}`)
@@ -99,3 +105,4 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/
 const SAFE_TARGET = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const TARGET_MAX = 2_048
+const DECODINGS_MAX = 3

@@ -6,6 +6,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   headerOf,
+  parseQuery,
   splitTarget,
 } from '../../../shared/http/messages.ts'
 import { pageHeaders } from '../../../shared/http/page.ts'
@@ -80,7 +81,8 @@ interface PageRequest {
   requestId: string
   host: string | null
   pathname: string
-  query: URLSearchParams
+  /** The raw query. */
+  search: string
   clientAddress: string
   header(name: string): string | undefined
 }
@@ -117,7 +119,8 @@ async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpRes
   throw notFound()
 }
 
-async function showForm({ address, signIn }: SignInPagesDeps, { query }: PageRequest): Promise<HttpResponse> {
+async function showForm({ address, signIn }: SignInPagesDeps, { search }: PageRequest): Promise<HttpResponse> {
+  const query = parseQuery(search)
   if (!query.has('host')) {
     const text = 'Open the address of a box: it leads here if a sign-in is needed.'
     return { status: 200, headers: pageHeaders(), body: messagePage('Sign in', { text }) }
@@ -161,10 +164,10 @@ async function beginSession(
   page: PageRequest,
   host: string,
 ): Promise<HttpResponse> {
-  const { query, clientAddress } = page
+  const { search, clientAddress } = page
   const nonce = nonceOf(page.header('cookie'))
   const nonceDigest = nonce === undefined ? null : digestOf(nonce)
-  const session = await signIn.redeem(query.get('code') ?? '', { host, nonceDigest, clientAddress })
+  const session = await signIn.redeem(parseQuery(search).get('code') ?? '', { host, nonceDigest, clientAddress })
   if (session === null) {
     const text = nonce === undefined ? NO_COOKIE : 'This sign-in is over, or was begun elsewhere.'
     const body = messagePage('Not signed in', { text, link: { href: '/', label: 'Try again' } })

@@ -1,5 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
+import type { WebSocket } from 'ws'
+import { createMessagePaces, MESSAGE_RATE } from '../../../agent/server/message-pace.ts'
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
 import { PORT_PROTOCOL } from '../../../shared/http/port-frames.ts'
 import type { Permission } from '../../../shared/schemas/access.ts'
@@ -76,6 +79,19 @@ export function webSocketTaker(
       if (error instanceof RefusedUpgrade && error.status === 429) return false
       throw error
     }
+  }
+}
+
+/** Returns what sends a message over a new WebSocket of an account; false if that is paused then. */
+export function messageTaker(clock: { now(): number }): (account: string) => boolean {
+  const paces = createMessagePaces(MESSAGE_RATE, clock)
+  return (account) => {
+    let isPaused = false
+    const socket = Object.assign(new EventEmitter(), { pause: () => void (isPaused = true) })
+    paces.watch(socket as unknown as WebSocket, account)
+    socket.emit('message')
+    socket.emit('close')
+    return !isPaused
   }
 }
 

@@ -7,6 +7,7 @@ import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import type { Actor } from '../../../agent/ports/store/events.ts'
 import type { HeartbeatTimes } from '../../../agent/server/heartbeat.ts'
+import type { MessageRate } from '../../../agent/server/message-pace.ts'
 import { createRequestMeter } from '../../../agent/server/metrics.ts'
 import { createStreamServer, type StreamServer } from '../../../agent/server/streams.ts'
 import { type Trust, trustSender } from '../../../agent/server/trust.ts'
@@ -28,6 +29,7 @@ export interface StreamServerOptions {
   streamsAtOnce?: number
   portConnectionsAtOnce?: number
   heartbeatTimes?: HeartbeatTimes
+  messageRate?: MessageRate
   isRevoked?(tokenId: string): boolean
 }
 
@@ -89,6 +91,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     streamsAtOnce: options.streamsAtOnce ?? 1024,
     portConnectionsAtOnce: options.portConnectionsAtOnce ?? 1024,
     ...(options.heartbeatTimes ? { heartbeatTimes: options.heartbeatTimes } : {}),
+    ...(options.messageRate ? { messageRate: options.messageRate } : {}),
   })
   const http = createServer(SERVER_OPTIONS)
   const plain = async () => problemResponse(new ServiceError('route_not_found', 'Not here.'), 'req_plain')

@@ -7,6 +7,7 @@ import { RESULT_MAX_BYTES } from '../../../functions/lambda-event.ts'
 import { createNodeTransport } from '../../../functions/node-transport.ts'
 import { createPoolTransport } from '../../../functions/pool-transport.ts'
 import { createSigning } from '../../../functions/signing.ts'
+import type { StrangerTurns } from '../../../functions/stranger-turns.ts'
 import type { AgentTransport } from '../../../functions/transport.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../../shared/auth/keys.ts'
 import { mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
@@ -49,9 +50,10 @@ export function makeFront(options: {
   audit?: Logger
   bodies?: BodyBudget
   connections?: number
+  strangers?: StrangerTurns
 }): { app: HttpHandler; transport: AgentTransport } {
   const { agentUrl, keyring, kind = 'pool', timeoutMs = 5000, logger = silentLogger, audit = silentLogger } = options
-  const { bodies = null, ...more } = options
+  const { bodies = null, strangers = null, ...more } = options
   const signing = createSigning({ keyring, logger, now: Date.now })
   const authenticate = createAuthenticator({ keyring, now: Date.now })
   const given = { authenticate, bodies, logger, audit, now: Date.now }
@@ -59,13 +61,13 @@ export function makeFront(options: {
     const transport = createPoolTransport({ ...more, tls: null })
     const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: null })
     const forwardBytes = createForwardBytes({ transport, signing, timeoutMs, forward })
-    return { app: createApp({ ...given, forward, forwardBytes, turns: createBodyTurns() }), transport }
+    return { app: createApp({ ...given, forward, forwardBytes, turns: createBodyTurns(), strangers }), transport }
   }
   const transport = createNodeTransport({ agentUrl, tls: null })
   const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: RESULT_MAX_BYTES })
   const forwardBytes: ForwardBytes = async (head) =>
     forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) })
-  return { app: createApp({ ...given, forward, forwardBytes, turns: null }), transport }
+  return { app: createApp({ ...given, forward, forwardBytes, turns: null, strangers }), transport }
 }
 
 /** Builds a request as a host adapter would. */

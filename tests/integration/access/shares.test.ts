@@ -31,7 +31,14 @@ import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
 import { createRecordShare } from '../../helpers/access/record-share.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
-import { BOX, CAT, type StreamLab, startStreamLab, webSocketTaker } from '../../helpers/exec/stream-lab.ts'
+import {
+  BOX,
+  CAT,
+  messageTaker,
+  type StreamLab,
+  startStreamLab,
+  webSocketTaker,
+} from '../../helpers/exec/stream-lab.ts'
 import { type NamesWith, namesWith } from '../../helpers/shares.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
@@ -202,15 +209,17 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
   },
 }
 
+function rated(total: number, take: (account: string) => boolean): Shared {
+  return { total, take: (user, attempt) => take(rateAccountOf(callerOf(user, attempt), user.project)) }
+}
+
 /** Everything that each account has a bound of its own of. */
 const EACH: Record<NamesWith<'each'>, () => Shared> = {
   requests: () => {
     const limit = createRateLimit({ perSecond: LIMITS.requests_per_second, burst: LIMITS.requests_burst, clock })
-    return {
-      total: LIMITS.requests_burst,
-      take: (user, attempt) => takes(() => limit(rateAccountOf(callerOf(user, attempt), user.project))),
-    }
+    return rated(LIMITS.requests_burst, (account) => takes(() => limit(account)))
   },
+  websocket_messages: () => rated(LIMITS.websocket_messages_per_second, messageTaker(clock)),
   live_tokens: () => {
     const keys = createTokenKeys()
     const records: TokenRecord[] = []

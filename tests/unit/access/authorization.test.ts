@@ -22,6 +22,7 @@ const app = createApp({
   forwardBytes: forward,
   bodies: null,
   turns: null,
+  strangers: null,
   logger: silentLogger,
   audit: silentLogger,
   now: Date.now,

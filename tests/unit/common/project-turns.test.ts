@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createProjectTurns, createRecentProjects, type ProjectTurns } from '../../../shared/project-turns.ts'
+import {
+  createProjectTurns,
+  createRecentProjects,
+  type ProjectTurns,
+  RECENT_MAX,
+} from '../../../shared/project-turns.ts'
 
 let turns: ProjectTurns
 let begun: string[]
@@ -92,6 +97,16 @@ test('work that fails ends its turn, and rejects', async () => {
   await ask('quiet/1')
   await failed
   expect(begun).toEqual(['quiet/1'])
+})
+
+test('of more projects than it remembers the last are known, and none once they were away', async () => {
+  const recent = createRecentProjects()
+  for (let index = 0; index < 2 * RECENT_MAX; index++) recent.note(`project ${index}`)
+  expect(recent.others('another')).toBe(RECENT_MAX)
+  expect(recent.others('project 0')).toBe(RECENT_MAX)
+  expect(recent.others(`project ${2 * RECENT_MAX - 1}`)).toBe(RECENT_MAX - 1)
+  await jest.advanceTimersByTimeAsync(2_001)
+  expect(recent.others('another')).toBe(0)
 })
 
 describe('after a turn', () => {

@@ -68,6 +68,8 @@ describe('the target after a sign-in', () => {
     '/a?/../.boxyard/x',
     '/%',
     '/a%zz/./b',
+    '/%252520',
+    `/?next=/%${'25'.repeat(500)}`,
     "/'()",
   ])('is %s as it was', (target) => expect(safeTarget(target)).toBe(target))
 
@@ -95,6 +97,8 @@ describe('the target after a sign-in', () => {
     '/a%5c..%5c.boxyard/sign-out',
     '/.BoxYard/sign-out',
     `/${'a'.repeat(2_048)}`,
+    '/%25252520',
+    `/%${'25'.repeat(1_000)}2eboxyard/`,
     '',
     null,
     undefined,

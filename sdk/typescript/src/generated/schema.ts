@@ -2412,6 +2412,8 @@ export interface components {
             streams_at_once?: number;
             /** @description The same of one box, where others need none. */
             streams_at_once_per_box?: number;
+            /** @description Messages a second to WebSockets of one token, with those minted with it; who sends more is read more slowly. */
+            websocket_messages_per_second?: number;
             /** @description Connections to ports of boxes over WebSockets that are open at once. */
             port_connections_at_once?: number;
             /** @description The same of one box, where others need none. */
@@ -2464,6 +2466,8 @@ export interface components {
             front_requests_at_once_per_project?: number;
             /** @description A JSON body with a ticket at the front. */
             front_ticket_body_bytes?: number;
+            /** @description Refusals a second at the front of one source address without a valid token; beyond 1,000 at once they wait, and become 429. */
+            front_refusals_per_second_per_address?: number;
             /** @description Requests sent on one connection before earlier ones are answered; with more it is closed. */
             requests_ahead?: number;
             /** @description Answers that clients have not taken yet, of the front and of the data address each. */
@@ -2476,6 +2480,8 @@ export interface components {
             body_fields?: number;
             /** @description Fields of objects and elements of arrays in a JSON body. */
             body_values?: number;
+            /** @description Parameters of a query, arguments of a command over a WebSocket among them; beyond, 400. */
+            query_parameters?: number;
             /** @description The body of `POST …/exec`. */
             exec_body_bytes?: number;
             /** @description Backups that are made at once, one of each volume. */

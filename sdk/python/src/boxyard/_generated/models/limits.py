@@ -69,6 +69,8 @@ class Limits:
             decide by itself, over ten seconds; beyond, 429.
         streams_at_once (float | Unset): WebSockets of commands and consoles that are open at once.
         streams_at_once_per_box (float | Unset): The same of one box, where others need none.
+        websocket_messages_per_second (float | Unset): Messages a second to WebSockets of one token, with those minted
+            with it; who sends more is read more slowly.
         port_connections_at_once (float | Unset): Connections to ports of boxes over WebSockets that are open at once.
         port_connections_at_once_per_box (float | Unset): The same of one box, where others need none.
         sessions_per_box (float | Unset): Console sessions of a box.
@@ -101,6 +103,8 @@ class Limits:
         front_requests_at_once_per_project (float | Unset): The same of one project, where others need none; others wait
             for their turn.
         front_ticket_body_bytes (float | Unset): A JSON body with a ticket at the front.
+        front_refusals_per_second_per_address (float | Unset): Refusals a second at the front of one source address
+            without a valid token; beyond 1,000 at once they wait, and become 429.
         requests_ahead (float | Unset): Requests sent on one connection before earlier ones are answered; with more it
             is closed.
         unread_answer_bytes (float | Unset): Answers that clients have not taken yet, of the front and of the data
@@ -109,6 +113,8 @@ class Limits:
         unread_answer_seconds (float | Unset): How long a client may take nothing of an answer.
         body_fields (float | Unset): Fields of all objects in a JSON body.
         body_values (float | Unset): Fields of objects and elements of arrays in a JSON body.
+        query_parameters (float | Unset): Parameters of a query, arguments of a command over a WebSocket among them;
+            beyond, 400.
         exec_body_bytes (float | Unset): The body of `POST …/exec`.
         backups_at_once (float | Unset): Backups that are made at once, one of each volume.
         backup_increments (float | Unset): Incremental backups before the next full one.
@@ -171,6 +177,7 @@ class Limits:
     edge_decisions_per_second_per_address: float | Unset = UNSET
     streams_at_once: float | Unset = UNSET
     streams_at_once_per_box: float | Unset = UNSET
+    websocket_messages_per_second: float | Unset = UNSET
     port_connections_at_once: float | Unset = UNSET
     port_connections_at_once_per_box: float | Unset = UNSET
     sessions_per_box: float | Unset = UNSET
@@ -197,12 +204,14 @@ class Limits:
     front_requests_at_once: float | Unset = UNSET
     front_requests_at_once_per_project: float | Unset = UNSET
     front_ticket_body_bytes: float | Unset = UNSET
+    front_refusals_per_second_per_address: float | Unset = UNSET
     requests_ahead: float | Unset = UNSET
     unread_answer_bytes: float | Unset = UNSET
     unread_answer_bytes_per_address: float | Unset = UNSET
     unread_answer_seconds: float | Unset = UNSET
     body_fields: float | Unset = UNSET
     body_values: float | Unset = UNSET
+    query_parameters: float | Unset = UNSET
     exec_body_bytes: float | Unset = UNSET
     backups_at_once: float | Unset = UNSET
     backup_increments: float | Unset = UNSET
@@ -302,6 +311,8 @@ class Limits:
 
         streams_at_once_per_box = self.streams_at_once_per_box
 
+        websocket_messages_per_second = self.websocket_messages_per_second
+
         port_connections_at_once = self.port_connections_at_once
 
         port_connections_at_once_per_box = self.port_connections_at_once_per_box
@@ -354,6 +365,10 @@ class Limits:
 
         front_ticket_body_bytes = self.front_ticket_body_bytes
 
+        front_refusals_per_second_per_address = (
+            self.front_refusals_per_second_per_address
+        )
+
         requests_ahead = self.requests_ahead
 
         unread_answer_bytes = self.unread_answer_bytes
@@ -365,6 +380,8 @@ class Limits:
         body_fields = self.body_fields
 
         body_values = self.body_values
+
+        query_parameters = self.query_parameters
 
         exec_body_bytes = self.exec_body_bytes
 
@@ -489,6 +506,8 @@ class Limits:
             field_dict["streams_at_once"] = streams_at_once
         if streams_at_once_per_box is not UNSET:
             field_dict["streams_at_once_per_box"] = streams_at_once_per_box
+        if websocket_messages_per_second is not UNSET:
+            field_dict["websocket_messages_per_second"] = websocket_messages_per_second
         if port_connections_at_once is not UNSET:
             field_dict["port_connections_at_once"] = port_connections_at_once
         if port_connections_at_once_per_box is not UNSET:
@@ -551,6 +570,10 @@ class Limits:
             )
         if front_ticket_body_bytes is not UNSET:
             field_dict["front_ticket_body_bytes"] = front_ticket_body_bytes
+        if front_refusals_per_second_per_address is not UNSET:
+            field_dict["front_refusals_per_second_per_address"] = (
+                front_refusals_per_second_per_address
+            )
         if requests_ahead is not UNSET:
             field_dict["requests_ahead"] = requests_ahead
         if unread_answer_bytes is not UNSET:
@@ -565,6 +588,8 @@ class Limits:
             field_dict["body_fields"] = body_fields
         if body_values is not UNSET:
             field_dict["body_values"] = body_values
+        if query_parameters is not UNSET:
+            field_dict["query_parameters"] = query_parameters
         if exec_body_bytes is not UNSET:
             field_dict["exec_body_bytes"] = exec_body_bytes
         if backups_at_once is not UNSET:
@@ -691,6 +716,8 @@ class Limits:
 
         streams_at_once_per_box = d.pop("streams_at_once_per_box", UNSET)
 
+        websocket_messages_per_second = d.pop("websocket_messages_per_second", UNSET)
+
         port_connections_at_once = d.pop("port_connections_at_once", UNSET)
 
         port_connections_at_once_per_box = d.pop(
@@ -753,6 +780,10 @@ class Limits:
 
         front_ticket_body_bytes = d.pop("front_ticket_body_bytes", UNSET)
 
+        front_refusals_per_second_per_address = d.pop(
+            "front_refusals_per_second_per_address", UNSET
+        )
+
         requests_ahead = d.pop("requests_ahead", UNSET)
 
         unread_answer_bytes = d.pop("unread_answer_bytes", UNSET)
@@ -766,6 +797,8 @@ class Limits:
         body_fields = d.pop("body_fields", UNSET)
 
         body_values = d.pop("body_values", UNSET)
+
+        query_parameters = d.pop("query_parameters", UNSET)
 
         exec_body_bytes = d.pop("exec_body_bytes", UNSET)
 
@@ -841,6 +874,7 @@ class Limits:
             edge_decisions_per_second_per_address=edge_decisions_per_second_per_address,
             streams_at_once=streams_at_once,
             streams_at_once_per_box=streams_at_once_per_box,
+            websocket_messages_per_second=websocket_messages_per_second,
             port_connections_at_once=port_connections_at_once,
             port_connections_at_once_per_box=port_connections_at_once_per_box,
             sessions_per_box=sessions_per_box,
@@ -867,12 +901,14 @@ class Limits:
             front_requests_at_once=front_requests_at_once,
             front_requests_at_once_per_project=front_requests_at_once_per_project,
             front_ticket_body_bytes=front_ticket_body_bytes,
+            front_refusals_per_second_per_address=front_refusals_per_second_per_address,
             requests_ahead=requests_ahead,
             unread_answer_bytes=unread_answer_bytes,
             unread_answer_bytes_per_address=unread_answer_bytes_per_address,
             unread_answer_seconds=unread_answer_seconds,
             body_fields=body_fields,
             body_values=body_values,
+            query_parameters=query_parameters,
             exec_body_bytes=exec_body_bytes,
             backups_at_once=backups_at_once,
             backup_increments=backup_increments,

@@ -1,0 +1,109 @@
+import type { WebSocket } from 'ws'
+import { createBuckets } from '../../shared/buckets.ts'
+
+/** The messages of WebSockets that an account may send; beyond the burst its sockets are read by turns. */
+export interface MessageRate {
+  perSecond: number
+  burst: number
+}
+
+/** Lets the messages of one WebSocket in; its reader may hold them back. */
+export interface Intake {
+  /** Reads nothing of the socket until `resume`. */
+  pause(): void
+  /** Reads on, as soon as the pace allows. */
+  resume(): void
+  /** Reads on for good, such as to see the client's close. */
+  end(): void
+}
+
+/** Bounds the messages of WebSockets, so that those of one account take a part of the processor, however small they are. */
+export interface MessagePaces {
+  /** Watches a socket of `account`, of which nothing has been read yet, until it closes. */
+  watch(socket: WebSocket, account: string): Intake
+}
+
+/**
+ * Creates the paces of one server. Each message, ping and pong counts. A socket beyond the rate is paused until the rate has room for
+ * what it sent too much, as its part of the account's paused sockets: one that has sent a key waits no longer than a blink behind
+ * others that flood. What had been read of it before, at most 64 KiB, comes through and counts.
+ */
+export function createMessagePaces(
+  { perSecond, burst }: MessageRate,
+  clock: { now(): number } = performance,
+): MessagePaces {
+  const buckets = createBuckets({ perSecond, burst, clock })
+  /** Paused sockets of each account. */
+  const slowed = new Map<string, number>()
+  const change = (account: string, by: 1 | -1): void => {
+    const count = (slowed.get(account) ?? 0) + by
+    if (count > 0) slowed.set(account, count)
+    else slowed.delete(account)
+  }
+  const hasRoom = (account: string): boolean => {
+    if (buckets.waitOf(account) !== null) return false
+    buckets.take(account)
+    return true
+  }
+  const leftMs = (account: string, { excess, since }: Pause): number =>
+    since + (excess * (slowed.get(account) ?? 1) * 1000) / perSecond - clock.now()
+  return {
+    watch: (socket, account) => {
+      let pause: Pause | null = null
+      let isHeld = false
+      const leave = (): void => {
+        if (pause === null) return
+        clearTimeout(pause.timer)
+        pause = null
+        change(account, -1)
+      }
+      const look = (): void => {
+        if (pause === null) return
+        const ms = leftMs(account, pause)
+        if (ms > 0) {
+          pause.timer = setTimeout(look, Math.min(Math.max(ms, LOOK_MIN_MS), LOOK_MAX_MS)).unref()
+          return
+        }
+        leave()
+        if (!isHeld) socket.resume()
+      }
+      const count = (): void => {
+        if (pause !== null) pause.excess++
+        else if (!hasRoom(account)) {
+          change(account, 1)
+          socket.pause()
+          pause = { excess: 1, since: clock.now(), timer: setTimeout(look, LOOK_MIN_MS).unref() }
+        }
+      }
+      socket.on('message', count).on('ping', count).on('pong', count).once('close', leave)
+      return {
+        pause: () => {
+          isHeld = true
+          socket.pause()
+        },
+        resume: () => {
+          isHeld = false
+          if (pause === null) socket.resume()
+        },
+        end: () => {
+          for (const event of ['message', 'ping', 'pong']) socket.off(event, count)
+          leave()
+          socket.resume()
+        },
+      }
+    },
+  }
+}
+
+interface Pause {
+  /** Messages beyond the rate. */
+  excess: number
+  since: number
+  timer: NodeJS.Timeout
+}
+
+/** That of the service: of messages of 64 KiB more than it could pass on, of messages of a byte a sixth of a processor. */
+export const MESSAGE_RATE: MessageRate = { perSecond: 16_384, burst: 16_384 }
+
+const LOOK_MIN_MS = 10
+const LOOK_MAX_MS = 1_000

@@ -1,0 +1,78 @@
+import { ServiceError } from '../shared/errors.ts'
+import { createFairShares } from '../shared/fair-shares.ts'
+import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
+import type { HttpRequest } from '../shared/http/messages.ts'
+import { sourceKey } from '../shared/http/source-key.ts'
+import type { Progress } from './reception.ts'
+
+/** Has those without a verified token wait for their refusals, by source address, once they have had very many. */
+export interface StrangerTurns {
+  /**
+   * Resolves at once with null for an answer that is no refusal (4xx), or of a caller with a token, and within the rate of the address.
+   * Else resolves in its turn with `rate_limited`, to be answered in the place of the refusal; at once, with `Connection: close`, if
+   * too many of that address wait already.
+   */
+  wait(
+    from: Pick<HttpRequest, 'clientAddress'>,
+    to: Pick<Progress, 'claims'>,
+    answer: { status: number },
+  ): Promise<ServiceError | null>
+  /** Ends all turns: nobody waits from now on. */
+  close(): void
+}
+
+/** Creates the turns of one front; `now` is in milliseconds. */
+export function createStrangerTurns({ now }: { now(): number }): StrangerTurns {
+  const { refusalsPerSecond, refusalsBurst, refusalsWaiting } = FRONT_BOUNDS
+  const stepMs = 1000 / refusalsPerSecond
+  const room = createFairShares(refusalsWaiting)
+  /** When each source has had all that it was refused, those first that asked longest ago. */
+  const doneAt = new Map<string, number>()
+  const waiting = new Set<() => void>()
+  let isClosed = false
+  const note = (source: string, at: number): void => {
+    doneAt.delete(source)
+    doneAt.set(source, at)
+    if (doneAt.size > SOURCES_MAX) doneAt.delete(doneAt.keys().next().value ?? '')
+  }
+  const sleep = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer)
+        waiting.delete(wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      waiting.add(wake)
+    })
+  return {
+    wait: async ({ clientAddress }, { claims }, { status }) => {
+      if (isClosed || claims !== null || status < 400 || status >= 500) return null
+      const source = sourceKey(clientAddress)
+      const next = Math.max(doneAt.get(source) ?? 0, now()) + stepMs
+      const waitMs = next - refusalsBurst * stepMs - now()
+      if (waitMs <= 0) {
+        note(source, next)
+        return null
+      }
+      const release = room.take(source)
+      if (release === null) return tooMany(waitMs, { Connection: 'close' })
+      note(source, next)
+      await sleep(waitMs)
+      release()
+      return tooMany(waitMs)
+    },
+    close: () => {
+      isClosed = true
+      for (const wake of waiting) wake()
+    },
+  }
+}
+
+function tooMany(waitMs: number, headers: Record<string, string> = {}): ServiceError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000))
+  const detail = `Too many requests without a valid token; try again in ${seconds} s.`
+  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': String(seconds), ...headers } })
+}
+
+const SOURCES_MAX = 10_000
