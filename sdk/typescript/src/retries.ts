@@ -56,7 +56,7 @@ function isWorthRepeating(status: number, mark: RetryMark): boolean {
 function unreachable(request: Request, cause: unknown): Error {
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
   // What went wrong on the way has a code; else it is an error of the stream that was to be sent.
-  if (reason instanceof Error && reason !== cause && !('code' in reason)) return reason
+  if (request.body && reason instanceof Error && reason !== cause && !('code' in reason)) return reason
   const why = reason instanceof Error ? reason.message : String(reason)
   return new ConnectionError(`${new URL(request.url).origin} cannot be reached: ${why}`, { cause })
 }
