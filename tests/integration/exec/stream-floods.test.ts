@@ -4,6 +4,9 @@ import { eventually } from '../../helpers/eventually.ts'
 import { makeScriptedStream } from '../../helpers/exec/scripted-stream.ts'
 import { BOX, CAT, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
 
+const PONG = Buffer.from([0x8a, 0])
+/** The close of code 1008. */
+const TOO_MANY = Buffer.from([0x88, 2, 0x03, 0xf0])
 const EMPTY = Buffer.from([0x82, 0x80, 0, 0, 0, 0])
 const CALM = CAT.replace(BOX, '/v1/projects/calm/boxes/web')
 let at: StreamLab
@@ -61,8 +64,15 @@ describe('tiny messages', () => {
     const raw = await at.shakeHands()
     const command = await at.next()
     const [first, more] = [Buffer.from([0x02, 0x80, 0, 0, 0, 0]), Buffer.from([0x00, 0x80, 0, 0, 0, 0])]
-    raw.write(Buffer.concat([first, repeated(more, 300)]))
+    const said: Buffer[] = []
+    raw.on('data', (piece: Buffer) => said.push(piece))
+    raw.write(Buffer.concat([first, repeated(more, 255)]))
+    raw.write(Buffer.from([0x89, 0x80, 0, 0, 0, 0]))
+    await soon(() => Buffer.concat(said).includes(PONG))
+    expect(command.hasLeft()).toBe(false)
+    raw.write(more)
     await command.left
+    await soon(() => Buffer.concat(said).includes(TOO_MANY))
     raw.destroy()
   })
 
