@@ -39,7 +39,7 @@ import {
   startStreamLab,
   webSocketTaker,
 } from '../../helpers/exec/stream-lab.ts'
-import { type NamesWith, namesWith } from '../../helpers/shares.ts'
+import { fail, isUnderWay, type NamesWith, namesWith, takes } from '../../helpers/shares.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
 
@@ -89,30 +89,6 @@ function callerOf({ project, root }: User, attempt = 0): Caller {
 
 function accountsIn(user: User): string[] {
   return [`box ${user.box}`, ...callerOf(user).accounts]
-}
-
-// Takes by a call that throws where it refuses.
-function takes(act: () => unknown): boolean {
-  try {
-    act()
-    return true
-  } catch (error) {
-    expect(error).toMatchObject({ code: expect.stringMatching(/^(rate_limited|quota_exceeded)$/) })
-    return false
-  }
-}
-
-function fail(error: unknown): never {
-  throw error
-}
-
-/** The first of what a promise comes to: refused at once, or under way. */
-async function isUnderWay(work: Promise<unknown>): Promise<boolean> {
-  const refused = work.then(
-    () => true,
-    (error: unknown) => takes(() => fail(error)),
-  )
-  return Promise.race([refused, new Promise<boolean>((resolve) => setImmediate(() => setImmediate(resolve, true)))])
 }
 
 /** Everything in the list whose accounts must leave as much as they hold. A missing one does not compile. */
