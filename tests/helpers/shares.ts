@@ -11,7 +11,7 @@ export function namesWith<const Rule extends (typeof SHARES)[ShareName]['rule']>
   return (Object.keys(SHARES) as NamesWith<Rule>[]).filter((name) => SHARES[name].rule === rule)
 }
 
-/** Takes by a call that throws where it refuses; false then. */
+/** Takes by a call that throws where it refuses; returns false if it did. */
 export function takes(act: () => unknown): boolean {
   try {
     act()
@@ -22,7 +22,7 @@ export function takes(act: () => unknown): boolean {
   }
 }
 
-/** Throws what it is given. */
+/** Throws; for what a promise was rejected with. */
 export function fail(error: unknown): never {
   throw error
 }

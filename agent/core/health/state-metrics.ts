@@ -54,7 +54,7 @@ function byLabel<L extends string>(label: L, counts: readonly [string, number][]
   return counts.map(([name, value]) => ({ labels: { [label]: name } as Record<L, string>, value }))
 }
 
-const SERVICES_IN_A_ROW = 16
+const SERVICES_IN_A_ROW = 64
 const SERVICE_STATES = ['stopped', 'starting', 'running', 'stopping', 'failed'] as const
 const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['status'] } as const
 const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const

@@ -4,6 +4,7 @@ import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, Readiness } from '../../ports/store/services.ts'
+import type { Store } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import { asFork } from '../common/service-instances.ts'
@@ -28,6 +29,7 @@ export interface RunMonitor {
 }
 
 export interface RunMonitorDeps {
+  store: Pick<Store, 'boxes'>
   runtime: Runtime
   network: HostNetwork
   prober: Prober
@@ -69,17 +71,31 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
     Object.assign(monitor, { health, why, isReady: monitor.isReady || health === 'healthy' })
     onChange()
   }
-  const host = asFork(box, instance.fork)
-  const target = { boxId: host.id, port: instance.port, readiness, request: requestOf(host, name, instance) }
+  // The others need none, and keep no definition.
+  const isByCommand = readiness.probe.kind === 'command'
+  const request = isByCommand ? requestReader(deps, box.id, [name, instance]) : async () => null
+  const target = { boxId: asFork(box, instance.fork).id, port: instance.port, readiness, request }
   void probe(deps, target, { onResult, signal: probing.signal })
   return monitor
 }
 
 /** Builds the request, except for the command, for a version of a service and its probe. */
-export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): ProbeTarget['request'] {
+export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): Omit<ExecRequest, 'command'> {
   const { cwd, user, env } = spec
   const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }
   return { cwd, user, environment: commandEnvironment(box, own) }
+}
+
+// Reads the box at each probe: its environment, which all of its services have, may be long and is not kept while they run.
+function requestReader(
+  { store }: RunMonitorDeps,
+  boxId: string,
+  [name, instance]: [name: string, instance: InstanceRecord],
+): ProbeTarget['request'] {
+  return async () => {
+    const box = await store.boxes.byId(boxId)
+    return box === null ? null : requestOf(asFork(box, instance.fork), name, instance)
+  }
 }
 
 type Health = 'starting' | 'healthy' | 'unhealthy'
@@ -88,7 +104,8 @@ interface ProbeTarget {
   boxId: string
   port: number | null
   readiness: Readiness
-  request: Omit<ExecRequest, 'command'>
+  /** Makes the request of a probe by a command, except for that; null: the box is gone. */
+  request(): Promise<Omit<ExecRequest, 'command'> | null>
 }
 
 interface ProbeResult {
@@ -141,7 +158,9 @@ async function probeByCommand(
   command: readonly string[],
 ): Promise<string | null> {
   try {
-    const running = await runtime.exec(boxId, { ...request, command, mergesOutput: true, endsWhole: true })
+    const made = await request()
+    if (made === null) return 'The box is gone.'
+    const running = await runtime.exec(boxId, { ...made, command, mergesOutput: true, endsWhole: true })
     for (const stream of [running.stdout, running.stderr]) stream.resume()
     running.stdin.on('error', () => undefined).end()
     const exit = await withTimer({ clock, ms: readiness.timeoutMs }, (over) =>
