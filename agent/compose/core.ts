@@ -12,6 +12,7 @@ import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
 import { createJobs, type Jobs } from '../core/operations/jobs.ts'
 import { Reconciler } from '../core/reconcile/reconciler.ts'
 import { createForks, type Forks } from '../core/services/forks.ts'
+import { createProbeTurns } from '../core/services/probe-turns.ts'
 import { ServiceSupervisor } from '../core/services/supervisor.ts'
 import { recoverAutomatic } from '../core/snapshots/automatic.ts'
 import { startPoolShares } from '../core/volumes/pool-shares.ts'
@@ -54,7 +55,12 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
     ...serving,
     scheduleDestroy: (tombstone, trees) => reconciler.scheduleDestroy(tombstone, trees),
   })
-  const supervisor = new ServiceSupervisor({ ...serving, forks, prober: netProber })
+  const supervisor = new ServiceSupervisor({
+    ...serving,
+    forks,
+    prober: netProber,
+    probeTurns: createProbeTurns({ clock }),
+  })
   reconciler.onChange((boxId) => {
     routes.wake(boxId)
     supervisor.wakeBox(boxId)

@@ -13,9 +13,11 @@ import { PART_BYTES } from '../core/backups/parts.ts'
 import { BASES_MAX } from '../core/bases/create.ts'
 import { BASE_LIMITS } from '../core/bases/unpack.ts'
 import { RECORD_BYTES } from '../core/common/admission.ts'
+import { EDGE_GRANT_BOUNDS } from '../core/edge/grants.ts'
 import { DOMAINS_MAX } from '../core/edge/publishing.ts'
 import { EVENT_STREAMS_AT_ONCE } from '../core/events/feed.ts'
 import { LOG_STREAMS_AT_ONCE } from '../core/services/logs.ts'
+import { PROBES_PER_SECOND } from '../core/services/probe-turns.ts'
 import { SERVICES_MAX } from '../core/services/services.ts'
 import { RUNS_KEPT } from '../core/services/versions.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
@@ -72,6 +74,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     sessions_at_once: SHIM_LIMITS.sessions,
     services_per_box: SERVICES_MAX,
     domains_per_box: DOMAINS_MAX,
+    probes_per_second: PROBES_PER_SECOND,
     service_log_runs: RUNS_KEPT,
     log_streams_at_once: LOG_STREAMS_AT_ONCE,
     viewers_per_session: SHIM_LIMITS.clientsEach,
@@ -141,5 +144,7 @@ function edgeLimits({ connections, connectionsPerSecond, questionsPerSecond }: E
     edge_connections_at_once_per_address: largestShare(connections),
     edge_connections_per_second_per_address: connectionsPerSecond,
     edge_decisions_per_second_per_address: questionsPerSecond,
+    edge_grants_kept: EDGE_GRANT_BOUNDS.inAll,
+    edge_grants_kept_per_token: EDGE_GRANT_BOUNDS.ofToken,
   }
 }

@@ -43,6 +43,9 @@ export const LIMIT_TEXTS = {
   edge_connections_per_second_per_address: 'New connections a second of one address at the edge, over ten seconds.',
   edge_decisions_per_second_per_address:
     'Requests a second of one address that the edge cannot decide by itself, over ten seconds; beyond, 429.',
+  edge_grants_kept:
+    'Sessions of browsers, and tokens, that the edge lets pass by itself; beyond, the oldest of the tokens that have most go first, each with those minted with it.',
+  edge_grants_kept_per_token: 'The same of one token, and the oldest go first.',
   streams_at_once: 'WebSockets of commands and consoles that are open at once.',
   streams_at_once_per_box: 'The same of one box, where others need none.',
   websocket_messages_per_second:
@@ -53,6 +56,8 @@ export const LIMIT_TEXTS = {
   sessions_at_once: 'Console sessions in all.',
   services_per_box: 'Services of a box.',
   domains_per_box: 'Domains of a box or a service.',
+  probes_per_second:
+    'Looks at services for their readiness in all, by turns of projects; a command in the box counts for five. Beyond, they come later.',
   service_log_runs: 'Starts of a service whose log is kept.',
   log_streams_at_once: 'Logs that are followed as streams at once.',
   viewers_per_session: 'Clients at one console session.',

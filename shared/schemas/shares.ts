@@ -43,6 +43,7 @@ export const SHARES = {
   starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   command_starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   snapshots: { limit: 'snapshots_at_once', by: ['project'], rule: 'turns' },
+  probes: { limit: 'probes_per_second', by: ['project'], rule: 'turns' },
   backups: { limit: 'backups_at_once', by: ['project'], rule: 'turns' },
   lingering_commands: { limit: 'lingering_execs', by: ALL, rule: 'oldest_go' },
   events: { limit: 'events_kept', by: ['project'], rule: 'oldest_go' },
@@ -50,6 +51,7 @@ export const SHARES = {
   idempotency_answers: { limit: 'idempotency_bytes_kept', by: ['token'], rule: 'oldest_go' },
   operations: { limit: 'operations_kept', by: ['project'], rule: 'oldest_go' },
   ended_tokens: { limit: 'ended_tokens_kept', by: ['token'], rule: 'oldest_go' },
+  edge_grants: { limit: 'edge_grants_kept', by: ['token'], rule: 'oldest_go' },
 } as const satisfies Record<string, Share>
 
 /** One of the closed list of what is shared. */

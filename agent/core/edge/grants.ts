@@ -56,7 +56,7 @@ export function createEdgeGrants({ grants, edge, clock }: EdgeGrantsDeps): EdgeG
     await grants.remove(credentials)
   }
   const allow = async (record: EdgeGrantRecord): Promise<void> => {
-    const evicted = await grants.put(record, BOUNDS)
+    const evicted = await grants.put(record, EDGE_GRANT_BOUNDS)
     if (evicted === null) throw new ServiceError('token_revoked', 'The token was revoked.')
     await edge.grant([grantOf(record)])
     await end(evicted)
@@ -105,4 +105,5 @@ const SESSION_BYTES = 32
 const SESSION_MS = 7 * 86_400_000
 /** How long the edge admits a token without asking again, unless it is revoked. */
 const TOKEN_MS = 86_400_000
-const BOUNDS = { ofToken: 1_000, inAll: 20_000 }
+/** Grants that are kept, of one token and in all. */
+export const EDGE_GRANT_BOUNDS = { ofToken: 1_000, inAll: 20_000 }

@@ -8,6 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import { asFork } from '../common/service-instances.ts'
+import type { ProbeTurns } from './probe-turns.ts'
 
 /** A run of a service that goes on, or whose end is not recorded yet. */
 export interface RunMonitor {
@@ -33,6 +34,7 @@ export interface RunMonitorDeps {
   runtime: Runtime
   network: HostNetwork
   prober: Prober
+  probeTurns: ProbeTurns
   clock: Clock
 }
 
@@ -45,7 +47,7 @@ export interface MonitoredRun {
   exec: DetachedExec
 }
 
-/** Monitors a run until it ends, and probes its readiness. Calls `onChange` at each change, and at its end. */
+/** Monitors a run until it ends, and probes its readiness. Calls `onChange` when its health changes, and at its end. */
 export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: () => void): RunMonitor {
   const { box, name, instance, exec, isCandidate } = run
   const readiness = instance.spec.readiness ?? (isCandidate && instance.port !== null ? LISTENS : null)
@@ -68,13 +70,16 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
   })
   if (readiness === null) return monitor
   const onResult = ({ health, why }: ProbeResult): void => {
+    const isChange = health !== monitor.health
     Object.assign(monitor, { health, why, isReady: monitor.isReady || health === 'healthy' })
-    onChange()
+    // The reason alone is told to whoever asks next: a service that fails in ever new ways wakes nobody.
+    if (isChange) onChange()
   }
   // The others need none, and keep no definition.
   const isByCommand = readiness.probe.kind === 'command'
   const request = isByCommand ? requestReader(deps, box.id, [name, instance]) : async () => null
-  const target = { boxId: asFork(box, instance.fork).id, port: instance.port, readiness, request }
+  const host = asFork(box, instance.fork)
+  const target = { boxId: host.id, project: host.project, port: instance.port, readiness, request }
   void probe(deps, target, { onResult, signal: probing.signal })
   return monitor
 }
@@ -102,6 +107,7 @@ type Health = 'starting' | 'healthy' | 'unhealthy'
 
 interface ProbeTarget {
   boxId: string
+  project: string
   port: number | null
   readiness: Readiness
   /** Makes the request of a probe by a command, except for that; null: the box is gone. */
@@ -113,17 +119,20 @@ interface ProbeResult {
   why: string | null
 }
 
-// Probes a run until `signal` aborts: at first every few ms, so that a quick start is noticed soon, then at its interval. Calls
-// `onResult` at each change; never rejects.
+// Probes a run until `signal` aborts, by turns of its project: at first every few ms, so that a quick start is noticed soon, then at its
+// interval. Calls `onResult` at each change; never rejects.
 async function probe(
   deps: RunMonitorDeps,
   target: ProbeTarget,
   { onResult, signal }: { onResult(result: ProbeResult): void; signal: AbortSignal },
 ): Promise<void> {
-  const { intervalMs, threshold } = target.readiness
+  const { intervalMs, threshold, probe: kind } = target.readiness
+  const cost = kind.kind === 'command' ? COMMAND_COST : 1
   let last: ProbeResult = { health: 'starting', why: null }
   let failures = 0
   for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, intervalMs)) {
+    await deps.probeTurns.enter(target.project, cost, signal)
+    if (signal.aborted) return
     const why = await probeOnce(deps, target)
     if (signal.aborted) return
     failures = why === null ? 0 : failures + 1
@@ -178,3 +187,5 @@ async function probeByCommand(
 
 const LISTENS: Readiness = { probe: { kind: 'tcp' }, intervalMs: 1000, timeoutMs: 2000, threshold: 3 }
 const FIRST_PAUSE_MS = 10
+/** For how many looks a command in the box counts. */
+const COMMAND_COST = 5

@@ -29,8 +29,8 @@ import { switchedToNext, withFailure } from './versions.ts'
 export class ServiceSupervisor {
   readonly #deps: RunStarterDeps
   readonly #runs = createRunRegistry()
-  /** Names of services by box id. */
-  readonly #names = new Map<string, Set<string>>()
+  /** What each service needs, by its name, by box id. */
+  readonly #needs = new Map<string, Map<string, readonly string[]>>()
   readonly #waiters = createWaiters()
   readonly #starter: RunStarter
   readonly #terminator: RunTerminator
@@ -58,7 +58,7 @@ export class ServiceSupervisor {
     const execs = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
     for await (const record of store.services.each()) {
       const box = await this.#readBox(record.boxId)
-      this.#addName(record)
+      this.#noteNeeds(record, record.spec.needs)
       for (const instance of instancesOf(record)) {
         for (const run of instance.runs) {
           const exec = execs.get(run.execId)
@@ -76,13 +76,13 @@ export class ServiceSupervisor {
   /** Queues a step, after a change of the record or its box. With `killNow` a termination under way no longer waits. */
   wake(key: ServiceKey, { killNow = false } = {}): void {
     if (killNow) for (const run of this.#runs.of(key)) this.#terminator.killNow(run)
-    this.#addName(key)
+    this.#noteNeeds(key)
     this.#queue.add(keyOf(key))
   }
 
   /** Queues a step of each service of a box, after a change of the box. */
   wakeBox(boxId: string): void {
-    for (const name of this.#names.get(boxId) ?? []) this.wake({ boxId, name })
+    for (const name of this.#needs.get(boxId)?.keys() ?? []) this.wake({ boxId, name })
   }
 
   /** Returns null if there is no such service. */
@@ -125,6 +125,7 @@ export class ServiceSupervisor {
     for (let turn = 0; turn < MAX_TURNS && !this.#isClosed; turn++) {
       const record = await this.#deps.store.services.get(key.boxId, key.name)
       if (record === null) return this.#forget(key)
+      this.#noteNeeds(key, record.spec.needs)
       const box = await this.#readBox(key.boxId)
       if (box === null) return this.#forget(key)
       await this.#endStrays(record)
@@ -244,8 +245,8 @@ export class ServiceSupervisor {
 
   // Ends the runs of a service whose record, or box, is gone.
   async #forget(key: ServiceKey): Promise<void> {
-    this.#names.get(key.boxId)?.delete(key.name)
-    if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
+    this.#needs.get(key.boxId)?.delete(key.name)
+    if (this.#needs.get(key.boxId)?.size === 0) this.#needs.delete(key.boxId)
     await this.#endRuns(key, this.#runs.of(key))
   }
 
@@ -271,18 +272,20 @@ export class ServiceSupervisor {
     }
   }
 
-  // Wakes the services that do not run as well: they may need this one to be ready.
+  // Wakes the services that need this one as well, and that do not run.
   #changed({ boxId, name }: ServiceKey): void {
     this.#waiters.notify(keyOf({ boxId, name }))
-    for (const other of this.#names.get(boxId) ?? []) {
+    for (const [other, needs] of this.#needs.get(boxId) ?? []) {
       const key = { boxId, name: other }
-      if (other !== name && this.#runs.of(key).every(({ isCandidate }) => isCandidate)) this.#queue.add(keyOf(key))
+      if (needs.includes(name) && this.#runs.of(key).every(({ isCandidate }) => isCandidate))
+        this.#queue.add(keyOf(key))
     }
   }
 
-  #addName({ boxId, name }: ServiceKey): void {
-    const names = this.#names.get(boxId) ?? new Set()
-    this.#names.set(boxId, names.add(name))
+  // Without `needs` those that were noted stay: a step reads the record before it looks at what is needed.
+  #noteNeeds({ boxId, name }: ServiceKey, needs?: readonly string[]): void {
+    const ofBox = this.#needs.get(boxId) ?? new Map<string, readonly string[]>()
+    this.#needs.set(boxId, ofBox.set(name, needs ?? ofBox.get(name) ?? []))
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EdgeGrantRecord, EdgeGrantStore } from '../../ports/store/edge-grants.ts'
 import type { Database, Row } from './database.ts'
+import { fairLevel } from './fair-level.ts'
 
 /** Creates the store of edge grants in SQLite, which takes revocations from the table of tokens. */
 export function createEdgeGrantStore(database: Database): EdgeGrantStore {
@@ -11,12 +12,10 @@ export function createEdgeGrantStore(database: Database): EdgeGrantStore {
           SELECT ?, ?, id, ?, ?, ? FROM tokens WHERE id = ? AND revoked_at IS NULL
           ON CONFLICT (credential, scope) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at`
         if (database.run(sql, credential, scope, project, createdAt, expiresAt, tokenId) === 0) return null
-        const ofToken = `${OTHERS} AND token_id = ? ${FROM_NEWEST}`
-        const tooMany = [
-          ...database.all(ofToken, credential, tokenId, bounds.ofToken - 1),
-          ...database.all(`${OTHERS} ${FROM_NEWEST}`, credential, bounds.inAll - 1),
-        ]
-        return credentialsOf(tooMany)
+        return credentialsOf([
+          ...excessOfToken(database, record, bounds.ofToken),
+          ...excessInAll(database, record, bounds.inAll),
+        ])
       }),
     find: async ({ credential, scope }, now) => {
       const row = database.get(`${LIVE} AND credential = ? AND scope = ?`, now, credential, scope)
@@ -34,6 +33,41 @@ export function createEdgeGrantStore(database: Database): EdgeGrantStore {
       database.freeing(() => database.run(sql, JSON.stringify(credentials)))
     },
   }
+}
+
+// Beyond `most`, leaves a twentieth less than that, so that not each grant ends another.
+function excessOfToken(database: Database, { credential, tokenId }: EdgeGrantRecord, most: number): Row[] {
+  const excess = countOf(database, 'WHERE token_id = ?', tokenId) - most
+  if (excess <= 0) return []
+  return database.all(`${OTHERS} AND token_id = ? ${OLDEST}`, credential, tokenId, excess + slackOf(most))
+}
+
+// Beyond `most`, likewise, in equal parts of the roots at which chains of tokens begin: those that have most lose their oldest.
+function excessInAll(database: Database, { credential }: EdgeGrantRecord, most: number): Row[] {
+  const excess = countOf(database, '') - most
+  if (excess <= 0) return []
+  const roots = database.all(`SELECT root, sum(grants) AS n FROM (
+      SELECT token_id, count(*) AS grants FROM edge_grants GROUP BY token_id
+    ) JOIN tokens ON tokens.id = token_id GROUP BY root`)
+  const level = fairLevel(
+    roots.map(({ n }) => Number(n)),
+    most - slackOf(most),
+  )
+  const gone = roots.flatMap(({ root, n }) => {
+    const tooMany = Number(n) - Math.max(1, level)
+    const sql = `${OTHERS} AND token_id IN (SELECT id FROM tokens WHERE root = ?) ${OLDEST}`
+    return tooMany > 0 ? database.all(sql, credential, String(root), tooMany) : []
+  })
+  // With more roots than grants the oldest of all go.
+  return level < 1 ? [...gone, ...database.all(`${OTHERS} ${OLDEST}`, credential, excess)] : gone
+}
+
+function countOf(database: Database, filter: string, ...values: string[]): number {
+  return Number(database.get(`SELECT count(*) AS n FROM edge_grants ${filter}`, ...values)?.n)
+}
+
+function slackOf(most: number): number {
+  return Math.floor(most / 20)
 }
 
 function credentialsOf(rows: readonly Row[]): string[] {
@@ -56,4 +90,4 @@ const IS_FOREIGN = `EXISTS (SELECT 1 FROM domains JOIN boxes ON boxes.id = domai
 const LIVE = `SELECT edge_grants.* FROM edge_grants JOIN tokens ON tokens.id = token_id
   WHERE revoked_at IS NULL AND NOT ${IS_FOREIGN} AND expires_at > ?`
 const OTHERS = 'SELECT credential FROM edge_grants WHERE credential <> ?'
-const FROM_NEWEST = 'ORDER BY edge_grants.created_at DESC LIMIT -1 OFFSET ?'
+const OLDEST = 'ORDER BY edge_grants.created_at LIMIT ?'

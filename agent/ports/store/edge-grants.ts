@@ -9,7 +9,7 @@ export interface EdgeGrantRecord extends EdgeGrant {
   createdAt: number
 }
 
-/** Maximum number of grants, of one token and in all. */
+/** Maximum number of grants, of one token and in all; these are shared by the roots at which chains of tokens begin. */
 export interface EdgeGrantBounds {
   ofToken: number
   inAll: number
@@ -21,8 +21,8 @@ export interface EdgeGrantBounds {
  */
 export interface EdgeGrantStore {
   /**
-   * Inserts or renews a grant. Returns the oldest credentials above `bounds`, which stay until `remove`; null if its token is
-   * revoked or gone.
+   * Inserts or renews a grant. Returns the credentials that are to go for `bounds`, which stay until `remove`: the oldest of the token, and
+   * of those chains of tokens that have most; null if its token is revoked or gone.
    */
   put(record: EdgeGrantRecord, bounds: EdgeGrantBounds): Promise<string[] | null>
   /** Returns the grant if it is valid at `now`, else null. */

@@ -61,6 +61,24 @@ const HISTORIES: Record<NamesWith<'oldest_go'>, (kind: 'box' | 'project' | 'toke
       return events.some(({ record }) => record.data['id'] === `box_${number}`)
     },
   }),
+  edge_grants: () => {
+    const gone = new Set<string>()
+    const bounds = { ofToken: 3, inAll: 10 }
+    return {
+      // Each token has minted the next, and has one session.
+      add: async (root, number) => {
+        const tokenId = `tok_session_${number}`
+        const scope = { name: 'n', projects: ['demo'], permissions: ['read' as const], keyId: null, createdBy: null }
+        await store.tokens.insert({ ...scope, root, id: tokenId, createdAt: 0, expiresAt: null, revokedAt: null })
+        const at = { scope: 'web--demo.localhost', project: 'demo', createdAt: number, expiresAt: 1_000 }
+        const credentials = (await store.edgeGrants.put({ ...at, credential: `c${number}`, tokenId }, bounds)) ?? []
+        for (const each of credentials) gone.add(each)
+        await store.edgeGrants.remove(credentials)
+      },
+      bound: async () => undefined,
+      isKept: async (_root, number) => !gone.has(`c${number}`),
+    }
+  },
   audit_entries: () => ({
     add: (account, at) => {
       const of = {

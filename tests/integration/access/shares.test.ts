@@ -25,8 +25,6 @@ import { createSessionRoom } from '../../../agent/shim/session-room.ts'
 import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
 import { createTokenKeys } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
-import { createLimiter, type Limiter } from '../../../shared/locks.ts'
-import { createProjectTurns, createRecentProjects } from '../../../shared/project-turns.ts'
 import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
 import { createRecordShare } from '../../helpers/access/record-share.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
@@ -39,7 +37,7 @@ import {
   startStreamLab,
   webSocketTaker,
 } from '../../helpers/exec/stream-lab.ts'
-import { fail, isUnderWay, type NamesWith, namesWith, takes } from '../../helpers/shares.ts'
+import { fail, isUnderWay, type NamesWith, takes } from '../../helpers/shares.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
 
@@ -222,19 +220,6 @@ const EACH: Record<NamesWith<'each'>, () => Shared> = {
   },
 }
 
-/** Everything that is waited for in turns, one at a time. */
-const TURNS: Record<NamesWith<'turns'>, () => Limiter> = {
-  starts: () => createLimiter(1),
-  backups: () => createLimiter(1),
-  command_starts: projectLimiter,
-  snapshots: projectLimiter,
-}
-
-function projectLimiter(): Limiter {
-  const turns = createProjectTurns({ atOnce: 1, recent: createRecentProjects() })
-  return { run: (work, owner = '') => turns.run(owner, work) }
-}
-
 async function takeAll({ take }: Shared, userOf: (attempt: number) => User): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) if (!(await take(userOf(attempt), attempt))) return attempt
   throw new Error('nothing was ever refused')
@@ -263,22 +248,5 @@ describe('one account takes all it can, and another still gets its share', () =>
     const shared = EACH[name]()
     expect(await takeAll(shared, (attempt) => attackerOf(kind, attempt))).toBe(shared.total)
     expect(await takeAll(shared, () => VICTIM)).toBe(shared.total)
-  })
-})
-
-describe('what waits takes turns', () => {
-  test.each(namesWith('turns'))('%s', async (name) => {
-    expect(SHARES[name].by).toEqual(['project'])
-    const limiter = TURNS[name]()
-    const order: string[] = []
-    const held = Promise.withResolvers<void>()
-    const work = [limiter.run(() => held.promise, 'loud')]
-    const add = (owner: string): void => void work.push(limiter.run(async () => void order.push(owner), owner))
-    for (let i = 0; i < 5; i++) add('loud')
-    for (const owner of ['quiet', 'calm', 'quiet']) add(owner)
-    held.resolve()
-    await Promise.all(work)
-    expect(order.slice(0, 3)).toEqual(expect.arrayContaining(['quiet', 'calm']))
-    expect(order.lastIndexOf('quiet')).toBeLessThan(5)
   })
 })

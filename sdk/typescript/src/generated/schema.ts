@@ -2408,6 +2408,10 @@ export interface components {
             edge_connections_per_second_per_address?: number;
             /** @description Requests a second of one address that the edge cannot decide by itself, over ten seconds; beyond, 429. */
             edge_decisions_per_second_per_address?: number;
+            /** @description Sessions of browsers, and tokens, that the edge lets pass by itself; beyond, the oldest of the tokens that have most go first, each with those minted with it. */
+            edge_grants_kept?: number;
+            /** @description The same of one token, and the oldest go first. */
+            edge_grants_kept_per_token?: number;
             /** @description WebSockets of commands and consoles that are open at once. */
             streams_at_once?: number;
             /** @description The same of one box, where others need none. */
@@ -2426,6 +2430,8 @@ export interface components {
             services_per_box?: number;
             /** @description Domains of a box or a service. */
             domains_per_box?: number;
+            /** @description Looks at services for their readiness in all, by turns of projects; a command in the box counts for five. Beyond, they come later. */
+            probes_per_second?: number;
             /** @description Starts of a service whose log is kept. */
             service_log_runs?: number;
             /** @description Logs that are followed as streams at once. */

@@ -67,6 +67,9 @@ class Limits:
             over ten seconds.
         edge_decisions_per_second_per_address (float | Unset): Requests a second of one address that the edge cannot
             decide by itself, over ten seconds; beyond, 429.
+        edge_grants_kept (float | Unset): Sessions of browsers, and tokens, that the edge lets pass by itself; beyond,
+            the oldest of the tokens that have most go first, each with those minted with it.
+        edge_grants_kept_per_token (float | Unset): The same of one token, and the oldest go first.
         streams_at_once (float | Unset): WebSockets of commands and consoles that are open at once.
         streams_at_once_per_box (float | Unset): The same of one box, where others need none.
         websocket_messages_per_second (float | Unset): Messages a second to WebSockets of one token, with those minted
@@ -77,6 +80,8 @@ class Limits:
         sessions_at_once (float | Unset): Console sessions in all.
         services_per_box (float | Unset): Services of a box.
         domains_per_box (float | Unset): Domains of a box or a service.
+        probes_per_second (float | Unset): Looks at services for their readiness in all, by turns of projects; a command
+            in the box counts for five. Beyond, they come later.
         service_log_runs (float | Unset): Starts of a service whose log is kept.
         log_streams_at_once (float | Unset): Logs that are followed as streams at once.
         viewers_per_session (float | Unset): Clients at one console session.
@@ -175,6 +180,8 @@ class Limits:
     edge_connections_at_once_per_address: float | Unset = UNSET
     edge_connections_per_second_per_address: float | Unset = UNSET
     edge_decisions_per_second_per_address: float | Unset = UNSET
+    edge_grants_kept: float | Unset = UNSET
+    edge_grants_kept_per_token: float | Unset = UNSET
     streams_at_once: float | Unset = UNSET
     streams_at_once_per_box: float | Unset = UNSET
     websocket_messages_per_second: float | Unset = UNSET
@@ -184,6 +191,7 @@ class Limits:
     sessions_at_once: float | Unset = UNSET
     services_per_box: float | Unset = UNSET
     domains_per_box: float | Unset = UNSET
+    probes_per_second: float | Unset = UNSET
     service_log_runs: float | Unset = UNSET
     log_streams_at_once: float | Unset = UNSET
     viewers_per_session: float | Unset = UNSET
@@ -307,6 +315,10 @@ class Limits:
             self.edge_decisions_per_second_per_address
         )
 
+        edge_grants_kept = self.edge_grants_kept
+
+        edge_grants_kept_per_token = self.edge_grants_kept_per_token
+
         streams_at_once = self.streams_at_once
 
         streams_at_once_per_box = self.streams_at_once_per_box
@@ -324,6 +336,8 @@ class Limits:
         services_per_box = self.services_per_box
 
         domains_per_box = self.domains_per_box
+
+        probes_per_second = self.probes_per_second
 
         service_log_runs = self.service_log_runs
 
@@ -502,6 +516,10 @@ class Limits:
             field_dict["edge_decisions_per_second_per_address"] = (
                 edge_decisions_per_second_per_address
             )
+        if edge_grants_kept is not UNSET:
+            field_dict["edge_grants_kept"] = edge_grants_kept
+        if edge_grants_kept_per_token is not UNSET:
+            field_dict["edge_grants_kept_per_token"] = edge_grants_kept_per_token
         if streams_at_once is not UNSET:
             field_dict["streams_at_once"] = streams_at_once
         if streams_at_once_per_box is not UNSET:
@@ -522,6 +540,8 @@ class Limits:
             field_dict["services_per_box"] = services_per_box
         if domains_per_box is not UNSET:
             field_dict["domains_per_box"] = domains_per_box
+        if probes_per_second is not UNSET:
+            field_dict["probes_per_second"] = probes_per_second
         if service_log_runs is not UNSET:
             field_dict["service_log_runs"] = service_log_runs
         if log_streams_at_once is not UNSET:
@@ -712,6 +732,10 @@ class Limits:
             "edge_decisions_per_second_per_address", UNSET
         )
 
+        edge_grants_kept = d.pop("edge_grants_kept", UNSET)
+
+        edge_grants_kept_per_token = d.pop("edge_grants_kept_per_token", UNSET)
+
         streams_at_once = d.pop("streams_at_once", UNSET)
 
         streams_at_once_per_box = d.pop("streams_at_once_per_box", UNSET)
@@ -731,6 +755,8 @@ class Limits:
         services_per_box = d.pop("services_per_box", UNSET)
 
         domains_per_box = d.pop("domains_per_box", UNSET)
+
+        probes_per_second = d.pop("probes_per_second", UNSET)
 
         service_log_runs = d.pop("service_log_runs", UNSET)
 
@@ -872,6 +898,8 @@ class Limits:
             edge_connections_at_once_per_address=edge_connections_at_once_per_address,
             edge_connections_per_second_per_address=edge_connections_per_second_per_address,
             edge_decisions_per_second_per_address=edge_decisions_per_second_per_address,
+            edge_grants_kept=edge_grants_kept,
+            edge_grants_kept_per_token=edge_grants_kept_per_token,
             streams_at_once=streams_at_once,
             streams_at_once_per_box=streams_at_once_per_box,
             websocket_messages_per_second=websocket_messages_per_second,
@@ -881,6 +909,7 @@ class Limits:
             sessions_at_once=sessions_at_once,
             services_per_box=services_per_box,
             domains_per_box=domains_per_box,
+            probes_per_second=probes_per_second,
             service_log_runs=service_log_runs,
             log_streams_at_once=log_streams_at_once,
             viewers_per_session=viewers_per_session,
