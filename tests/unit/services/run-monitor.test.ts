@@ -17,7 +17,9 @@ async function monitored(probe: Readiness['probe'], answers: (string | null)[]) 
     if (answers.length === 1) given.resolve()
     return answers.shift() ?? null
   }
+  const box = boxRecord({ project: 'demo' })
   const deps = {
+    store: { boxes: { byId: async () => box } },
     runtime: { exec: async () => Promise.reject(new Error(String(answer()))) },
     network: { addressOf: async () => '10.0.0.2' },
     prober: { probe: async () => answer() },
@@ -29,7 +31,7 @@ async function monitored(probe: Readiness['probe'], answers: (string | null)[]) 
   const readiness = { probe, intervalMs: 1, timeoutMs: 1, threshold: 2 }
   const instance = { ...service.active, spec: { ...service.active.spec, readiness } }
   const changes: string[] = []
-  const run = { box: boxRecord({ project: 'demo' }), name: 'web', instance, isCandidate: false, exec }
+  const run = { box, name: 'web', instance, isCandidate: false, exec }
   const monitor = monitorRun(deps, run, () => changes.push(monitor.ended === null ? monitor.health : 'ended'))
   await given.promise
   await new Promise(setImmediate)
