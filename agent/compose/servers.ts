@@ -68,16 +68,15 @@ export async function serveAll(
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const listeners = [
-    // Those who ask at the internal port are fronts, which bound their clients.
-    { name: 'agent', server: channel, trust: trustChannel(parts), match: matchOperation, wrap: asIs, ...UNBOUND },
+    { name: 'agent', server: channel, trust: trustChannel(parts), match: matchOperation, wrap: asIs },
     { name: 'data', server: data, trust: trustSender, match: matchTicketed(), wrap: allowPages },
   ] as const
-  const servings = listeners.map(({ name, server, trust, match, wrap, ...bounds }) => {
+  const servings = listeners.map(({ name, server, trust, match, wrap }) => {
     const sources = connections.sources(name)
     connections.bound(server, name)
     webSockets.serve(server, { trust, match, sources })
     const handler = wrap(createDispatch({ ...answering, trust, match }))
-    return serve(server, { handler, logger, now: () => clock.now(), sources, ...bounds })
+    return serve(server, { handler, logger, now: () => clock.now(), sources })
   })
   meterState(parts.meter, { ...parts.drivers, ...parts, store })
   meterEdge(parts.meter, parts.edge.edge)
@@ -164,7 +163,6 @@ async function serveMetrics({ settings, closers, logger, clock, meter, connectio
   closers.add('metrics', () => serving.drain(AbortSignal.timeout(METRICS_CLOSE_MS)))
 }
 
-const UNBOUND = { unreadBytes: Number.MAX_SAFE_INTEGER }
 const asIs = (app: HttpHandler): HttpHandler => app
 const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
 const PORTS_OPEN = {

@@ -39,7 +39,9 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
       const response = await answer(request, { ...deps, turns, facts })
       if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
-      return { ...response, headers: { ...response.headers, 'x-request-id': facts.requestId } }
+      const headers = { ...response.headers, 'x-request-id': facts.requestId }
+      // Of strangers each source address is one.
+      return { ...response, headers, ...(facts.caller && { account: accountIn(facts) }) }
     } catch (error) {
       const refusal = refusalOf(error, facts, deps)
       end(refusal.status)

@@ -35,6 +35,8 @@ export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
+  /** Who shares the memory of answers that wait for their clients by it; default: the client's source address. */
+  readonly account?: string
 }
 
 /** An app: answers every request. It handles its own errors; a rejection is a bug. */

@@ -122,7 +122,7 @@ async function drain(
 interface Answering extends ServingOptions {
   timeouts: BodyTimeouts
   sources: SourceAddresses
-  /** Answers that wait for their clients, by source address. */
+  /** Answers that wait for their clients, by account or source address. */
   unread: FairShares
   /** Bounds the lines of the log: each client can break off as many answers as it likes. */
   lines: LineBudget
@@ -147,7 +147,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
     if (options.isDraining()) outgoing.shouldKeepAlive = false
     rest.lingerOnClose()
     await sendResponse(outgoing, response)
-    countUnread(outgoing, sourceKey(request.clientAddress), options.unread)
+    countUnread(outgoing, response.account ?? sourceKey(request.clientAddress), options.unread)
   } catch (error) {
     logBounded('broken answers', options.lines, (leftOut) =>
       options.logger.warn('An answer broke off', { error, ...leftOut }),
@@ -238,10 +238,10 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
   else outgoing.end(body)
 }
 
-/** Counts a whole answer that the kernel did not take at once; cuts off the client if those of its address are too many. */
-function countUnread(outgoing: ServerResponse, address: string, unread: FairShares): void {
+/** Counts a whole answer that the kernel did not take at once; cuts off the client if those of its account are too many. */
+function countUnread(outgoing: ServerResponse, account: string, unread: FairShares): void {
   if (outgoing.destroyed || outgoing.writableLength === 0) return
-  const release = unread.take(address, Math.max(outgoing.writableLength, ANSWER_BYTES))
+  const release = unread.take(account, Math.max(outgoing.writableLength, ANSWER_BYTES))
   // An answer behind others has no socket yet.
   if (release === null) outgoing.req.socket.destroy()
   else outgoing.once('close', release)

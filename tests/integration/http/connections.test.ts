@@ -171,6 +171,20 @@ test('answers that nobody takes fill a share of the memory, and then their conne
   await eventually(() => (other?.heard.length ?? 0) > body.length)
 })
 
+test('answers that nobody takes are shared by the accounts that they are for, whatever address they go to', async () => {
+  const body = Buffer.alloc(8 * 1024 * 1024)
+  const server = createServer(SERVER_OPTIONS)
+  const handler: HttpHandler = async ({ target }) => ({ status: 200, headers: {}, body, account: target })
+  await start(server, { max: 200, handler })
+  server.timeout = 0
+  const textFor = (account: string): string => `GET /${account} HTTP/1.1\r\nhost: a\r\n\r\n`
+  const deaf = await crowd(40, { from: '127.0.0.2', text: textFor('loud') })
+  for (const { socket } of deaf) socket.pause()
+  await eventually(() => bounds.open() <= 20)
+  const [other] = await crowd(1, { from: '127.0.0.2', text: textFor('calm') })
+  await eventually(() => (other?.heard.length ?? 0) > body.length)
+})
+
 test('a WebSocket is neither displaced nor closed for silence, and a half-closed connection is closed', async () => {
   const server = createServer(SERVER_OPTIONS)
   const upgraded: Socket[] = []
