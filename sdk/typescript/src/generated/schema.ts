@@ -2476,9 +2476,9 @@ export interface components {
             front_refusals_per_second_per_address?: number;
             /** @description Requests sent on one connection before earlier ones are answered; with more it is closed. */
             requests_ahead?: number;
-            /** @description Answers that clients have not taken yet, of the front and of the data address each. */
+            /** @description Answers that clients have not taken yet, of the front, the agent and the data address each. */
             unread_answer_bytes?: number;
-            /** @description The same of one source address, where others have none. */
+            /** @description The same of one source address, or of one account of the agent, where others have none. */
             unread_answer_bytes_per_address?: number;
             /** @description How long a client may take nothing of an answer. */
             unread_answer_seconds?: number;

@@ -112,9 +112,10 @@ class Limits:
             without a valid token; beyond 1,000 at once they wait, and become 429.
         requests_ahead (float | Unset): Requests sent on one connection before earlier ones are answered; with more it
             is closed.
-        unread_answer_bytes (float | Unset): Answers that clients have not taken yet, of the front and of the data
-            address each.
-        unread_answer_bytes_per_address (float | Unset): The same of one source address, where others have none.
+        unread_answer_bytes (float | Unset): Answers that clients have not taken yet, of the front, the agent and the
+            data address each.
+        unread_answer_bytes_per_address (float | Unset): The same of one source address, or of one account of the agent,
+            where others have none.
         unread_answer_seconds (float | Unset): How long a client may take nothing of an answer.
         body_fields (float | Unset): Fields of all objects in a JSON body.
         body_values (float | Unset): Fields of objects and elements of arrays in a JSON body.
