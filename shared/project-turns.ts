@@ -14,6 +14,8 @@ export interface RecentProjects {
 export interface ProjectTurnsOptions {
   /** Turns at once, ≥ 1. */
   atOnce: number
+  /** Length of a pause in lengths of the turn before it; default 1. */
+  pause?: number
   /** Default: one for all turns of this process. */
   recent?: RecentProjects
 }
@@ -45,11 +47,11 @@ export function createRecentProjects(): RecentProjects {
 
 /**
  * Creates turns. A project alone has all of them; while others are there it has its part, at least one, and the rest stays free for
- * them; and one that has more waiting pauses after each turn for as long as that took. Projects that wait are served in rotation, and
+ * them; and one that has more waiting pauses after each turn for as long as that took, or some times that. Projects that wait are served in rotation, and
  * the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
-  const { atOnce, recent = RECENT } = options
+  const { atOnce, pause: pauseTurns = 1, recent = RECENT } = options
   const running = new Map<string, number>()
   const pausing = new Set<string>()
   // Sets, since the first of an array of thousands is taken by moving all others.
@@ -101,7 +103,7 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   }
   const leave = (project: string, tookMs: number): void => {
     change(project, -1)
-    if (waiting.has(project) && recent.others(project) > 0) pause(project, tookMs)
+    if (waiting.has(project) && recent.others(project) > 0) pause(project, tookMs * pauseTurns)
     serve()
   }
   return {

@@ -85,7 +85,8 @@ export const LIMIT_TEXTS = {
     'Refusals a second at the front of one source address without a valid token; beyond 1,000 at once they wait, and become 429.',
   requests_ahead: 'Requests sent on one connection before earlier ones are answered; with more it is closed.',
   unread_answer_bytes: 'Answers that clients have not taken yet, of the front, the agent and the data address each.',
-  unread_answer_bytes_per_address: 'The same of one source address, or of one account of the agent, where others have none.',
+  unread_answer_bytes_per_address:
+    'The same of one source address, or of one account of the agent, where others have none.',
   unread_answer_seconds: 'How long a client may take nothing of an answer.',
   body_fields: 'Fields of all objects in a JSON body.',
   body_values: 'Fields of objects and elements of arrays in a JSON body.',

@@ -43,7 +43,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   const commit = createCommits(pool.rootFd)
   // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share. Others wait for each,
   // also those that only sync a file.
-  const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE })
+  const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE, pause: SNAPSHOT_PAUSE })
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool, options)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
@@ -206,6 +206,8 @@ function checkedName(name: string): string {
 
 /** Snapshots that are made at once, roots of new boxes among them. */
 export const SNAPSHOTS_AT_ONCE = 1
+// After its commit a snapshot costs the kernel as much again, and its end does, too.
+const SNAPSHOT_PAUSE = 3
 
 const FULL_BYTES = 16 * 1024 ** 2
 const REPEAT_MS = 100

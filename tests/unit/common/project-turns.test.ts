@@ -125,6 +125,18 @@ describe('after a turn', () => {
     expect(begun.at(-1)).toBe('loud/2')
   })
 
+  test('a project that has more waiting pauses as many times as long as is said', async () => {
+    turns = createProjectTurns({ atOnce: 1, pause: 3, recent: createRecentProjects() })
+    await ask('quiet/1')
+    await end('quiet/1')
+    await ask('loud/1', 'loud/2')
+    await end('loud/1', 30)
+    await jest.advanceTimersByTimeAsync(89)
+    expect(begun).not.toContain('loud/2')
+    await jest.advanceTimersByTimeAsync(1)
+    expect(begun.at(-1)).toBe('loud/2')
+  })
+
   test('nobody pauses who asks for one after the other', async () => {
     open(1)
     await ask('loud/1')
