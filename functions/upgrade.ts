@@ -135,7 +135,6 @@ async function dialAgent(
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(request.headers)
   const owner = ownerOf(received, request, context.progress)
-  context.turns.note(owner)
   await context.turns.run(owner, search.length, () =>
     validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
   )

@@ -47,8 +47,8 @@ export function createRecentProjects(): RecentProjects {
 
 /**
  * Creates turns. A project alone has all of them; while others are there it has its part, at least one, and the rest stays free for
- * them; and one that has more waiting pauses after each turn for as long as that took, or some times that. Projects that wait are served in rotation, and
- * the work of each in its order.
+ * them; and one that has more waiting pauses after each turn for as long as that took, or some times that. Projects that wait are served
+ * in rotation, and the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   const { atOnce, pause: pauseTurns = 1, recent = RECENT } = options

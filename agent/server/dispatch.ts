@@ -90,7 +90,6 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   if (refusal) throw refuse(refusal, facts, context)
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
   const account = accountIn(facts)
-  context.turns.note(account)
   const input = await context.turns.run(account, search.length + (body?.length ?? 0), () => {
     const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
     return validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes: bytes !== null })

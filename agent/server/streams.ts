@@ -145,7 +145,6 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const open = choose(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
   const account = accountIn(context.facts)
-  context.turns.note(account)
   const input = await context.turns.run(account, search.length, () =>
     validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
   )

@@ -3,9 +3,9 @@ import { createProjectTurns, createRecentProjects } from '../project-turns.ts'
 
 /** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
 export interface BodyTurns {
-  /** Knows an owner who asks for something, with a body or without. */
+  /** Knows an owner who asks for something that is not run here. */
   note(owner: string): void
-  /** Runs `work` on a body and a query of `sizeBytes` together: at once if that is short, else in a turn of `owner`. */
+  /** Knows the owner, and runs `work` on a body and a query of `sizeBytes` together: at once if that is short, else in a turn of `owner`. */
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
 }
 
@@ -15,8 +15,10 @@ export function createBodyTurns(): BodyTurns {
   const turns = createProjectTurns({ atOnce: 1, recent })
   return {
     note: (owner) => recent.note(owner),
-    run: async (owner, sizeBytes, work) =>
-      sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, () => afterWhatCame().then(work)),
+    run: async (owner, sizeBytes, work) => {
+      recent.note(owner)
+      return sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, () => afterWhatCame().then(work))
+    },
   }
 }
 
