@@ -18,10 +18,10 @@ export function createBaseSizes(deps: { store: Store; filesystem: CowFilesystem;
     // The next start tries again.
     tail = tail.then(work).catch((error: unknown) => logger.warn('a base was not counted', { error }))
   }
-  const count: BaseSizes['count'] = ({ id, subvolume, sizeBytes }) => {
+  const count: BaseSizes['count'] = ({ id, project, subvolume, sizeBytes }) => {
     if (sizeBytes !== null) return
     inTurn(async () => {
-      const [usage] = await filesystem.measure([subvolume])
+      const [usage] = await filesystem.measure([subvolume], project ?? '')
       if (usage) await store.bases.measure(id, usage.sizeBytes)
     })
   }

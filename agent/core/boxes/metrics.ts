@@ -24,12 +24,12 @@ export interface BoxMetrics {
 /** Reads the kernel's counters of a box, and counts the bytes that only its root refers to. */
 export async function measureBox(
   { runtime, filesystem, clock }: BoxMetricsDeps,
-  { id, root }: BoxRecord,
+  { id, root, project }: BoxRecord,
 ): Promise<BoxMetrics> {
   const [usage, storageBytes, [disk = null]] = await Promise.all([
     runtime.usage(id),
     filesystem.usedBytes(root),
-    filesystem.measure([root]),
+    filesystem.measure([root], project),
   ])
   return { at: clock.now(), usage, storageBytes, disk }
 }

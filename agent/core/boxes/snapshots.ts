@@ -69,7 +69,8 @@ export function createBoxSnapshots(deps: BoxSnapshotsDeps): BoxSnapshots {
       return takeSnapshot(deps, snapshot, { withData: body.include_data === true, waitMs: options.waitMs })
     },
     list: async (ref, query) => listSnapshots(store, (await boxes.get(ref)).id, query),
-    get: async (ref, name) => measureSnapshot(deps, await findBoxSnapshot(store, await boxes.get(ref), name)),
+    get: async (ref, name) =>
+      measureSnapshot(deps, await findBoxSnapshot(store, await boxes.get(ref), name), ref.project),
     remove: async (ref, name, { ifMatch }) => {
       const box = await boxes.get(ref)
       const record = await findBoxSnapshot(store, box, name)

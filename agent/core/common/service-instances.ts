@@ -1,10 +1,19 @@
 import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { ForkRecord, InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
+import type {
+  ForkRecord,
+  InstanceOutline,
+  InstanceRecord,
+  RunRecord,
+  ServiceOutline,
+  ServiceRecord,
+} from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 
 /** Lists all versions of a service: active, preview, previous, next and retired. */
-export function instancesOf({ active, preview, previous, next, retired }: ServiceRecord): InstanceRecord[] {
+export function instancesOf(record: ServiceRecord): InstanceRecord[]
+export function instancesOf(outline: ServiceOutline): InstanceOutline[]
+export function instancesOf({ active, preview, previous, next, retired }: ServiceOutline): InstanceOutline[] {
   return [active, preview, previous, next, ...retired].filter((each) => each !== null)
 }
 
@@ -21,7 +30,7 @@ export function mapInstances(record: ServiceRecord, edit: <T extends InstanceRec
 }
 
 /** Returns the current run of a version, or its last. */
-export function lastRun(instance: InstanceRecord | null): RunRecord | null {
+export function lastRun<R>(instance: { runs: R[] } | null): R | null {
   return instance?.runs.at(-1) ?? null
 }
 

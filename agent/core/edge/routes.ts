@@ -4,7 +4,7 @@ import type { Logger } from '../../../shared/log.ts'
 import type { HostNetwork } from '../../ports/boxes/network.ts'
 import type { Edge, EdgeRoute } from '../../ports/edge/edge.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { ServiceRecord } from '../../ports/store/services.ts'
+import type { ServiceOutline } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, Mutated } from '../boxes/boxes.ts'
 import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
@@ -165,7 +165,7 @@ function gainsDomain(before: KnownBox, now: KnownBox, address: EdgeAddress): boo
 }
 
 /** Lists the hosts of a box and of its services. */
-function entriesOf(box: BoxRecord, services: readonly ServiceRecord[], address: EdgeAddress): HostEntry[] {
+function entriesOf(box: BoxRecord, services: readonly ServiceOutline[], address: EdgeAddress): HostEntry[] {
   const at = targetOfBox(box, services)
   const own = [hostOfBox(box, address), ...box.domains]
   return [

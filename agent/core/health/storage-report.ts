@@ -46,7 +46,7 @@ export function createStorage({ store, filesystem, clock }: StorageDeps): Storag
     report: async (caller) => {
       const isRead = (project: string): boolean => caller.projects === '*' || caller.projects.includes(project)
       const { there, orphans } = await findOrphans(store, filesystem)
-      const usages = await filesystem.measure(there)
+      const usages = await filesystem.measure(there, '')
       const usageOf = new Map(there.map((name, index) => [name, usages[index] ?? null]))
       const snapshots = Map.groupBy(await store.snapshots.all(), ({ owner }) => owner.id)
       const bases = await store.bases.all()

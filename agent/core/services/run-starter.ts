@@ -4,7 +4,15 @@ import { createLineBudget, logBounded } from '../../../shared/log-budget.ts'
 import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { InstanceRecord, RunEnd, RunRecord, ServiceRecord, StartSlot } from '../../ports/store/services.ts'
+import type {
+  InstanceOutline,
+  InstanceRecord,
+  RunEnd,
+  RunRecord,
+  ServiceOutline,
+  ServiceRecord,
+  StartSlot,
+} from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { bumped } from '../common/edit-record.ts'
 import { asFork, instancesOf, lastRun } from '../common/service-instances.ts'
@@ -103,7 +111,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
  * Chooses the port for a start: that of the spec unless it is taken, else the lowest free one from 49152 on. Null for a service
  * that listens nowhere. `others`: the other services of the box. A pure function.
  */
-export function choosePort(record: ServiceRecord, others: readonly ServiceRecord[], slot: StartSlot): number | null {
+export function choosePort(record: ServiceRecord, others: readonly ServiceOutline[], slot: StartSlot): number | null {
   const { port: requested } = slot === 'active' ? record.spec : (record[slot] ?? record).spec
   // Nothing else listens in a fork.
   if (requested === null || (slot !== 'active' && record[slot]?.fork)) return requested
@@ -116,7 +124,7 @@ export function choosePort(record: ServiceRecord, others: readonly ServiceRecord
 }
 
 // Returns the ports that the versions of a service have or will have, except for that of the starting one.
-function portsOf(record: ServiceRecord, starting: StartSlot | null): (number | null)[] {
+function portsOf(record: ServiceOutline, starting: StartSlot | null): (number | null)[] {
   const { active, previous, spec } = record
   const excluded = starting === null ? null : record[starting]
   const inBox = instancesOf(record).filter((each) => each !== excluded && each.fork === null)
@@ -125,7 +133,7 @@ function portsOf(record: ServiceRecord, starting: StartSlot | null): (number | n
   return starting !== 'active' && active === null ? [...ports, spec.port] : ports
 }
 
-function isOver(instance: InstanceRecord): boolean {
+function isOver(instance: InstanceOutline): boolean {
   return lastRun(instance)?.end !== null
 }
 

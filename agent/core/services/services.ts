@@ -243,11 +243,10 @@ async function listServices(
   query: ServiceListQuery,
 ): Promise<{ services: ObservedService[]; next: string | null }> {
   const [after = ''] = decodeCursor(query.continuation_token, 1) ?? []
-  const prefix = query.prefix ?? ''
-  const all = (await store.services.of(boxId)).filter(({ name }) => name > after && name.startsWith(prefix))
-  const page = all.slice(0, query.max_results)
-  const services = await Promise.all(page.map(({ name }) => supervisor.observe({ boxId, name })))
-  const next = all.length > page.length ? encodeCursor([page.at(-1)?.name ?? '']) : null
+  const page = { prefix: query.prefix ?? '', after, limit: query.max_results }
+  const { names, hasMore } = await store.services.names(boxId, page)
+  const services = await Promise.all(names.map((name) => supervisor.observe({ boxId, name })))
+  const next = hasMore ? encodeCursor([names.at(-1) ?? '']) : null
   return { services: services.filter((service) => service !== null), next }
 }
 

@@ -1,6 +1,6 @@
 import type { PutServiceBody } from '../../../shared/schemas/services.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
-import type { Readiness, ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
+import type { Readiness, ServiceOutline, ServiceSpec } from '../../ports/store/services.ts'
 import { checkEnvironment } from '../common/environment.ts'
 
 /**
@@ -32,7 +32,7 @@ export function specOf(body: PutServiceBody): ServiceSpec {
  * Refuses needs that do not exist, and cycles, in which no service would ever start.
  * @throws ServiceError `invalid_request`
  */
-export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonly ServiceRecord[]): void {
+export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonly ServiceOutline[]): void {
   const specs = new Map(others.map((each) => [each.name, each.spec]))
   specs.delete(name)
   const leadsBack = (from: string, seen: Set<string>): boolean => {

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { ServiceRecord } from '../../ports/store/services.ts'
+import type { ServiceOutline } from '../../ports/store/services.ts'
 
 /** Routes the requests to services according to their records. */
 export interface Traffic {
@@ -33,7 +33,7 @@ export interface ServiceTargets {
 }
 
 /** Returns where the requests for a service go, running or not. A pure function. */
-export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): ServiceTargets {
+export function targetsOf({ boxId, spec, active, preview }: ServiceOutline): ServiceTargets {
   const at = (port: number | null, id = boxId): Target | null => (port === null ? null : { boxId: id, port })
   return {
     active: at(active === null ? spec.port : active.port),
@@ -45,7 +45,7 @@ export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): Serv
  * Returns where the requests for a box itself go: to its port, or, if that is the port of a service, to the port of the active
  * version of the service. A pure function.
  */
-export function targetOfBox({ id, port }: Pick<BoxRecord, 'id' | 'port'>, services: readonly ServiceRecord[]): Target {
+export function targetOfBox({ id, port }: Pick<BoxRecord, 'id' | 'port'>, services: readonly ServiceOutline[]): Target {
   const requested = port ?? DEFAULT_PORT
   const service = services.find(({ active, spec }) => (active?.spec ?? spec).port === requested)
   const active = service === undefined ? null : targetsOf(service).active

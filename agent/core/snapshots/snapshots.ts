@@ -60,11 +60,11 @@ export const SNAPSHOTS_MAX = 1000
  * @throws ServiceError `quota_exceeded`
  */
 export async function checkSnapshotRoom(store: Store, owner: { id: string; name: string }): Promise<void> {
-  const { length } = await store.snapshots.of(owner.id)
-  if (length < SNAPSHOTS_MAX) return
+  const count = await store.snapshots.count(owner.id)
+  if (count < SNAPSHOTS_MAX) return
   throw new ServiceError(
     'quota_exceeded',
-    `"${owner.name}" has ${length} snapshots, automatic ones counted; another is taken only below ${SNAPSHOTS_MAX}.`,
+    `"${owner.name}" has ${count} snapshots, automatic ones counted; another is taken only below ${SNAPSHOTS_MAX}.`,
   )
 }
 
@@ -86,11 +86,8 @@ export async function findEarlierSnapshot(
   if (idempotencyKey === null) return null
   const keptSince = clock.now() - limits.idempotencyKeepMs
   const isOwn = ({ name, createdAt, createdBy }: SnapshotRecord): boolean =>
-    createdBy.token === caller.tokenId &&
-    createdBy.idempotencyKey === idempotencyKey &&
-    name === (body.name ?? name) &&
-    createdAt > keptSince
-  return (await store.snapshots.of(owner.id)).find(isOwn) ?? null
+    createdBy.token === caller.tokenId && name === (body.name ?? name) && createdAt > keptSince
+  return (await store.snapshots.withKey(owner.id, idempotencyKey)).find(isOwn) ?? null
 }
 
 /**
@@ -138,12 +135,16 @@ export async function listSnapshots(
   return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
 }
 
-/** Measures a snapshot with its data volumes: records the bytes that it refers to, and counts those that only it refers to. */
+/**
+ * Measures a snapshot of `project` with its data volumes: records the bytes that it refers to, and counts those that only it refers
+ * to.
+ */
 export async function measureSnapshot(
   { store, filesystem }: { store: Store; filesystem: CowFilesystem },
   record: SnapshotRecord,
+  project: string,
 ): Promise<SnapshotState> {
-  const usages = await filesystem.measure(subvolumesOf(record))
+  const usages = await filesystem.measure(subvolumesOf(record), project)
   const known = usages.filter((usage) => usage !== null)
   // Data is missing from the pool: only the size that was recorded before is known.
   if (known.length < usages.length) return { record, uniqueBytes: null }

@@ -133,7 +133,7 @@ async function findCopyOrigin(
   }
   const subvolume = await find()
   // Measures only if the size shrinks: that takes longer the more data there is, which a copy must not.
-  const [usage] = sizeGb < source.sizeGb ? await filesystem.measure([subvolume]) : []
+  const [usage] = sizeGb < source.sizeGb ? await filesystem.measure([subvolume], project) : []
   if (usage && usage.sizeBytes > bytesOf(sizeGb)) throw tooSmall(from, usage.sizeBytes, sizeGb)
   return {
     from,

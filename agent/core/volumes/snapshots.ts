@@ -58,7 +58,7 @@ export function createVolumeSnapshots(deps: VolumeSnapshotsDeps): VolumeSnapshot
       const earlier = await findEarlierSnapshot(deps, volume, { caller, body, idempotencyKey })
       return { record: earlier ?? (await create(deps, volume, { caller, body, idempotencyKey })), uniqueBytes: null }
     },
-    get: async (ref, snapshot) => measureSnapshot(deps, await find(ref, snapshot)),
+    get: async (ref, snapshot) => measureSnapshot(deps, await find(ref, snapshot), ref.project),
     list: async (ref, query) => {
       const { records, next } = await listSnapshots(store, (await findVolume(store, ref)).id, query)
       return { states: records.map((record) => ({ record, uniqueBytes: null })), next }

@@ -91,7 +91,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
         return countedBytes(pool.filesystemId, id)
       }),
     changes: (request) => convertErrors(pool, () => insight.changes(checkedPair(request))),
-    measure: (names) => convertErrors(pool, () => insight.measure(names.map(checkedName))),
+    measure: (names, share) => convertErrors(pool, () => insight.measure(names.map(checkedName), share)),
     ...createTransfers(pool),
     withSoundWrites: (work) => convertErrors(pool, () => withSoundWrites(pool.rootFd, work)),
     capacity: space.capacity,

@@ -1,4 +1,4 @@
-import { createLimiter } from '../../../shared/locks.ts'
+import { createKeyedLock, createLimiter } from '../../../shared/locks.ts'
 import { programFile } from '../../lib/program-files.ts'
 import { duplicateFd } from '../../lib/syscalls/descriptors.ts'
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
@@ -27,7 +27,7 @@ export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPool
   const scrubs = createPoolScrubs({ ...pool, logger })
   return {
     changes: (request) => changes.page(request),
-    measure: (names) => usage.measure(names),
+    measure: (names, share) => usage.measure(names, share),
     condition: async () => ({
       data: await readAllocation(pool.filesystemId, 'data'),
       metadata: await readAllocation(pool.filesystemId, 'metadata'),
@@ -44,14 +44,16 @@ export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPool
   }
 }
 
-/** Measures subvolumes of a pool, one call at a time, because each may read a million extents. */
+/** Measures subvolumes of a pool, one call at a time, because each may read a million extents; shares take turns. */
 interface BtrfsUsage {
   /** Returns the usage of each, in the order of the names; null for a missing one. */
-  measure(names: readonly string[]): Promise<(SubvolumeUsage | null)[]>
+  measure(names: readonly string[], share: string): Promise<(SubvolumeUsage | null)[]>
 }
 
 function createBtrfsUsage({ rootFd, threads }: { rootFd: number; threads: FileThreads<BtrfsTasks> }): BtrfsUsage {
   const limiter = createLimiter(1)
+  const shares = createKeyedLock()
+  const waiting = new Map<string, Promise<(SubvolumeUsage | null)[]>>()
   // Sizes of read-only subvolumes.
   const sizes = new Map<number, number>()
   const measure = async (names: readonly string[]): Promise<(SubvolumeUsage | null)[]> => {
@@ -68,7 +70,21 @@ function createBtrfsUsage({ rootFd, threads }: { rootFd: number; threads: FileTh
       return usage ? { sizeBytes: usage.sizeBytes, uniqueBytes: usage.uniqueBytes } : null
     })
   }
-  return { measure: (names) => limiter.run(() => measure(names)) }
+  return {
+    measure: (names, share) => {
+      const key = names.join('/')
+      const joined = waiting.get(key)
+      if (joined !== undefined) return joined
+      const measuring = shares.run(share, () =>
+        limiter.run(() => {
+          waiting.delete(key)
+          return measure(names)
+        }),
+      )
+      waiting.set(key, measuring)
+      return measuring
+    },
+  }
 }
 
 function forget(sizes: Map<number, number>, alive: Iterable<number>): void {

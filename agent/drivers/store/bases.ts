@@ -1,5 +1,6 @@
 import type { BaseQuery, BaseRecord, BaseStore, NewBase } from '../../ports/store/bases.ts'
 import type { Database, Row } from './database.ts'
+import { PAGE_BYTES } from './pages.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
 /** Creates the store of bases in SQLite: records as JSON, beside the columns that queries filter by; the project of shared ones is ''. */
@@ -60,10 +61,11 @@ function list(database: Database, query: BaseQuery): { records: BaseRecord[]; ha
   const sql = `SELECT record FROM bases
     WHERE (project, name) > (?1, ?2) AND name >= ?3 AND name < ?4
       AND iif(?5 IS NULL, project <> '', project IN (SELECT value FROM json_each(?5)))
-    ORDER BY project, name LIMIT ?6`
+    ORDER BY project, name`
   const start = [after?.project ?? '', after?.name ?? ''] as const
-  const rows = database.all(sql, ...start, prefix, `${prefix}\u{10FFFF}`, wanted, limit + 1)
-  return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
+  const most = { limit, bytesMax: PAGE_BYTES }
+  const { rows, hasMore } = database.page(sql, most, ...start, prefix, `${prefix}\u{10FFFF}`, wanted)
+  return { records: rows.map(recordOf), hasMore }
 }
 
 function versionKey(project: string | null, name: string): string {

@@ -21,6 +21,11 @@ export type Value = string | number | null | Uint8Array
 export interface Database {
   get(sql: string, ...values: Value[]): Row | null
   all(sql: string, ...values: Value[]): Row[]
+  /**
+   * Reads the first rows: at most `limit`, and no more of them than have `bytesMax` together, but at least one if there is one. A row's
+   * bytes are its column `bytes`, else those of its `record`. Tells whether rows are left.
+   */
+  page(sql: string, most: PageBounds, ...values: Value[]): { rows: Row[]; hasMore: boolean }
   /** Runs a statement; returns the number of rows changed. */
   run(sql: string, ...values: Value[]): number
   /** Runs `work`, which must be synchronous, in one transaction. */
@@ -35,6 +40,12 @@ export interface Database {
   /** `freeing` of a transaction that resolves as `transactionSoon` does. */
   freeingSoon<T>(work: () => T): Promise<T>
   close(): void
+}
+
+/** What a page holds at most. */
+export interface PageBounds {
+  limit: number
+  bytesMax: number
 }
 
 export interface DatabaseOptions {
@@ -84,6 +95,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
   return {
     get: (sql, ...values) => converted(() => prepared(sql).get(...values) ?? null),
     all: (sql, ...values) => converted(() => prepared(sql).all(...values)),
+    page: (sql, most, ...values) => converted(() => pageOf(prepared(sql).iterate(...values), most)),
     run: (sql, ...values) => converted(() => Number(prepared(sql).run(...values).changes)),
     transaction: (work) => converted(() => runTransaction(sqlite, work)),
     transactionSoon: async (work) => synced(transactUnsynced(work)),
@@ -94,6 +106,17 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
       wal.close()
     },
   }
+}
+
+function pageOf(found: Iterable<Row>, { limit, bytesMax }: PageBounds): { rows: Row[]; hasMore: boolean } {
+  const rows: Row[] = []
+  let bytes = 0
+  for (const row of found) {
+    bytes += Number(row.bytes ?? Buffer.byteLength(String(row.record)))
+    if (rows.length >= limit || (rows.length > 0 && bytes > bytesMax)) return { rows, hasMore: true }
+    rows.push(row)
+  }
+  return { rows, hasMore: false }
 }
 
 function runTransaction<T>(sqlite: DatabaseSync, work: () => T): T {

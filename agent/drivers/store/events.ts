@@ -2,6 +2,7 @@ import type { EventQuery, EventRecord, EventScope, EventStore } from '../../port
 import type { Database, Row } from './database.ts'
 import { boundsOf, type Cut, pruneNumbered } from './numbered.ts'
 import { AUDIENCES } from './outbox.ts'
+import { PAGE_BYTES } from './pages.ts'
 
 /** Creates the store of events in SQLite, whose rows the outbox writes, and of whose audiences `onWritten` tells. */
 export function createEventStore(
@@ -20,12 +21,13 @@ export function createEventStore(
       const { rows, through: examined } = examine(database, query, newest)
       const matches = matcherOf(query.types)
       const numbers = rows.flatMap(({ number, type }) => (matches(String(type)) ? [Number(number)] : []))
-      const chosen = numbers.slice(0, query.limit)
-      const events = database.all(RECORDS, JSON.stringify(chosen)).map((row) => ({
+      const most = { limit: query.limit, bytesMax: PAGE_BYTES }
+      const { rows: page, hasMore: isCut } = database.page(RECORDS, most, JSON.stringify(numbers))
+      const events = page.map((row) => ({
         number: Number(row.number),
         record: JSON.parse(String(row.record)) as EventRecord,
       }))
-      const through = (events.length < query.limit ? examined : chosen.at(-1)) ?? newest
+      const through = (isCut ? events.at(-1)?.number : examined) ?? newest
       return { events, through, hasMore: through < newest }
     },
     prune: (before, keep) => {

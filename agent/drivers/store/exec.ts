@@ -1,5 +1,6 @@
 import type { ExecBounds, ExecRecord, ExecStore } from '../../ports/store/exec.ts'
 import type { Database, Row } from './database.ts'
+import { PAGE_BYTES } from './pages.ts'
 
 /** Creates the store of execs in SQLite, with small output; a null output of an ended command is in a file. */
 export function createExecStore(database: Database): ExecStore {
@@ -27,11 +28,9 @@ export function createExecStore(database: Database): ExecStore {
       return { record: recordOf(row), output: { stdout: bytesOf(row.stdout), stderr: bytesOf(row.stderr) } }
     },
     list: async ({ boxId, status, after, limit }) => {
-      const rows = database.all(LIST, boxId, after ?? '', status, limit, PAGE_CHARACTERS)
-      const records = rows.map(recordOf)
-      const last = records.at(-1)
-      const hasMore = last !== undefined && database.get(NEXT, boxId, last.id, status) !== null
-      return { records, hasMore }
+      const most = { limit, bytesMax: PAGE_BYTES }
+      const { rows, hasMore } = database.page(LIST, most, boxId, after ?? '', status, status)
+      return { records: rows.map(recordOf), hasMore }
     },
     running: async () =>
       database.all("SELECT record FROM execs WHERE status = 'running' ORDER BY id").map((row) => recordOf(row)),
@@ -101,13 +100,7 @@ function bytesOf(value: Row[string] | undefined): Uint8Array | null {
 }
 
 // One text for all queries, so that each uses the same prepared statement.
-const WANTED = 'FROM execs WHERE box_id = ?1 AND id > ?2 AND (?3 IS NULL OR status = ?3) ORDER BY id LIMIT'
-// As many as fit into a page, but at least one, since commands may be long.
-const LIST = `SELECT record FROM (
-  SELECT record, sum(length(record)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length(record) AS before
-  FROM (SELECT id, record ${WANTED} ?4)) WHERE before < ?5`
-const NEXT = `SELECT 1 ${WANTED} 1`
-const PAGE_CHARACTERS = 4 * 1024 ** 2
+const LIST = 'SELECT record FROM execs WHERE box_id = ? AND id > ? AND (? IS NULL OR status = ?) ORDER BY id'
 const LOSE = `UPDATE execs SET status = 'lost', stdout = x'', stderr = x'',
   record = json_set(record, '$.status', 'lost', '$.endedAt', ?) WHERE id = ? AND status = 'running'`
 const ENDED = "FROM execs WHERE box_id = ? AND status <> 'running' AND id <> ?"

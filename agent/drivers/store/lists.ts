@@ -1,5 +1,6 @@
 import type { BoxQuery } from '../../ports/store/boxes.ts'
 import type { Database, Row } from './database.ts'
+import { PAGE_BYTES } from './pages.ts'
 
 /** Returns a page of `table` ordered by project and name: rows with their `record`. Volumes have no status. */
 export function listPage(
@@ -12,8 +13,9 @@ export function listPage(
   const from = sorted?.[0] ?? ''
   const start = after !== null && after.project >= from ? [after.project, after.name] : [from, '']
   const tags = new Set(query.tags.map((tag) => JSON.stringify(tag)))
-  const rows = database.all(
+  return database.page(
     LISTS[table],
+    { limit, bytesMax: PAGE_BYTES },
     ...start,
     sorted === null ? LAST : (sorted.at(-1) ?? ''),
     sorted === null ? null : JSON.stringify(sorted),
@@ -22,9 +24,7 @@ export function listPage(
     status,
     `[${[...tags].join(',')}]`,
     tags.size,
-    limit + 1,
   )
-  return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
 // Above every name.
@@ -43,7 +43,7 @@ function listOf(table: string, hasStatus: string): string {
       SELECT count(*) FROM json_each(record, '$.tags') AS held CROSS JOIN wanted
       ON held.key = wanted.key AND (wanted.value IS NULL OR held.value = wanted.value)
     ))
-  ORDER BY project, name LIMIT ?10`
+  ORDER BY project, name`
 }
 
 const LISTS = { boxes: listOf('boxes', 'status = ?7'), volumes: listOf('volumes', 'FALSE') }

@@ -8,3 +8,6 @@ export async function* inPages<R>(read: (last: R | null) => R[]): AsyncGenerator
 
 /** Records of a page, each of which may be long. */
 export const PAGE = 8
+
+/** Bytes of the records of a page of the API, which costs the processor some milliseconds; one record may be longer. */
+export const PAGE_BYTES = 512 * 1024

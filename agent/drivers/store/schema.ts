@@ -164,4 +164,13 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE record_bytes SET bytes = bytes - OLD.bytes WHERE project = (SELECT project FROM boxes WHERE id = OLD.box_id);
   END;
   `,
+  `
+  ALTER TABLE services ADD COLUMN outline TEXT NOT NULL DEFAULT '';
+  UPDATE services SET outline = json_remove(record, '$.history', '$.spec.command', '$.spec.env', '$.active.spec.command',
+    '$.active.spec.env', '$.preview.spec.command', '$.preview.spec.env', '$.previous.spec.command', '$.previous.spec.env',
+    '$.next.spec.command', '$.next.spec.env');
+  CREATE INDEX services_outlines ON services (box_id, name, outline);
+  ALTER TABLE snapshots ADD COLUMN key TEXT AS (record ->> '$.createdBy.idempotencyKey');
+  CREATE INDEX snapshots_by_key ON snapshots (owner, key) WHERE key IS NOT NULL;
+  `,
 ]

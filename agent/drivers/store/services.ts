@@ -1,7 +1,7 @@
-import type { ServiceRecord, ServiceStore } from '../../ports/store/services.ts'
+import type { InstanceRecord, ServiceOutline, ServiceRecord, ServiceStore } from '../../ports/store/services.ts'
 import type { Database, Row } from './database.ts'
 import { freeDomains, publishDomains } from './domains.ts'
-import { inPages, PAGE } from './pages.ts'
+import { inPages, PAGE, PAGE_BYTES } from './pages.ts'
 
 /** Creates the store of services in SQLite: records as JSON, by box and name. */
 export function createServiceStore(database: Database): ServiceStore {
@@ -11,10 +11,10 @@ export function createServiceStore(database: Database): ServiceStore {
         const { boxId, name, version } = record
         if (database.get('SELECT 1 FROM boxes WHERE id = ?', boxId) === null) return 'box_gone'
         const count = Number(database.get('SELECT count(*) AS n FROM services WHERE box_id = ?', boxId)?.n ?? 0)
-        const sql = `INSERT INTO services (box_id, name, version, record) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+        const sql = 'INSERT INTO services (box_id, name, version, record, outline) VALUES (?, ?, ?, ?, ?)'
         if (database.get('SELECT 1 FROM services WHERE box_id = ? AND name = ?', boxId, name)) return 'name_taken'
         if (count >= max) return 'too_many'
-        database.run(sql, boxId, name, version, JSON.stringify(record))
+        database.run(sql, boxId, name, version, JSON.stringify(record), outlineOf(record))
         return 'stored'
       }),
     get: async (boxId, name) => {
@@ -38,7 +38,18 @@ export function createServiceStore(database: Database): ServiceStore {
         }),
       ),
     of: async (boxId) =>
-      database.all('SELECT record FROM services WHERE box_id = ? ORDER BY name', boxId).map(recordOf),
+      database.all(OUTLINES, boxId).map(({ outline }) => JSON.parse(String(outline)) as ServiceOutline),
+    names: async (boxId, { prefix, after, limit }) => {
+      const { rows, hasMore } = database.page(
+        NAMES,
+        { limit, bytesMax: PAGE_BYTES },
+        boxId,
+        after,
+        prefix,
+        `${prefix}\u{10FFFF}`,
+      )
+      return { names: rows.map(({ name }) => String(name)), hasMore }
+    },
     keys: async () =>
       database
         .all('SELECT box_id, name FROM services ORDER BY box_id, name')
@@ -54,14 +65,36 @@ function readAfter(database: Database, sql: string): (last: ServiceRecord | null
 
 function replace(database: Database, record: ServiceRecord): boolean {
   const { boxId, name, version } = record
-  const sql = 'UPDATE services SET version = ?, record = ? WHERE box_id = ? AND name = ? AND version = ?'
-  return database.run(sql, version, JSON.stringify(record), boxId, name, version - 1) === 1
+  const sql = 'UPDATE services SET version = ?, record = ?, outline = ? WHERE box_id = ? AND name = ? AND version = ?'
+  return database.run(sql, version, JSON.stringify(record), outlineOf(record), boxId, name, version - 1) === 1
+}
+
+function outlineOf(record: ServiceRecord): string {
+  const { boxId, name, domains, spec, active, preview, previous, next, retired } = record
+  const versionOf = (each: InstanceRecord | null) =>
+    each && {
+      spec: { port: each.spec.port },
+      fork: each.fork && { boxId: each.fork.boxId },
+      port: each.port,
+      runs: each.runs.slice(-1).map(({ end }) => ({ end })),
+    }
+  const failure = preview?.failure ? { why: preview.failure.why } : null
+  const candidate = versionOf(preview)
+  return JSON.stringify({
+    ...{ boxId, name, domains, spec: { port: spec.port, needs: spec.needs }, active: versionOf(active) },
+    ...{ preview: candidate && { ...candidate, failure }, previous: versionOf(previous), next: versionOf(next) },
+    retired: retired.flatMap((each) => versionOf(each) ?? []),
+  } satisfies ServiceOutline)
 }
 
 function recordOf(row: Row): ServiceRecord {
   return JSON.parse(String(row.record)) as ServiceRecord
 }
 
+const OUTLINES = 'SELECT outline FROM services INDEXED BY services_outlines WHERE box_id = ? ORDER BY name'
+// Takes the length of a record without reading it.
+const NAMES = `SELECT name, octet_length(record) AS bytes FROM services
+  WHERE box_id = ? AND name > ? AND name >= ? AND name < ? ORDER BY name`
 const EACH = `SELECT record FROM services WHERE (box_id, name) > (?, ?) ORDER BY box_id, name LIMIT ${PAGE}`
 // The condition is that of the index: in text as JSON.stringify writes it, only the key itself matches, and no value.
 const EACH_WITH_FORK = `SELECT record FROM services INDEXED BY services_with_fork

@@ -1,6 +1,7 @@
 import type { NewSnapshot, SnapshotRecord, SnapshotStore } from '../../ports/store/snapshots.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { Database, Row } from './database.ts'
+import { PAGE_BYTES } from './pages.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
 /** Creates the store of snapshots in SQLite: records as JSON, beside the columns that queries filter by. */
@@ -18,11 +19,18 @@ export function createSnapshotStore(database: Database): SnapshotStore {
       return row ? recordOf(row) : null
     },
     list: async ({ ownerId, prefix, after, limit }) => {
-      const sql = `SELECT record FROM snapshots WHERE owner = ? AND id > ? AND name >= ? AND name < ? ORDER BY id LIMIT ?`
-      const rows = database.all(sql, ownerId, after ?? '', prefix, `${prefix}\u{10FFFF}`, limit + 1)
-      return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
+      const sql = 'SELECT record FROM snapshots WHERE owner = ? AND id > ? AND name >= ? AND name < ? ORDER BY id'
+      const most = { limit, bytesMax: PAGE_BYTES }
+      const { rows, hasMore } = database.page(sql, most, ownerId, after ?? '', prefix, `${prefix}\u{10FFFF}`)
+      return { records: rows.map(recordOf), hasMore }
     },
     of: async (ownerId) => snapshotsOf(database, ownerId),
+    count: async (ownerId) =>
+      Number(database.get('SELECT count(*) AS n FROM snapshots WHERE owner = ?', ownerId)?.n ?? 0),
+    withKey: async (ownerId, key) => {
+      const sql = 'SELECT record FROM snapshots WHERE owner = ? AND key = ? ORDER BY id'
+      return database.all(sql, ownerId, key).map(recordOf)
+    },
     all: async () => database.all('SELECT record FROM snapshots ORDER BY id').map(recordOf),
     measure: async (id, sizeBytes) => {
       database.run("UPDATE snapshots SET record = json_set(record, '$.sizeBytes', ?) WHERE id = ?", sizeBytes, id)

@@ -1,6 +1,7 @@
 import type { TokenRecord, TokenRoom, TokenStore } from '../../ports/store/tokens.ts'
 import type { Database, Row, Value } from './database.ts'
 import { fairLevel } from './fair-level.ts'
+import { PAGE_BYTES } from './pages.ts'
 
 /** Creates the store of tokens in SQLite, without the tokens themselves. */
 export function createTokenStore(database: Database): TokenStore {
@@ -17,11 +18,11 @@ export function createTokenStore(database: Database): TokenStore {
       return row ? recordOf(row) : null
     },
     list: async ({ createdBy, after, limit }) => {
-      const values: Value[] = [after ?? '', ...(createdBy === null ? [] : [createdBy]), limit + 1]
+      const values: Value[] = [after ?? '', ...(createdBy === null ? [] : [createdBy])]
       const filter = createdBy === null ? '' : 'AND created_by = ?'
-      const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${filter} ORDER BY id LIMIT ?`
-      const rows = database.all(sql, ...values)
-      return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
+      const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${filter} ORDER BY id`
+      const { rows, hasMore } = database.page(sql, { limit, bytesMax: PAGE_BYTES }, ...values)
+      return { records: rows.map(recordOf), hasMore }
     },
     revoke: async (id, revokedAt) => {
       const sql = `WITH RECURSIVE minted (id) AS (

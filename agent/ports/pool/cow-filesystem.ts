@@ -47,9 +47,10 @@ export interface CowFilesystem {
   changes(request: ChangesRequest): Promise<ChangesPage>
   /**
    * Returns the usage of each, in the order of the names; null for an absent one. Reads the pool's trees: the cost is that of what
-   * each does not share with its source; the first time, or if it is writable, that of all its metadata.
+   * each does not share with its source; the first time, or if it is writable, that of all its metadata. One measurement runs at a
+   * time, and one of each `share`, such as a project, waits; who asks for the names of one that waits gets its result.
    */
-  measure(names: readonly string[]): Promise<(SubvolumeUsage | null)[]>
+  measure(names: readonly string[], share: string): Promise<(SubvolumeUsage | null)[]>
   /**
    * Streams a read-only subvolume, compressed, for `receive` of another pool; with a parent, also read-only and of the same
    * origin, only the difference. The bytes are the same each time. Rejects at its end if the stream is incomplete.

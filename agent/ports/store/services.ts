@@ -117,6 +117,24 @@ export interface ServiceRecord {
   history: ServiceChange[]
 }
 
+/** What the ports and needs of a box follow from: a service without its long parts. */
+export interface ServiceOutline extends Pick<ServiceRecord, 'boxId' | 'name' | 'domains'> {
+  spec: Pick<ServiceSpec, 'port' | 'needs'>
+  active: InstanceOutline | null
+  preview: (InstanceOutline & { failure: { why: string } | null }) | null
+  previous: InstanceOutline | null
+  next: InstanceOutline | null
+  retired: InstanceOutline[]
+}
+
+/** One version of a service, with its last run alone. */
+export interface InstanceOutline {
+  spec: Pick<ServiceSpec, 'port'>
+  fork: Pick<ForkRecord, 'boxId'> | null
+  port: number | null
+  runs: Pick<RunRecord, 'end'>[]
+}
+
 /** Versions of a service that may become active. */
 export type CandidateSlot = 'preview' | 'next'
 
@@ -134,8 +152,16 @@ export interface ServiceStore {
   publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
   /** Deletes a service; false if its stored version differs. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
-  /** Lists the services of a box by name. */
-  of(boxId: string): Promise<ServiceRecord[]>
+  /** Lists the services of a box by name, without reading their records. */
+  of(boxId: string): Promise<ServiceOutline[]>
+  /**
+   * Lists names of a box, in order: those that begin with `prefix` and come after `after`, at most `limit`, whose records fit together
+   * into a page (`PAGE_BYTES`), but at least one.
+   */
+  names(
+    boxId: string,
+    query: { prefix: string; after: string; limit: number },
+  ): Promise<{ names: string[]; hasMore: boolean }>
   /** Lists the keys of all services. */
   keys(): Promise<Pick<ServiceRecord, 'boxId' | 'name'>[]>
   /** Reads all services in the order of their keys, few at a time; see `BoxStore.each`. */

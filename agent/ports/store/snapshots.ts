@@ -51,6 +51,10 @@ export interface SnapshotStore {
   list(query: SnapshotQuery): Promise<{ records: SnapshotRecord[]; hasMore: boolean }>
   /** Lists those of a box or volume, oldest first. */
   of(ownerId: string): Promise<SnapshotRecord[]>
+  /** Counts the snapshots of a box or volume. */
+  count(ownerId: string): Promise<number>
+  /** Lists those that requests with an Idempotency-Key made, of any token. */
+  withKey(ownerId: string, idempotencyKey: string): Promise<SnapshotRecord[]>
   all(): Promise<SnapshotRecord[]>
   /** Records how many bytes a snapshot refers to. */
   measure(id: string, sizeBytes: number): Promise<void>

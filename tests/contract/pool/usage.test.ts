@@ -29,7 +29,7 @@ function settle(): void {
 }
 
 async function usage(name: string): Promise<[size: number, unique: number] | null> {
-  const [measured] = await lab.pool.measure([name])
+  const [measured] = await lab.pool.measure([name], 'demo')
   return measured ? [measured.sizeBytes, measured.uniqueBytes] : null
 }
 
@@ -84,12 +84,30 @@ describe('the usage of a subvolume', () => {
     write('one', 'a', 64 * KIB)
     await lab.freeze('one', 'two')
     write('one', 'b', 32 * KIB)
-    expect(await lab.pool.measure(['two', 'absent', 'one', 'two'])).toEqual([
+    expect(await lab.pool.measure(['two', 'absent', 'one', 'two'], 'demo')).toEqual([
       { sizeBytes: 64 * KIB, uniqueBytes: 0 },
       null,
       { sizeBytes: 96 * KIB, uniqueBytes: 32 * KIB },
       { sizeBytes: 64 * KIB, uniqueBytes: 0 },
     ])
+    await destroyAll()
+  })
+
+  test('is measured by turns of the shares, and once for all who wait for the same', async () => {
+    const names = Array.from({ length: 6 }, (_, index) => `turn${index}`)
+    for (const name of names) await lab.pool.create(name)
+    await lab.pool.create('other')
+    const order: string[] = []
+    const measure = async (name: string, share: string) => {
+      const usages = await lab.pool.measure([name], share)
+      order.push(name)
+      return usages
+    }
+    const loud = names.map((name) => measure(name, 'loud'))
+    const [other, joined, ofLoud] = [measure('other', 'calm'), measure('turn5', 'calm'), loud[5]]
+    await Promise.all([...loud, other])
+    expect(order.indexOf('other')).toBeLessThan(3)
+    expect(await joined).toBe(await ofLoud)
     await destroyAll()
   })
 
@@ -105,7 +123,7 @@ describe('the usage of a subvolume', () => {
       }),
     )
     for (let round = 0; round < 10; round++) {
-      const [base] = await lab.pool.measure(['base', ...names])
+      const [base] = await lab.pool.measure(['base', ...names], 'demo')
       expect(base?.sizeBytes).toBe(256 * KIB)
     }
     await work
@@ -137,7 +155,7 @@ describe('pools that were used at random', () => {
 })
 
 const measured = async (names: readonly string[]) =>
-  (await lab.pool.measure(names)).map((usage, index) => ({ name: names[index], ...usage }))
+  (await lab.pool.measure(names, 'demo')).map((usage, index) => ({ name: names[index], ...usage }))
 
 /** Does one random change: those of a service, and some others. */
 async function actAtRandom(random: Dice, names: string[], fresh: string): Promise<void> {

@@ -7,11 +7,12 @@ import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Actor, EventRecord, EventScope } from '../../../agent/ports/store/events.ts'
-import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
+
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { serviceRecord } from '../../helpers/services/records.ts'
 import { mountOf, snapshotRecord, volumeRecord } from '../../helpers/volumes/storage-records.ts'
 
 const EVERYTHING = { scope: { projects: '*', shared: true, admin: true }, types: [], after: 0, limit: 1000 } as const
@@ -125,29 +126,26 @@ describe('events of boxes', () => {
 })
 
 describe('events of services', () => {
-  const spec = {
-    ...{ command: ['serve'], env: { SECRET: 'hunter2' }, cwd: null, user: null, port: null, needs: [] },
-    ...{ restart: 'always', readiness: null, stopSignal: 'SIGTERM', graceSeconds: 1 },
-  } as const
+  const spec = { command: ['serve'], env: { SECRET: 'hunter2' } }
   const changed = (what: string, at: number) => ({ at, what, by: 'ci', generation: 1 })
 
   test('follow the history, also where its oldest entries are gone, and the processes', async () => {
     const owner = box('web')
     await store.boxes.insert(owner)
-    const service = {
-      ...{ boxId: owner.id, name: 'app', version: 1, createdAt: 1, updatedAt: 1, generation: 1, desired: 'running' },
-      ...{ spec, asked: 1, active: null, tags: {}, history: [changed('created', 1)] },
-    } as unknown as ServiceRecord
+    const service = serviceRecord(spec, { boxId: owner.id, name: 'app', history: [changed('created', 1)] })
     expect(await store.services.insert(service, 9)).toBe('stored')
     const run = { execId: 'exe_1', startedAt: 1, logOffset: 0, boxSince: 1, end: null }
-    const active = { generation: 1, spec, asked: 1, restarts: 0, failures: 0, runs: [run] }
-    const begun = { ...service, version: 2, active } as unknown as ServiceRecord
+    const active = {
+      ...{ spec: service.spec, fork: null, port: null, asked: 1, restarts: 0, failures: 0 },
+      runs: [run],
+    }
+    const begun = { ...service, version: 2, active }
     await store.services.replace(begun)
     const end = { exitCode: 3, signal: null, outOfMemory: false, endedAt: 4, logBytes: 0 }
     const ended = {
       ...{ ...begun, version: 3, active: { ...active, runs: [{ ...run, end }] } },
       history: [changed('stopped', 2), changed('stopped', 2)],
-    } as unknown as ServiceRecord
+    }
     await store.services.replace(ended)
     await store.services.replace({ ...ended, version: 4, history: [changed('stopped', 2), changed('promoted', 3)] })
     await store.boxes.remove(owner.id, 1, { id: owner.id, root: owner.root, createdAt: 9 })

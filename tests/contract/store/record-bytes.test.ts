@@ -9,7 +9,7 @@ import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
-import { candidate, runningService, serviceRecord } from '../../helpers/services/records.ts'
+import { candidate, deployed, runningService, serviceRecord } from '../../helpers/services/records.ts'
 import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 
 let store: Store
@@ -87,9 +87,57 @@ describe('the bytes of records', () => {
     const migrated = openSqliteStore(path)
     const usage = await migrated.quotas.recordBytes('demo')
     const forks = await collect(migrated.services.eachWithFork())
+    const [outline] = await migrated.services.of(web.id)
     await migrated.close()
     expect(usage).toEqual({ own: sum(web, service), all: sum(web, service, other) })
     expect(forks).toEqual([service])
+    expect(outline).toMatchObject({
+      name: 'web',
+      spec: { port: null, needs: [] },
+      preview: { fork: { boxId: FORK.boxId } },
+    })
+    expect(JSON.stringify(outline)).not.toContain('command')
+  })
+})
+
+describe('of the services of a box', () => {
+  test('others read an outline, which has none of the long parts', async () => {
+    const web = box('web')
+    await store.boxes.insert(web)
+    const long = 'x'.repeat(100_000)
+    const record = deployed(runningService())
+    const service = { ...record, boxId: web.id, spec: { ...record.spec, needs: ['db'], env: { A: long } }, version: 1 }
+    await store.services.insert(service, 64)
+    const { active, preview } = service
+    const outline = {
+      ...{ boxId: web.id, name: 'web', domains: [], spec: { port: 8080, needs: ['db'] } },
+      active: { spec: { port: 8080 }, fork: null, port: 8080, runs: [{ end: active?.runs.at(-1)?.end }] },
+      preview: {
+        spec: { port: 8080 },
+        fork: null,
+        port: 49_152,
+        runs: [{ end: preview?.runs.at(-1)?.end }],
+        failure: null,
+      },
+      ...{ previous: null, next: null, retired: [] },
+    }
+    expect(await store.services.of(web.id)).toEqual([outline])
+    await store.services.replace({ ...service, version: 2, domains: ['a.example'] })
+    expect(await store.services.of(web.id)).toEqual([{ ...outline, domains: ['a.example'] }])
+  })
+
+  test('names come in pages, which end where their records would be too long together', async () => {
+    const web = box('web')
+    await store.boxes.insert(web)
+    for (const name of ['a', 'b', 'ba', 'c']) {
+      const record = serviceRecord({ env: { A: 'x'.repeat(200_000) } }, { boxId: web.id, name })
+      await store.services.insert(record, 64)
+    }
+    const names = (query: object) => store.services.names(web.id, { prefix: '', after: '', limit: 100, ...query })
+    expect(await names({})).toEqual({ names: ['a', 'b'], hasMore: true })
+    expect(await names({ after: 'b' })).toEqual({ names: ['ba', 'c'], hasMore: false })
+    expect(await names({ prefix: 'b', limit: 1 })).toEqual({ names: ['b'], hasMore: true })
+    expect(await names({ prefix: 'b', after: 'b' })).toEqual({ names: ['ba'], hasMore: false })
   })
 })
 

@@ -50,6 +50,19 @@ test('a snapshot without a name gets a number that its box never had', async () 
   expect(await store.snapshots.insert(snapshotRecord({ id: 'box_gone', name: 'gone' }))).toBe('owner_gone')
 })
 
+test('they are counted by owner, and found by the Idempotency-Key of their request', async () => {
+  const [box, other] = [await storedBox('web'), await storedBox('db')]
+  const by = (idempotencyKey: string | null) => ({ token: 'tok_a', name: 'me', idempotencyKey })
+  const first = await taken(box, { createdBy: by('k1') })
+  await taken(box, { createdBy: by('k2') })
+  await taken(box, { createdBy: by(null) })
+  await taken(other, { createdBy: by('k1') })
+  expect(await store.snapshots.count(box.id)).toBe(3)
+  expect(await store.snapshots.count('box_none')).toBe(0)
+  expect(await store.snapshots.withKey(box.id, 'k1')).toEqual([first])
+  expect(await store.snapshots.withKey(box.id, 'k3')).toEqual([])
+})
+
 test('recording one drops the tombstones of its parts, and no others', async () => {
   const box = await storedBox('web')
   for (const root of ['snp_a', 'snp_b', 'snp_other']) await store.tombstones.insert(graveOf(root))
