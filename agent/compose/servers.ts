@@ -7,6 +7,7 @@ import type { HttpHandler } from '../../shared/http/messages.ts'
 import { serve } from '../../shared/http/serve.ts'
 import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
+import { createRecentProjects } from '../../shared/project-turns.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
 import { meterEdge } from '../core/edge/metrics.ts'
@@ -19,6 +20,7 @@ import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '..
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
+import { createProcessorTurns } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
 import { createStreamServer } from '../server/streams.ts'
 import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
@@ -123,6 +125,7 @@ function createReception(
     tickets: createTickets({ clock }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
+    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
     rateLimit: createRateLimit({
       get perSecond() {
         return limits.rateLimitPerSecond

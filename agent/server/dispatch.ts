@@ -1,6 +1,5 @@
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
-import { type BodyTurns, createBodyTurns } from '../../shared/http/body-turns.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
   type HttpHandler,
@@ -20,6 +19,7 @@ import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
+import type { LaterPart } from './processor-turns.ts'
 import { admit, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
@@ -31,12 +31,11 @@ export interface DispatchDeps extends ReceptionDeps {
 
 /** Creates the handler of all HTTP requests: trust → match → token → validate → handler → audit. It never rejects. */
 export function createDispatch(deps: DispatchDeps): HttpHandler {
-  const turns = createBodyTurns()
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
     const end = deps.requests.begin(facts)
     try {
-      const response = await answer(request, { ...deps, turns, facts })
+      const response = await answer(request, { ...deps, facts })
       if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
       const headers = { ...response.headers, 'x-request-id': facts.requestId }
@@ -50,7 +49,7 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
   }
 }
 
-type Context = DispatchDeps & { turns: BodyTurns; facts: RequestFacts }
+type Context = DispatchDeps & { facts: RequestFacts }
 
 async function answer(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const received = receive(request, context)
@@ -83,17 +82,23 @@ interface ReadRequest extends Received {
 }
 
 async function answerRead(read: ReadRequest, context: Context): Promise<HttpResponse> {
-  const { request, operation, params, search, body, bytes, trusted } = read
+  const { body, trusted } = read
   const { facts } = context
-  const { headers } = trusted
   const refusal = body === null ? null : trusted.refuseBody(body)
   if (refusal) throw refuse(refusal, facts, context)
-  const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
-  const account = accountIn(facts)
-  const input = await context.turns.run(account, search.length + (body?.length ?? 0), () => {
-    const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
-    return validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes: bytes !== null })
-  })
+  const identity = read.identity ?? (await admit(read, context))
+  return context.turns.run(accountIn(facts), (later) => perform({ ...read, identity }, { ...context, later }))
+}
+
+type Performing = Context & { later: LaterPart }
+
+async function perform(read: ReadRequest & { identity: Identity }, context: Performing): Promise<HttpResponse> {
+  const { request, operation, params, search, body, bytes, trusted } = read
+  const { facts, later } = context
+  const { headers } = trusted
+  const { caller, boxId, enter } = read.identity
+  const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
+  const input = validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes: bytes !== null })
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
   const call = {
     ...input,
@@ -114,17 +119,19 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
       return replay && { token: facts.caller.tokenId, key, answer: replay }
     },
   }
-  const work = (): Promise<RememberedResponse> => enter(() => perform(operation, call, context))
+  const work = (): Promise<RememberedResponse> => enter(() => handle(operation, call, context))
   if (key === null || !facts.caller) return (await work()).response
   const keyed = {
     tokenId: facts.caller.tokenId,
-    account,
+    account: accountIn(facts),
     key,
     method: operation.method,
     target: request.target,
     body: body ?? EMPTY,
   }
-  const { idempotency: store, clock } = context
+  const { idempotency, clock } = context
+  const finish: IdempotencyStore['finish'] = (...given) => later(() => idempotency.finish(...given))
+  const store = { ...idempotency, finish }
   const replay = (answer: StoredAnswer): Promise<StoredAnswer> => readAgain(answer, call, { ...context, operation })
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
 }
@@ -133,7 +140,7 @@ async function* wholeOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
   yield body
 }
 
-async function perform(operation: Operation, call: RequestConditions, context: Context): Promise<RememberedResponse> {
+async function handle(operation: Operation, call: RequestConditions, context: Performing): Promise<RememberedResponse> {
   const handler = context.handlers[operation.id as keyof Handlers] as (call: unknown) => Promise<Reply>
   const reply = await handler(call)
   const { headers } = headOf(operation, reply)
@@ -141,7 +148,7 @@ async function perform(operation: Operation, call: RequestConditions, context: C
   if (operation.method === 'GET' && known !== null && headers.etag !== undefined && isKnownEtag(known, headers.etag)) {
     return { response: { status: 304, headers, body: null }, replay: null }
   }
-  return answersOf(operation, reply)
+  return context.later(() => answersOf(operation, reply))
 }
 
 function headOf(operation: Operation, reply: Reply) {

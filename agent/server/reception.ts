@@ -17,6 +17,7 @@ import type { ActorContext } from '../ports/store/events.ts'
 import type { AuditSink } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
+import type { ProcessorTurns } from './processor-turns.ts'
 import type { RequestFacts } from './request-facts.ts'
 import type { RequestHead, Trust, Trusted } from './trust.ts'
 
@@ -31,6 +32,8 @@ export interface ReceptionDeps {
   tickets: Tickets
   actorContext: Pick<ActorContext, 'run'>
   rateLimit: RateLimit
+  /** Those of the event loop, for all servers. */
+  turns: ProcessorTurns
   isDraining(): boolean
   audit: AuditSink
   /** Bounds the lines of each caller in the log; absent: none is left out. */

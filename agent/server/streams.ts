@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
-import { type BodyTurns, createBodyTurns } from '../../shared/http/body-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
@@ -58,10 +57,9 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   }
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
   const paces = createMessagePaces(deps.messageRate ?? MESSAGE_RATE)
-  const turns = createBodyTurns()
   return {
     serve: (server, options) => {
-      const context = { ...deps, ...options, state, accept, heartbeat, paces, turns }
+      const context = { ...deps, ...options, state, accept, heartbeat, paces }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
         void upgrade({ incoming, socket, head }, context)
@@ -97,7 +95,6 @@ type Context = ReceptionDeps &
     accept: Record<Pool, Acceptor>
     heartbeat: Heartbeat
     paces: MessagePaces
-    turns: BodyTurns
     sources: SourceAddresses
   }
 
@@ -138,24 +135,22 @@ interface Opened {
 async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
   const { handlers, state } = context
   const received = receive(requestHead(incoming, context.sources), context)
-  const { operation, params, search, trusted } = received
+  const { operation, params: given, search, trusted } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(incoming.headers)
   const { pool, choose } = streamKindOf(operation, handlers)
   const open = choose(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
-  const account = accountIn(context.facts)
-  const input = await context.turns.run(account, search.length, () =>
-    validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
-  )
-  const release = reserveStream(state, pool, ownersOf(received, caller))
-  try {
-    const { params, query } = input
-    return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, release }
-  } catch (error) {
-    release()
-    throw error
-  }
+  return context.turns.run(accountIn(context.facts), async () => {
+    const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
+    const release = reserveStream(state, pool, ownersOf(received, caller))
+    try {
+      return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  })
 }
 
 function reserveStream(state: State, pool: Pool, owners: readonly string[]): () => void {

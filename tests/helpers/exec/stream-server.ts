@@ -9,6 +9,7 @@ import type { Actor } from '../../../agent/ports/store/events.ts'
 import type { HeartbeatTimes } from '../../../agent/server/heartbeat.ts'
 import type { MessageRate } from '../../../agent/server/message-pace.ts'
 import { createRequestMeter } from '../../../agent/server/metrics.ts'
+import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
 import { createStreamServer, type StreamServer } from '../../../agent/server/streams.ts'
 import { type Trust, trustSender } from '../../../agent/server/trust.ts'
 import type { TokenVerifier } from '../../../shared/auth/tokens.ts'
@@ -18,6 +19,7 @@ import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import { createSourceAddresses } from '../../../shared/http/source-address.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { matchOperation } from '../../../shared/match.ts'
+import { createRecentProjects } from '../../../shared/project-turns.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { makeScriptedStream, type ScriptedStream } from './scripted-stream.ts'
@@ -81,6 +83,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     },
     tickets,
     rateLimit: () => undefined,
+    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
     isDraining: () => test.isDraining,
     actorContext,
     requests: createRequestMeter(silentMeter, clock),

@@ -4,9 +4,11 @@ import type { Handlers, Reply } from '../../../agent/handlers/common/call.ts'
 import { allowPages, matchTicketed } from '../../../agent/server/data-address.ts'
 import { createDispatch } from '../../../agent/server/dispatch.ts'
 import { createRequestMeter } from '../../../agent/server/metrics.ts'
+import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
 import { trustSender } from '../../../agent/server/trust.ts'
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
+import { createRecentProjects } from '../../../shared/project-turns.ts'
 import { CALLER } from '../caller.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
@@ -42,6 +44,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     checkAlive: async () => undefined,
     tickets,
     rateLimit: createRateLimit({ perSecond: 1, burst, clock }),
+    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
     isDraining: () => lab.isDraining,
     requests: createRequestMeter(silentMeter, clock),
     clock,
