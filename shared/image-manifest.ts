@@ -23,8 +23,11 @@ export const remoteManifestSchema = z.looseObject({
   layers: z.array(partSchema.extend({ size: z.int().min(0) })).max(LAYERS_MAX),
 })
 
-/** Layers of an image, nesting of indexes, and bytes of each index and manifest. */
-export const IMAGE_LIMITS = { layers: LAYERS_MAX, depth: 3, jsonBytes: 4 * 1024 ** 2 }
+/** Layers of an image, nesting of indexes, and bytes, fields and values of each index, manifest and configuration. */
+export const IMAGE_LIMITS = {
+  ...{ layers: LAYERS_MAX, depth: 3, jsonBytes: 4 * 1024 ** 2 },
+  shape: { fields: 8_192, values: 16_384 },
+}
 
 /** Returns true if a part may be an image that runs on Linux. Indexes also list attestations, such as of its build. */
 export function isRunnable({ platform, annotations }: ImagePart, architecture: string): boolean {

@@ -10,6 +10,7 @@ import {
   manifestSchema,
   partPath,
 } from '../../../shared/image-manifest.ts'
+import { shapeFault } from '../../../shared/json-shape.ts'
 import type { Files, FilesRoot } from '../../ports/files/files.ts'
 
 /** A layer of an image in a directory, compressed or not. */
@@ -89,8 +90,11 @@ async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<un
   if (file.facts.sizeBytes > IMAGE_LIMITS.jsonBytes) throw faulty(`is damaged: ${part.path} is larger than 4 MiB`)
   const pieces: Uint8Array[] = []
   for await (const bytes of layerBytes(directory, part)) pieces.push(bytes)
+  const text = Buffer.concat(pieces).toString('utf8')
+  const fault = shapeFault(text, IMAGE_LIMITS.shape)
+  if (fault !== null) throw faulty(`is damaged: ${part.path} ${fault}`)
   try {
-    return JSON.parse(Buffer.concat(pieces).toString('utf8'))
+    return JSON.parse(text)
   } catch (cause) {
     throw faulty(`is damaged: ${part.path} is no JSON`, cause)
   }

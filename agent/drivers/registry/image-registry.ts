@@ -9,6 +9,7 @@ import {
   partPath,
   remoteManifestSchema,
 } from '../../../shared/image-manifest.ts'
+import { shapeFault } from '../../../shared/json-shape.ts'
 import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../lib/tar/headers.ts'
 import type { ImageReference, ImageRegistry, ImageRequest } from '../../ports/bases/image-registry.ts'
 import { openRegistryClient, type RegistryClient, type RegistryTimes } from './client.ts'
@@ -135,8 +136,11 @@ function paddingOf(sizeBytes: number): Buffer {
 }
 
 function parseJson(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8')
+  const fault = shapeFault(text, IMAGE_LIMITS.shape)
+  if (fault !== null) throw imageFault(`the answer of the registry ${fault}`)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch {
     throw imageFault('the answer of the registry is not JSON')
   }

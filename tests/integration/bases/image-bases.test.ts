@@ -107,6 +107,11 @@ test.each<[string, () => Uint8Array, RegExp]>([
   ['a digest that leads out', () => newImage().archive([part('sha256:../../../etc/passwd')]), /not what it should be/],
   ['JSON that is none', () => tarOf([{ name: 'index.json', body: '{' }]), /no JSON/],
   ['an index that is a link out', () => tarOf([{ name: 'index.json', flag: '2', target: '/etc/passwd' }]), /no image/],
+  [
+    'JSON of many faults',
+    () => tarOf([{ name: 'index.json', body: `{"manifests":[${'0,'.repeat(2e6)}0]}` }]),
+    /16384 fields/,
+  ],
   ['too much JSON', () => tarOf([{ name: 'index.json', body: ' '.repeat(5 * 1024 ** 2) }]), /larger than 4 MiB/],
 ])('%s is no image', async (_what, archive, why) => {
   await expect(make(archive())).rejects.toMatchObject({
