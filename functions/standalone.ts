@@ -69,7 +69,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const strangers = createStrangerTurns({ now })
   const app = createApp({ authenticate, forward, forwardBytes, bodies, turns, strangers, ...loggers, now })
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
-  const upgrades = createUpgrades({ authenticate, signing, dial, turns, sources, ...loggers, now })
+  const upgrades = createUpgrades({ authenticate, signing, dial, turns, strangers, sources, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)
   const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
   boundConnections(server, { listener: 'front', max, sources, logger })

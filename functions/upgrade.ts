@@ -29,12 +29,14 @@ import {
   receiveRequest,
 } from './reception.ts'
 import type { Signing } from './signing.ts'
+import type { StrangerTurns } from './stranger-turns.ts'
 
 export interface UpgradeOptions extends ReceptionOptions {
   signing: Signing
   dial: Dial
   /** Those of the app. */
   turns: BodyTurns
+  strangers: StrangerTurns
   sources: SourceAddresses
 }
 
@@ -106,13 +108,17 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
   const leaving = new AbortController()
   client.once('close', () => leaving.abort(new Error('the client left')))
   const request: ReceivedHead = { ...plain, signal: leaving.signal }
-  const context = { ...options, requestId, progress: { startedAt, operation: null, claims: null } }
+  const context: UpgradeOptions & Reception = {
+    ...{ ...options, requestId },
+    progress: { startedAt, operation: null, claims: null },
+  }
+  const refuse = async (refusal: HttpResponse): Promise<void> => {
+    const late = await options.strangers.wait(request, context.progress, refusal)
+    endWithResponse(client, late === null ? refusal : problemResponse(late, requestId))
+  }
   try {
     const { operation, dialled } = await dialAgent(request, context)
-    if ('status' in dialled) {
-      endWithResponse(client, refusalOf(responseOf(dialled, { operation, requestId })))
-      return
-    }
+    if ('status' in dialled) return await refuse(refusalOf(responseOf(dialled, { operation, requestId })))
     if (headerOf(dialled.headers, 'x-request-id') !== requestId) {
       dialled.socket.destroy()
       throw protocolError('it does not answer this request')
@@ -122,7 +128,7 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     if (head.length > 0) dialled.socket.write(head)
     await joinSockets(client, dialled.socket)
   } catch (error) {
-    endWithResponse(client, problemResponse(auditRefusedRequest(error, request, context), requestId))
+    await refuse(problemResponse(auditRefusedRequest(error, request, context), requestId))
   }
 }
 
