@@ -20,12 +20,12 @@ host_packages=(
 # Caddy gets certificates by ACME.
 [[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)
 # gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the second line emulates a Debian, the third builds AWS's client
-# of Lambda and holds an emulator of AWS; the last is run in consoles, and by readers of the documentation. Chromium is 740 MB.
+# of Lambda and holds an emulator of AWS; the last is run in consoles and boxes, and by readers of the documentation. Chromium is 740 MB.
 test_packages=(
   "${host_packages[@]}" caddy git openssl procps rsync gcc libc6-dev libseccomp-dev chromium
   "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils e2fsprogs openssh-client
   cmake g++ make xz-utils python3-venv
-  htop ncurses-base vim-tiny curl jq systemd
+  htop ncurses-base vim-tiny curl jq systemd postgresql
 )
 bench_packages=("${test_packages[@]}" restic)
 # Docker's own packages conflict with Debian's.
@@ -72,11 +72,12 @@ need_packages() {
   echo "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
-  locked without_services logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+  locked without_services without_databases logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
   for package in "${missing[@]}"; do
     case $package in
       haproxy | caddy | containerd | lxcfs) leave_to_us "$package.service" ;;
       docker.io) leave_to_us docker.service docker.socket ;;
+      postgresql) leave_to_us postgresql.service ;;
     esac
   done
 }
@@ -90,6 +91,16 @@ without_services() {
   fi
   "$@"
 }
+
+# Keeps Debian's PostgreSQL from making a database for this machine when it is installed.
+without_databases() (
+  local settings=/etc/postgresql-common/createcluster.d
+  if [[ " $* " == *" postgresql "* && ! -e $settings/boxyard.conf ]]; then
+    trap "rm -f $settings/boxyard.conf; rmdir -p --ignore-fail-on-non-empty $settings" EXIT
+    install -D -m 644 /dev/stdin "$settings/boxyard.conf" <<<'create_main_cluster = off'
+  fi
+  "$@"
+)
 
 # Disables a service that was just installed: the agent or the bench runs its own. Services from before stay as they were.
 leave_to_us() {

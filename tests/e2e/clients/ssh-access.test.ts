@@ -100,6 +100,29 @@ describe('ports of the box', () => {
     await end
   })
 
+  test('are reached through ssh -D by a client of SOCKS5, and nothing else is', async () => {
+    const serve = 'mkdir -p /srv/pages; echo hello > /srv/pages/index.html; exec httpd -f -p 8000 -h /srv/pages'
+    await client.put('/v1/projects/demo/boxes/web/services/pages', { command: ['/bin/sh', '-c', serve] })
+    const port = await freePort()
+    const child = lab.start('ssh', [...lab.config(), '-N', '-D', `127.0.0.1:${port}`, HOST])
+    const end = runToEnd(child)
+    const curl = async (url: string, proxy = '--socks5-hostname'): Promise<unknown[]> => {
+      const { code, stdout } = await lab.run('curl', ['-s', '--noproxy', '', proxy, `127.0.0.1:${port}`, url])
+      return [code, stdout.toString()]
+    }
+    await eventually(async () => (await curl('http://localhost:8000/'))[0] === 0)
+    for (const name of ['127.0.0.1', '[::1]', 'web', 'web.demo', HOST])
+      expect([name, ...(await curl(`http://${name}:8000/`))]).toEqual([name, 0, 'hello\n'])
+    expect(await curl('http://localhost:8000/', '--socks5')).toEqual([0, 'hello\n'])
+    // The front of this service listens at 127.0.0.1 of this machine, which is not the box's.
+    for (const target of ['example.com:8000', '192.0.2.1:8000', `127.0.0.1:${new URL(lab.service().url).port}`])
+      expect([target, ...(await curl(`http://${target}/`))]).toEqual([target, 97, ''])
+    child.kill()
+    const { stderr } = await end
+    expect(stderr).toContain('example.com:8000 is not the box')
+    expect(stderr).toContain('192.0.2.1:8000 is not the box')
+  })
+
   test('are reached by ssh -W, whatever name of the box is used', async () => {
     for (const name of ['localhost', '127.0.0.1', '[::1]', 'web', HOST]) {
       const { stdout } = await lab.ssh(['-W', `${name}:7001`, HOST], { input: 'hello' })

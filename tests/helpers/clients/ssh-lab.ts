@@ -87,12 +87,12 @@ export function runToEnd(child: ChildProcessWithoutNullStreams): Promise<Ran> {
   })
 }
 
-/** Makes a tar of programs of this machine with the libraries that they load, for a box that has none. */
-export function packPrograms(paths: readonly string[]): Buffer {
+/** Makes a tar of programs of this machine with the libraries that they load, and of other files and directories, for a box that has none. */
+export function packPrograms(paths: readonly string[], others: readonly string[] = []): Buffer {
   const libraries = paths.flatMap((path) => {
     const listed = execFileSync('ldd', [path], { encoding: 'utf8' })
     return [...listed.matchAll(/(\/\S+) \(0x/g)].map(([, library = '']) => library)
   })
-  const names = [...new Set([...paths, ...libraries])].map((path) => path.slice(1))
+  const names = [...new Set([...paths, ...libraries, ...others])].map((path) => path.slice(1))
   return execFileSync('tar', ['-c', '-h', '-C', '/', ...names], { maxBuffer: 256 * 1024 ** 2 })
 }
