@@ -1,4 +1,4 @@
-import { UsageError } from './failures.ts'
+import { UsageError } from '../output/failures.ts'
 
 /** How its verb is told of in the reference, which has no operation and needs no service. */
 export const COMPLETION = {
@@ -6,48 +6,52 @@ export const COMPLETION = {
   args: '<shell>',
   flags: [],
   summary: 'Print the completion of a shell',
-  details: 'For bash, zsh or fish; the shell evaluates it when it starts.',
+  details:
+    'For bash, zsh or fish; the shell evaluates it when it starts. Verbs and flags are completed, and names of what is in the project.',
   examples: [
     `echo 'eval "$(boxyard completion bash)"' >> ~/.bashrc`,
+    `echo 'eval "$(boxyard completion zsh)"' >> ~/.zshrc`,
     'boxyard completion fish > ~/.config/fish/completions/boxyard.fish',
   ],
   operations: [],
 } as const
 
-/** Returns the completion of a shell for the words of all verbs. @throws UsageError for another shell */
-export function completionScript(shell: string, verbs: readonly string[]): string {
-  const words = [...verbs, 'completion'].map((verb) => verb.split(' '))
-  const firsts = [...new Set(words.map(([first = '']) => first))].sort()
-  const groups = firsts.map((first): [string, string[]] => {
-    return [first, words.flatMap(([head, second]) => (head === first && second !== undefined ? [second] : [])).sort()]
-  })
-  const nested = groups.filter(([, seconds]) => seconds.length > 0)
-  if (shell === 'bash') return bashScript(firsts, nested)
-  if (shell === 'zsh')
-    return `#compdef boxyard\nautoload -U +X bashcompinit && bashcompinit\n${bashScript(firsts, nested)}`
-  if (shell === 'fish') return fishScript(firsts, nested)
-  throw new UsageError('Completion is for bash, zsh and fish.')
+/** Returns the completion of a shell, which asks this program for the words that may come next. @throws UsageError for another shell */
+export function completionScript(shell: string): string {
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
+  if (script === undefined) throw new UsageError('Completion is for bash, zsh and fish.')
+  return script
 }
 
-function bashScript(firsts: readonly string[], nested: readonly [string, string[]][]): string {
-  const cases = nested.map(([first, seconds]) => `    ${first}) words='${seconds.join(' ')}' ;;`).join('\n')
-  return `_boxyard() {
-  local words=''
-  if [[ $COMP_CWORD == 1 ]]; then words='${firsts.join(' ')}'
-  elif [[ $COMP_CWORD == 2 ]]; then
-    case \${COMP_WORDS[1]} in
-${cases}
-    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: `_boxyard() {
+  local IFS=$'\\n'
+  COMPREPLY=($(boxyard completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  # A path follows.
+  if [[ \${COMPREPLY[0]} == *: ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _boxyard boxyard
-`
+`,
+  zsh: `#compdef boxyard
+_boxyard() {
+  local -a found
+  found=(\${(f)"$(boxyard completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( $#found == 0 )); then _files
+  elif [[ $found[1] == *: ]]; then compadd -S '' -- $found
+  else compadd -- $found
+  fi
 }
-
-function fishScript(firsts: readonly string[], nested: readonly [string, string[]][]): string {
-  const lines = nested.map(
-    ([first, seconds]) => `complete -c boxyard -n '__fish_seen_subcommand_from ${first}' -a '${seconds.join(' ')}'`,
-  )
-  return `complete -c boxyard -f -n __fish_use_subcommand -a '${firsts.join(' ')}'\n${lines.join('\n')}\n`
+if [[ $funcstack[1] == _boxyard ]]; then _boxyard "$@"
+else
+  (( $+functions[compdef] )) || { autoload -U compinit && compinit }
+  compdef _boxyard boxyard
+fi
+`,
+  fish: `function __boxyard_words
+  set -l before (commandline -opc)
+  boxyard completion words -- $before[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c boxyard -f -a '(__boxyard_words)'
+complete -c boxyard -n '__fish_seen_subcommand_from cp sync login base' -F
+`,
 }
