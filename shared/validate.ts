@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { type FieldFault, ServiceError } from './errors.ts'
+import { faultWords } from './fault-words.ts'
 import type { Operation } from './operation.ts'
 
 /** The input of a request before validation; `body` is parsed JSON, or undefined if there was none. */
@@ -56,7 +57,7 @@ function parse(
   value: unknown,
   { prefix, faults }: { prefix: string; faults: FieldFault[] },
 ): unknown {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, { error: faultWords })
   if (result.success) return result.data
   for (const issue of result.error.issues) faults.push(...faultsOf(issue, prefix))
   return undefined

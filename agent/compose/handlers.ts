@@ -89,6 +89,7 @@ export interface HandlerParts extends DeploymentDeps {
 export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
   const { store, tokens } = deployment
+  const host = createLinuxHost()
   const defaults = {
     base: settings.defaultBase,
     config: defaultConfig(settings),
@@ -96,9 +97,10 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     volumeSizeGb: 10,
     quota: settings.defaultQuota,
     allowsNesting: settings.limits.allowsNesting,
+    hostCores: host.load().cpu.cores,
   }
   const { filesystem, runtime, files } = drivers
-  const admission = createAdmission({ store, ...settings, host: createLinuxHost() })
+  const admission = createAdmission({ store, ...settings, host })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })

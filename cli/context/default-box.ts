@@ -6,19 +6,29 @@ import { UsageError } from '../output/failures.ts'
  * as `<box> [command...]`. @throws UsageError if the directory has no box
  */
 export function withDefaultBox(shape: string, given: readonly string[], box: string | null): string[] {
-  const words = shape.split(' ').map((word) => word.replaceAll(/[<>[\]]/g, ''))
-  const shapeAt = (index: number): string =>
-    words[index] ?? (words.at(-1)?.endsWith('...') === true ? (words.at(-1) ?? '') : '')
   const name = (): string => {
     if (box === null) throw new UsageError('No box here: BOXYARD_BOX, or box = "NAME" in a file .boxyard.')
     return box
   }
   return given.map((text, index) => {
-    const what = shapeAt(index).replace('...', '')
+    const what = argumentAt(shape, index)
     if (BOXES.has(what) && text === '.') return name()
     if (what === SOURCE && (text === '.' || text.startsWith('.@'))) return `${name()}${text.slice(1)}`
     return PATHS.has(what) && text.startsWith('.:') ? `${name()}${text.slice(1)}` : text
   })
+}
+
+/** Tells whether an argument is a box, a path in one, or what is forked. A pure function. */
+export function namesBox(shape: string, index: number): boolean {
+  const what = argumentAt(shape, index)
+  return BOXES.has(what) || PATHS.has(what) || what === SOURCE
+}
+
+/** Returns the name of an argument of a shape, of which the last may come again. */
+function argumentAt(shape: string, index: number): string {
+  const words = shape.split(' ').map((word) => word.replaceAll(/[<>[\]]/g, ''))
+  const last = words.at(-1) ?? ''
+  return (words[index] ?? (last.endsWith('...') ? last : '')).replace('...', '')
 }
 
 /** Names of arguments that are a box. */

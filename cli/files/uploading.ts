@@ -15,16 +15,21 @@ export interface UploadTarget {
   box: BoxHandle
   /** Absolute path in the box. */
   path: string
+  /** Whether missing directories above it are made. */
+  parents: boolean
   meter: Meter
 }
 
 /** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
 export async function sendFile(
-  { box, path, meter }: Omit<UploadTarget, 'boxyard'>,
+  { box, path, parents, meter }: Omit<UploadTarget, 'boxyard'>,
   from: string | null,
 ): Promise<void> {
   const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
-  await sendBytes(from, meter, (body) => box.writeFile(path, body, { parents: 'true', ...mode }))
+  const query = { ...(parents ? { parents: 'true' } : {}), ...mode }
+  await sendBytes(from, meter, (body) => box.writeFile(path, body, query)).catch((error: unknown) => {
+    throw error instanceof ApiError && error.code === 'file_not_found' ? noDirectory(box, path, error) : error
+  })
 }
 
 /**
@@ -71,11 +76,12 @@ async function* exactly(
  * Sends a directory with modes and times, as files of root. Each file comes whole or not at all; those before an interruption stay.
  * A directory that is there keeps its mode. @throws Error if the box refused an entry
  */
-export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from: string): Promise<void> {
+export async function sendTree({ boxyard, box, path, parents, meter }: UploadTarget, from: string): Promise<void> {
   const place = { project: box.project, name: box.name }
   const isThere = (await describeRemote(boxyard, place, path)) !== null
   const into = isThere ? path : posix.dirname(path)
-  if (!isThere) await boxyard.call('makeDirectory', { path: place, body: { path: into, parents: true } })
+  if (!isThere && parents) await boxyard.call('makeDirectory', { path: place, body: { path: into, parents } })
+  else if (!isThere && (await describeRemote(boxyard, place, into)) === null) throw noDirectory(box, path)
   // A link to a directory stands for it.
   const root = realpathSync(from)
   const itself = isThere ? null : describeLocal(root, '')
@@ -85,6 +91,17 @@ export async function sendTree({ boxyard, box, path, meter }: UploadTarget, from
   const { packEntries } = await import('./packing.ts')
   const archive = (): AsyncIterable<Uint8Array> => packEntries({ root, entries, prefix, ownerOf: () => ROOT })
   await unpackIn(box, into, () => ReadableStream.from(metered(archive(), meter)))
+}
+
+/** Makes the error of a copy into a directory that is not there, as of cp and scp. */
+function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error {
+  const directory = posix.dirname(path)
+  return new Error(
+    `There is no ${directory} in ${name}; to make it: boxyard files mkdir --parents ${name} ${directory}`,
+    {
+      cause,
+    },
+  )
 }
 
 const STDIN_GONE =

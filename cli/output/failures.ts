@@ -1,19 +1,39 @@
+import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import { visibleText } from './printing.ts'
+import { visibleText } from './visible-text.ts'
 
 /** A command line that makes no sense: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Prints an error for people, on stderr, and returns the exit code that it means. */
-export function reportFailure(error: unknown, write: (text: string) => void): number {
-  const message = error instanceof Error ? error.message : String(error)
-  write(`boxyard: ${visibleText(message)}\n`)
+/**
+ * Prints an error for people, on stderr, and returns the exit code that it means. `placeOf` says where in the command line the
+ * fault is that a JSON pointer tells of.
+ */
+export function reportFailure(
+  error: unknown,
+  write: (text: string) => void,
+  placeOf: (pointer: string) => string = (pointer) => pointer,
+): number {
+  const [first = '', ...more] = linesOf(error, placeOf)
+  write(`boxyard: ${visibleText(first)}\n`)
+  for (const line of more) write(`  ${visibleText(line)}\n`)
   if (error instanceof UsageError) return 2
-  if (!(error instanceof ApiError)) return 1
-  for (const { pointer, detail } of error.errors.slice(1)) write(visibleText(`  ${pointer}: ${detail}\n`))
-  if (error.status !== 401) return 1
+  if (!(error instanceof ApiError) || error.status !== 401) return 1
   write('Log in with: boxyard login\n')
   return 4
+}
+
+function linesOf(error: unknown, placeOf: (pointer: string) => string): string[] {
+  if (error instanceof ApiError && error.errors.length > 0)
+    return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${detail}`)
+  return [systemText(error) ?? (error instanceof Error ? error.message : String(error))]
+}
+
+/** Says of a refused system call what the system says, as other programs do; null for another error. */
+function systemText(error: unknown): string | null {
+  if (!(error instanceof Error && 'errno' in error && typeof error.errno === 'number' && 'path' in error)) return null
+  const [, text] = getSystemErrorMap().get(error.errno) ?? []
+  return text === undefined ? null : `${String(error.path)}: ${text}`
 }

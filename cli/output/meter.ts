@@ -33,16 +33,16 @@ export async function* metered(pieces: AsyncIterable<Uint8Array>, meter: Meter):
   }
 }
 
-/** Formats bytes for people, by thousands: `1.5 MB`. */
+/** Formats bytes for people, in powers of 1024 as limits of boxes are given: `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   let [value, unit] = [bytes, 0]
-  while (value >= 999.5 && unit < UNITS.length - 1) {
-    value /= 1000
+  while (value >= 1023.5 && unit < UNITS.length - 1) {
+    value /= 1024
     unit++
   }
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`
 }
 
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 const REDRAW_MS = 100
 const ERASE_TO_END = '\x1b[K'

@@ -1,15 +1,19 @@
 import { styleText } from 'node:util'
+import { cellText, recordText } from './records.ts'
 
 export type OutputFormat = 'table' | 'json' | 'yaml' | 'name'
 
-/** Prints what the API answered, on stdout: a list as a table, a resource as its fields, or as `-o` says. */
-export async function printAnswer(answer: unknown, format: OutputFormat): Promise<void> {
+/**
+ * Prints what the API answered, on stdout: a list as a table, of `columns` where they are given, a resource as its fields, or as
+ * `-o` says.
+ */
+export async function printAnswer(answer: unknown, format: OutputFormat, columns?: readonly string[]): Promise<void> {
   if (answer === undefined) return
   if (format === 'json') return write(JSON.stringify(answer, null, 2))
   if (format === 'yaml') return write((await import('yaml')).stringify(answer).trimEnd())
   const items = itemsOf(answer)
   if (format === 'name') return write((items ?? [answer]).map(nameOf).join('\n'))
-  write(items === null ? fieldsOf(answer) : tableOf(items))
+  write(items === null ? fieldsOf(answer) : tableOf(items, columns))
 }
 
 /** Prints rows of one shape as a table with all their columns. */
@@ -27,9 +31,10 @@ export function itemsOf(answer: unknown): unknown[] | null {
   return isList ? (lists[0] ?? null) : null
 }
 
-function tableOf(items: readonly unknown[]): string {
+function tableOf(items: readonly unknown[], chosen: readonly string[] | undefined): string {
   const records = items.filter(isRecord)
   if (records.length === 0) return items.map(String).join('\n')
+  if (chosen !== undefined) return alignedText(chosen, records)
   const present = COLUMNS.filter((column) => records.some((record) => isShown(record[column])))
   const columns =
     present.length > 0 ? present.slice(0, COLUMNS_MAX) : Object.keys(records[0] ?? {}).slice(0, COLUMNS_MAX)
@@ -37,10 +42,14 @@ function tableOf(items: readonly unknown[]): string {
 }
 
 function alignedText(columns: readonly string[], records: readonly Record<string, unknown>[]): string {
-  const rows = records.map((record) =>
-    columns.map((column) => visibleText(textOf(record[column])).replaceAll(/\s/g, ' ')),
+  const rows = records.map((record) => columns.map((column) => cellOf(column, record[column])))
+  // The cells of bytes have a unit.
+  const head = columns.map((column) =>
+    column
+      .replace(/_bytes$/, '')
+      .toUpperCase()
+      .replaceAll('_', ' '),
   )
-  const head = columns.map((column) => column.toUpperCase().replaceAll('_', ' '))
   const widths = columns.map((_, i) => Math.max(...[head, ...rows].map((row) => row[i]?.length ?? 0)))
   const line = (row: string[]): string =>
     row
@@ -50,31 +59,22 @@ function alignedText(columns: readonly string[], records: readonly Record<string
   return [hasColours() ? styleText('bold', line(head)) : line(head), ...rows.map(line)].join('\n')
 }
 
+function cellOf(column: string, value: unknown): string {
+  const text = cellText(column, value).replaceAll(/\s/g, ' ')
+  return column === 'command' && text.length > COMMAND_MAX ? `${text.slice(0, COMMAND_MAX - 1)}…` : text
+}
+
 function hasColours(): boolean {
   return process.stdout.isTTY && process.stdout.hasColors()
 }
 
 function fieldsOf(answer: unknown): string {
-  if (!isRecord(answer)) return textOf(answer)
-  const width = Math.max(0, ...Object.keys(answer).map((key) => key.length))
-  return Object.entries(answer)
-    .map(([key, value]) => `${key.padEnd(width)}  ${visibleText(textOf(value))}`)
-    .join('\n')
-}
-
-/** Shows control characters but tabs and new lines by their codes: what boxes say must not command a terminal. A pure function. */
-export function visibleText(text: string): string {
-  return text.replaceAll(CONTROLS, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  return isRecord(answer) ? recordText(answer, alignedText) : cellText('', answer)
 }
 
 function nameOf(item: unknown): string {
-  if (!isRecord(item)) return textOf(item)
-  return textOf(item['name'] ?? item['id'] ?? item['path'] ?? '')
-}
-
-function textOf(value: unknown): string {
-  if (value === null || value === undefined) return '-'
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  if (!isRecord(item)) return cellText('', item)
+  return cellText('', item['name'] ?? item['id'] ?? item['path'] ?? '')
 }
 
 function isShown(value: unknown): boolean {
@@ -89,9 +89,10 @@ function write(text: string): void {
   if (text !== '') process.stdout.write(`${text}\n`)
 }
 
-const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
 const PAGING = new Set(['has_more', 'next_continuation_token', 'next_cursor'])
 const COLUMNS_MAX = 7
+/** Characters of a command in a table. */
+const COMMAND_MAX = 60
 /** Columns of tables, the first that the items have. */
 const COLUMNS = [
   ...[

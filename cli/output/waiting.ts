@@ -33,3 +33,15 @@ export function progressLine({ kind, resource, progress }: Pick<Operation, 'kind
   const name = resource.slice(resource.lastIndexOf('/') + 1)
   return `Waiting for ${kind} of ${name}${progress === null ? '' : `: ${Math.floor(progress * 100)} %`}`
 }
+
+/** Does `work`, and tells what is waited for if it takes longer than a second. */
+export async function tellIfSlow<T>(tell: (text: string) => void, what: string, work: () => Promise<T>): Promise<T> {
+  const timer = setTimeout(() => tell(`Waiting: ${what.charAt(0).toLowerCase()}${what.slice(1)}`), SLOW_MS)
+  try {
+    return await work()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const SLOW_MS = 1000

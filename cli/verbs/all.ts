@@ -8,6 +8,7 @@ import { LOGS_VERBS } from './logs.ts'
 import { MORE_VERBS } from './more.ts'
 import { plainVerb } from './plain.ts'
 import { PORT_VERBS } from './ports.ts'
+import { PROJECT_VERBS } from './projects.ts'
 import { SERVICE_VERBS } from './services.ts'
 import { SSH_VERBS } from './ssh.ts'
 import { SYNC_VERBS } from './sync.ts'
@@ -22,7 +23,7 @@ export function allVerbs(): Verb[] {
   const special = [
     ...[LOGIN_VERBS, BOX_VERBS, EXEC_VERBS, LOGS_VERBS, TOP_VERBS],
     ...[PORT_VERBS, SSH_VERBS, COPY_VERBS, SYNC_VERBS, EDIT_VERBS, URL_VERBS],
-    ...[SERVICE_VERBS, BASE_VERBS, TICKET_VERBS, MORE_VERBS],
+    ...[SERVICE_VERBS, BASE_VERBS, TICKET_VERBS, MORE_VERBS, PROJECT_VERBS],
   ]
   return [...special.flat(), ...PLAIN_VERBS.map(plainVerb)]
 }

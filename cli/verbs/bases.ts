@@ -2,8 +2,9 @@ import { statSync } from 'node:fs'
 import { sendBytes } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter } from '../output/meter.ts'
+import { printAnswer } from '../output/printing.ts'
 import { followOperation } from '../output/waiting.ts'
-import { callAndPrint } from './plain.ts'
+import { callAndPrint, fieldsFrom } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const create: Verb = {
@@ -33,12 +34,32 @@ const create: Verb = {
       typeof file === 'string' ? await sendArchive(context, { name, file, flags }) : await ask(context, name, flags)
     if (location !== null) await followOperation(context.boxyard, location)
     const query = { shared: flags['shared'] === true }
-    await callAndPrint(context, 'getBase', { path: { project: context.project(), base: name }, query })
+    await callAndPrint(context, 'getBase', { input: { path: { project: context.project(), base: name }, query } })
   },
 }
 
-/** The verb that makes bases. */
-export const BASE_VERBS: readonly Verb[] = [create]
+const list: Verb = {
+  words: 'base ls',
+  args: '',
+  flags: [['--prefix <text>', 'only names that begin so']],
+  summary: 'List the bases that a project can make boxes of: its own, and those that all projects share',
+  details: '-o json and -o yaml tell of its own alone; of the others does boxyard base shared.',
+  examples: ['boxyard base ls'],
+  operations: ['listBases', 'listSharedBases'],
+  run: async (context, _args, flags) => {
+    const { boxyard, project, format } = context
+    const query = fieldsFrom(['prefix'], flags)
+    const own = { path: { project: project() }, query }
+    if (format === 'json' || format === 'yaml') return void (await callAndPrint(context, 'listBases', { input: own }))
+    const rows: object[] = []
+    for await (const base of boxyard.list('listBases', own)) rows.push({ ...base, shared: 'no' })
+    for await (const base of boxyard.list('listSharedBases', { query })) rows.push({ ...base, shared: 'yes' })
+    await printAnswer(rows, format, ['name', 'shared', 'size_bytes', 'created_at', 'id'])
+  },
+}
+
+/** The verbs of bases that are more than one operation. */
+export const BASE_VERBS: readonly Verb[] = [create, list]
 
 /** Asks for a base of what the service can reach by itself. Returns the operation that goes on; null: it is there. */
 async function ask({ boxyard, project, tell }: VerbContext, name: string, flags: VerbFlags): Promise<string | null> {

@@ -1,13 +1,16 @@
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
 import { reportFailure, UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
-import { callAndPrint, fieldsFrom, jsonFrom, pairsOf } from './plain.ts'
+import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
+import { hidingRemark } from './remarks.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
+const NAMED = { name: '<box>' }
 const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
 const BOX_FLAGS = [
-  ['--cpus <n>', 'cores, also parts of one'],
+  ['--cpus <n>', 'cores, also parts of one; at most those of the host'],
   ['--ram-mb <n>', 'memory in MiB'],
   ['--storage-gb <n>', 'disk in GiB'],
   ['--env <key=value...>', 'variables of its environment'],
@@ -17,6 +20,7 @@ const BOX_FLAGS = [
 const create: Verb = {
   words: 'create',
   args: '<box>',
+  fills: NAMED,
   flags: [
     ['--base <base>', 'what it is made of'],
     ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
@@ -33,12 +37,17 @@ const create: Verb = {
       ...settingsFrom(flags),
       ...(mounts.length === 0 ? {} : { data_mounts: mounts.map(mountOf) }),
     })
+    for (const { path } of mounts.map(mountOf)) {
+      const remark = hidingRemark(path)
+      if (remark !== null) process.stderr.write(`boxyard: ${remark}\n`)
+    }
   },
 }
 
 const fork: Verb = {
   words: 'fork',
   args: '<source> <box>',
+  fills: { ...NAMED, fork: '<source>' },
   flags: BOX_FLAGS,
   summary: 'Make a box with the disk of another, or of its snapshot, as it is now',
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
@@ -53,6 +62,7 @@ const list: Verb = {
   args: '',
   flags: [
     ['-a, --all', 'of all projects'],
+    ['-q, --quiet', 'names alone, as -o name'],
     ['--status <status>', 'only these'],
     ['--prefix <text>', 'only names that begin so'],
     ['--tag <key=value...>', 'only with these tags'],
@@ -62,13 +72,16 @@ const list: Verb = {
   operations: ['listBoxes'],
   run: async (context, _args, flags) => {
     const path = { project: flags['all'] === true ? '-' : context.project() }
-    await callAndPrint(context, 'listBoxes', { path, query: fieldsFrom(['status', 'prefix', 'tag'], flags) })
+    const query = fieldsFrom(['status', 'prefix', 'tag'], flags)
+    const form = flags['quiet'] === true ? { ...context, format: 'name' as const } : context
+    await callAndPrint(form, 'listBoxes', { input: { path, query }, whenEmpty: 'There are none: boxyard create NAME' })
   },
 }
 
 const update: Verb = {
   words: 'update',
   args: '<box>',
+  fills: NAMED,
   flags: [...BOX_FLAGS, ['--port <n>', 'port that its URL leads to; 0: none'], ['-d, --data <json>', 'further fields']],
   summary: 'Change limits, environment, tags or port of a box',
   examples: ['boxyard update web --cpus 2 --ram-mb 1024'],
@@ -84,15 +97,20 @@ const update: Verb = {
 const remove: Verb = {
   words: 'rm',
   args: '<box...>',
-  flags: [],
+  fills: NAMED,
+  flags: [['-f, --force', 'say nothing of those that are not there']],
   summary: 'Delete boxes; their volumes stay',
   examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox'],
-  run: async ({ boxyard, project }, names) => {
+  run: async ({ boxyard, project }, names, flags) => {
     const failures: Error[] = []
+    const isExpected = (error: Error): boolean =>
+      flags['force'] === true && error instanceof ApiError && error.code === 'box_not_found'
     for (const name of names) {
       const box = boxyard.box(project(), name)
-      await box.delete().catch((error: Error) => failures.push(error))
+      await box.delete().catch((error: Error) => {
+        if (!isExpected(error)) failures.push(error)
+      })
     }
     // The last is told as the end of the verb.
     const last = failures.pop()
@@ -104,6 +122,7 @@ const remove: Verb = {
 const wait: Verb = {
   words: 'wait',
   args: '<box> [status]',
+  fills: NAMED,
   flags: [['--timeout <seconds>', 'give up after this time']],
   summary: 'Wait until a box is running, or has another status',
   examples: ['boxyard wait web', 'boxyard wait web stopped'],
@@ -111,7 +130,7 @@ const wait: Verb = {
   run: async ({ boxyard, project, format, tell }, [name = '', word = 'running'], flags) => {
     const status = STATUSES.find((each) => each === word)
     if (status === undefined) throw new UsageError(`A box is never ${word}: it is ${STATUSES.join(', ')}.`)
-    const seconds = Number(flags['timeout'] ?? Number.POSITIVE_INFINITY)
+    const seconds = numberOf('timeout', flags['timeout'] ?? Number.POSITIVE_INFINITY)
     if (!(seconds > 0)) throw new UsageError('--timeout takes seconds.')
     tell(`Waiting until ${name} is ${status}`)
     const signal = seconds <= LONGEST_WAIT_SECONDS ? AbortSignal.timeout(seconds * 1000) : undefined

@@ -19,9 +19,10 @@ import type { Verb, VerbContext } from './verb.ts'
 const copy: Verb = {
   words: 'cp',
   args: '<path> <path...>',
-  flags: [],
+  flags: [['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway']],
   summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
-  details: `A path in a box without a slash at its beginning is below the home of root. Modes are kept; in the box all belongs to root.
+  details: `A path in a box without a slash at its beginning is below the home of root. A slash at the end stands for a directory to copy into,
+which is made if it is not there; no other directories are made. Modes are kept; in the box all belongs to root.
 On the host of the service long files pass its front by, with a ticket. A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
   examples: [
     'boxyard cp app.js web:/srv/',
@@ -103,8 +104,10 @@ async function upload(
   const isTree = from !== '-' && isDirectory(from)
   const totalBytes = from === '-' || isTree ? null : statSync(from).size
   await withMeter({ label: from === '-' ? posix.basename(path) : basename(from), totalBytes }, async (meter) => {
-    if (isTree) return sendTree({ boxyard, box, path: path.replace(/\/+$/, '') || '/', meter }, from)
-    const send = (to: BoxHandle): Promise<void> => sendFile({ box: to, path, meter }, from === '-' ? null : from)
+    const parents = target.path.endsWith('/')
+    if (isTree) return sendTree({ boxyard, box, path: path.replace(/\/+$/, '') || '/', parents, meter }, from)
+    const send = (to: BoxHandle): Promise<void> =>
+      sendFile({ box: to, path, parents, meter }, from === '-' ? null : from)
     await moveByShortestWay(connection, { box, sizeBytes: totalBytes ?? 0 }, send)
   })
 }

@@ -2,22 +2,23 @@ import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
-import { pairsOf } from './plain.ts'
+import { numberOf, pairsOf } from './plain.ts'
 import type { Verb, VerbFlags } from './verb.ts'
 
 const exec: Verb = {
   words: 'exec',
   args: '<box> <command...>',
+  fills: { name: '<box>' },
   flags: [
     ['-i, --stdin', 'pass on the input'],
     ['-t, --tty', 'run it in a terminal'],
-    ['--detach', 'answer once it has started; it goes on by itself'],
+    ['-d, --detach', 'answer once it has started; it goes on by itself'],
     ['--no-hup', 'it goes on over restarts of the service, and so does its output'],
     ['--json', 'run it to its end, and print its record'],
-    ['--cwd <path>', 'working directory'],
-    ['--user <user>', 'user of the box'],
-    ['--env <key=value...>', 'variables'],
-    ['--timeout <seconds>', 'kill it after this time'],
+    ['-w, --cwd <path>', 'working directory'],
+    ['-u, --user <user>', 'user of the box'],
+    ['-e, --env <key=value...>', 'variables'],
+    ['--timeout <seconds>', 'kill it after this time; the exit code is 124 then'],
   ],
   summary: 'Run a command in a box; its exit code is that of this one',
   examples: [
@@ -25,7 +26,7 @@ const exec: Verb = {
     'boxyard exec -it web bash',
     'tar -c . | boxyard exec -i web tar -x -C /srv',
   ],
-  operations: ['streamExec', 'createExec', 'getExecOutput'],
+  operations: ['streamExec', 'createExec', 'getExecOutput', 'getExec'],
   run: async ({ boxyard, project, format }, [name = '', ...command], flags) => {
     const box = boxyard.box(project(), name)
     if (flags['detach'] === true || flags['json'] === true) {
@@ -41,15 +42,20 @@ const exec: Verb = {
       const { command: _, ...options } = common
       const record = await box.run(command, options)
       await printAnswer(record, 'json')
-      return record.exit_code ?? 1
+      return record.status === 'timed_out' ? tellTimeOut(flags) : (record.exit_code ?? 1)
     }
-    return runStreamed(box, command, flags)
+    const { id, code } = await runStreamed(box, command, flags)
+    // It was killed: by whom, its record tells.
+    if (code !== KILLED || flags['timeout'] === undefined || id === null) return code
+    const { status } = await boxyard.call('getExec', { path: { project: project(), name, exec: id } })
+    return status === 'timed_out' ? tellTimeOut(flags) : code
   },
 }
 
 const consoleVerb: Verb = {
   words: 'console',
   args: '<box>',
+  fills: { name: '<box>' },
   flags: [
     ['--session <name>', 'one of several'],
     ['--shell <path>', 'what a new one runs'],
@@ -63,9 +69,12 @@ const consoleVerb: Verb = {
     const options = { session: textOf(flags['session']), shell: textOf(flags['shell']), user: textOf(flags['user']) }
     // The first one is not tried again.
     let attempts = REATTACHES
+    let isToldHowToLeave = false
     for (;;) {
       try {
         const console = await box.console({ ...options, ...sizeOf() })
+        if (!isToldHowToLeave && process.stdin.isTTY) tell(`Attached to ${name}; leave it with Ctrl-]\r`)
+        isToldHowToLeave = true
         attempts = 0
         return await converse(console, { isTerminal: true, leavesBy: CTRL_BRACKET })
       } catch (error) {
@@ -81,14 +90,25 @@ const consoleVerb: Verb = {
 /** The verbs that run commands. */
 export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
 
-async function runStreamed(box: BoxHandle, command: string[], flags: VerbFlags): Promise<number> {
+/** Says that the time was over, and returns the exit code of that, as of timeout(1). */
+function tellTimeOut(flags: VerbFlags): number {
+  process.stderr.write(`boxyard: timed out after ${String(flags['timeout'])} s\n`)
+  return TIMED_OUT
+}
+
+async function runStreamed(
+  box: BoxHandle,
+  command: string[],
+  flags: VerbFlags,
+): Promise<{ id: string | null; code: number }> {
   const isTerminal = flags['tty'] === true
   const hasInput = flags['stdin'] === true || isTerminal
   const { env, cwd, user, timeout_seconds: timeoutSeconds } = requestOf(flags)
   const noHup = flags['noHup'] === true || flags['hup'] === false
   const size = isTerminal ? sizeOf() : {}
   const options = { env, cwd, user, timeoutSeconds, stdin: hasInput, tty: isTerminal, noHup, ...size }
-  return converse(await box.stream(command, options), { isTerminal, leavesBy: null, hasInput })
+  const stream = await box.stream(command, options)
+  return { id: stream.id, code: await converse(stream, { isTerminal, leavesBy: null, hasInput }) }
 }
 
 interface Talk {
@@ -151,7 +171,7 @@ function requestOf(flags: VerbFlags): {
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof user === 'string' ? { user } : {}),
     ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
-    ...(typeof timeout === 'string' ? { timeout_seconds: Number(timeout) } : {}),
+    ...(timeout === undefined ? {} : { timeout_seconds: numberOf('timeout', timeout) }),
   }
 }
 
@@ -169,6 +189,9 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** Exit code of what SIGKILL ended. */
+const KILLED = 137
+const TIMED_OUT = 124
 const CTRL_BRACKET = 0x1d
 const CTRL_D = 0x04
 const AWAY = new Set([502, 503, 504])

@@ -16,7 +16,7 @@ const login: Verb = {
     const url = originOf(given ?? (await ask('URL of the service')))
     const token = (process.stdin.isTTY ? await askSecret('Token') : await readStdin()).trim()
     if (token === '') throw new UsageError('There is no token on stdin.')
-    const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {})
+    const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {}).catch(retold(url))
     const name = typeof flags['name'] === 'string' ? flags['name'] : new URL(url).host
     const { contexts } = readContexts(process.env)
     const [only] = Array.isArray(me.projects) && me.projects.length === 1 ? me.projects : []
@@ -76,9 +76,9 @@ const list: Verb = {
   run: async ({ format }) => {
     const { contexts, current } = readContexts(process.env)
     const rows = Object.entries(contexts).map(([name, { url, project }]) => {
-      return { name, project: project ?? null, status: name === current ? 'current' : '', path: url ?? 'this host' }
+      return { name, url: url ?? 'this host', project: project ?? null, status: name === current ? 'current' : '' }
     })
-    await printAnswer(rows, format)
+    await printAnswer(rows, format, ['name', 'url', 'project', 'status'])
   },
 }
 
@@ -120,13 +120,34 @@ async function readStdin(): Promise<string> {
   return text
 }
 
+/** Returns the origin of a URL; without a scheme HTTPS is meant, but of this machine, which no network is on the way to. */
 function originOf(text: string): string {
+  const scheme = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/.test(text) ? 'http' : 'https'
   try {
-    return new URL(text.includes('://') ? text : `https://${text}`).origin
-  } catch (cause) {
-    throw new ConnectionError(`"${text}" is no URL.`, { cause })
+    const { origin, protocol } = new URL(text.includes('://') ? text : `${scheme}://${text}`)
+    if (protocol === 'http:' || protocol === 'https:') return origin
+  } catch {
+    // Told below.
+  }
+  throw new UsageError(`"${text}" is no URL such as https://boxes.example.`)
+}
+
+/** Throws what came of asking a service at `url`: of one that does not speak TLS in other words than OpenSSL's. */
+function retold(url: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ConnectionError) || !isNoTls(error)) throw error
+    const plain = url.replace(/^https:/, 'http:')
+    const what = `${url} does not speak HTTPS; if it is meant to be plain HTTP: boxyard login ${plain}`
+    throw new ConnectionError(what, { cause: error })
   }
 }
 
+function isNoTls(error: Error): boolean {
+  if ('code' in error && NO_TLS.has(String(error.code))) return true
+  return error.cause instanceof Error && isNoTls(error.cause)
+}
+
+/** What OpenSSL calls an answer that is no TLS. */
+const NO_TLS: ReadonlySet<string> = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
 /** The context of whom has not logged in: it has neither address nor token, since those of this host change. */
 const LOCAL = 'local'

@@ -3,12 +3,12 @@ import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
-import { followOperation } from '../output/waiting.ts'
+import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
  * A verb that is one operation: its arguments go into the path where that has them, else into the body, or the query of a GET. Flags
- * are fields of the same: `size_gb:number` is `--size-gb`.
+ * are fields of the same: `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`.
  */
 export interface PlainVerb {
   words: string
@@ -16,31 +16,45 @@ export interface PlainVerb {
   /** Such as `<name> [box]`; `<volume=name>` is shown as `<volume>` and fills `name`, `.name` that of the body. */
   args?: string
   fields?: readonly string[]
+  /** What its help tells beyond the summary of the operation. */
+  details?: string
+  /** In the place of one that repeats the arguments. */
+  examples?: readonly string[]
+  /** Columns of the table of its list. */
+  columns?: readonly string[]
+  /** What to do where the list is empty, for who looks at it. */
+  whenEmpty?: string
+  /** Makes of the arguments what the operation takes. @throws UsageError */
+  arrange?(given: readonly string[], context: VerbContext): readonly string[] | Promise<readonly string[]>
+  /** Says what the answer means beyond its fields, on stderr; null: nothing. */
+  remark?(answer: unknown, given: readonly string[], context: VerbContext): Promise<string | null> | string | null
 }
 
 /** Makes the verb of a row. */
-export function plainVerb({ words, operation, args = '', fields = [] }: PlainVerb): Verb {
+export function plainVerb(row: PlainVerb): Verb {
+  const { words, operation, args = '', fields = [], arrange = (given) => given } = row
   const { method, summary } = OPERATIONS[operation]
   const names = args.match(/[^<>[\]\s]+/g) ?? []
   const targets = names.map((name) => name.slice(name.indexOf('=') + 1).replace('...', ''))
   const shown = args.replaceAll(/=\.?[a-z_]+/g, '')
-  const flags = fields.map((field): [string, string] => {
-    const [name = '', kind = 'text'] = field.split(':')
-    return [
-      `--${name.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`,
-      kind === 'map' ? `\`${name}\`, KEY=VALUE` : `\`${name}\``,
-    ]
+  const flags = fields.map(readField).map(({ flag, kind, meaning }): [string, string] => {
+    return [`--${flag.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`, meaning]
   })
   const body: [string, string][] =
-    method === 'GET' || method === 'DELETE' ? [] : [['-d, --data <json>', 'fields as JSON; @FILE, or - for stdin']]
+    method === 'GET' || method === 'DELETE'
+      ? []
+      : [['-d, --data <json>', 'further fields as JSON; @FILE, or - for stdin']]
   return {
     words,
     args: shown,
-    flags: [...flags, ...body, ['--query <key=value...>', 'parameters of the query']],
+    fills: Object.fromEntries(shown.split(' ').map((word, i) => [targets[i]?.replace('.', '') ?? '', word])),
+    flags: [...flags, ...body, ['--query <key=value...>', 'further parameters of the query']],
     summary,
-    examples: [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
+    ...(row.details === undefined ? {} : { details: row.details }),
+    examples: row.examples ?? [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
     operations: [operation],
-    run: async (context, given, options) => {
+    run: async (context, typed, options) => {
+      const given = await arrange(typed, context)
       // The last of several takes all that is left.
       const isRest = (i: number): boolean => names[i]?.endsWith('...') === true && given.length > i
       const valueAt = (i: number): unknown => (isRest(i) ? given.slice(i) : given[i])
@@ -49,7 +63,12 @@ export function plainVerb({ words, operation, args = '', fields = [] }: PlainVer
         ...fieldsFrom(fields, options),
       })
       Object.assign(input.query, pairsOf(options['query']))
-      await callAndPrint(context, operation, { ...input, ...bodyOf(operation, input, options) })
+      const answer = await callAndPrint(context, operation, {
+        ...row,
+        input: { ...input, ...bodyOf(operation, input, options) },
+      })
+      const remark = (await row.remark?.(answer, given, context)) ?? null
+      if (remark !== null) process.stderr.write(`boxyard: ${remark}\n`)
     },
   }
 }
@@ -94,16 +113,27 @@ export function jsonFrom(text: string): Record<string, unknown> {
   }
 }
 
-/** Calls an operation, waits for what goes on after its answer, and prints it; of a list all pages. */
-export async function callAndPrint(context: VerbContext, operation: OperationId, input: object): Promise<void> {
-  const { boxyard, format } = context
+/**
+ * Calls an operation, waits for what goes on after its answer, prints it, of a list all pages, and returns what it printed. Tells
+ * on a terminal what takes long, and what to do where a list is empty.
+ */
+export async function callAndPrint(
+  context: VerbContext,
+  operation: OperationId,
+  { input, columns, whenEmpty }: { input: object } & Pick<PlainVerb, 'columns' | 'whenEmpty'>,
+): Promise<unknown> {
+  const { boxyard, format, tell } = context
   // The table decides at run time which operation it is, so that no type can tell what it takes.
   const callAny = boxyard.callFully as unknown as (id: OperationId, input: object) => Promise<FullAnswer<unknown>>
-  const call = (more: object): Promise<FullAnswer<unknown>> => callAny(operation, { ...input, ...more })
+  const call = (more: object): Promise<FullAnswer<unknown>> =>
+    tellIfSlow(tell, OPERATIONS[operation].summary, () => callAny(operation, { ...input, ...more }))
   const { status, headers, body } = await call({})
   const later = headers.get('operation-location')
-  if (later?.includes('/operations/') === true && (status === 201 || status === 202))
-    return printAnswer(await followOperation(boxyard, later), format)
+  if (later?.includes('/operations/') === true && (status === 201 || status === 202)) {
+    const ended = await followOperation(boxyard, later)
+    await printAnswer(ended, format)
+    return ended
+  }
   let page = body as Page
   const items = itemsOf(page)
   while (items !== null && page.has_more === true && typeof page.next_continuation_token === 'string') {
@@ -115,7 +145,9 @@ export async function callAndPrint(context: VerbContext, operation: OperationId,
     items === null || !('has_more' in page)
       ? body
       : { ...(body as object), has_more: false, next_continuation_token: null }
-  return printAnswer(whole, format)
+  if (items?.length === 0 && whenEmpty !== undefined) tell(whenEmpty)
+  await printAnswer(whole, format, columns)
+  return whole
 }
 
 interface Page {
@@ -124,22 +156,39 @@ interface Page {
   query?: object
 }
 
+interface Field {
+  /** As the flag is called. */
+  flag: string
+  /** What it fills. */
+  name: string
+  kind: string
+  meaning: string
+}
+
+/** Reads `flag=name:kind meaning`, of which all but the name may be left out. */
+function readField(field: string): Field {
+  const [, flag = '', name = flag, kind = 'text', meaning = ''] =
+    /^([a-z_]+)(?:=([a-z_]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []
+  return { flag, name, kind, meaning }
+}
+
 /** Reads typed fields from flags. @throws UsageError */
 export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<string, unknown> {
   const found: Record<string, unknown> = {}
-  for (const field of fields) {
-    const [name = '', kind = 'text'] = field.split(':')
-    const value = flags[name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+  for (const { flag, name, kind } of fields.map(readField)) {
+    const value = flags[flag.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
     if (value === undefined) continue
-    if (kind === 'number') found[name] = numberOf(name, value)
+    if (kind === 'number') found[name] = numberOf(flag, value)
     else found[name] = kind === 'map' ? pairsOf(value) : value
   }
   return found
 }
 
-function numberOf(name: string, value: unknown): number {
+/** Reads the number of a flag. @throws UsageError */
+export function numberOf(flag: string, value: unknown): number {
   const number = Number(value)
-  if (Number.isNaN(number)) throw new UsageError(`--${name.replaceAll('_', '-')} takes a number.`)
+  if (value === '' || Number.isNaN(number))
+    throw new UsageError(`--${flag.replaceAll('_', '-')}: must be a number, not "${String(value)}".`)
   return number
 }
 

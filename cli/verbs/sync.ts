@@ -4,7 +4,8 @@ import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
 import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, formatBytes } from '../output/meter.ts'
-import { printAnswer, visibleText } from '../output/printing.ts'
+import { printAnswer } from '../output/printing.ts'
+import { visibleText } from '../output/visible-text.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const sync: Verb = {

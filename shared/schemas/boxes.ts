@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import {
   boxEnvironmentSchema,
+  cpusSchema,
   environmentSchema,
   gibSchema,
   idSchema,
@@ -47,7 +48,7 @@ export const boxReasonSchema = z
 /** Cores, memory and storage as a client requests them; null is the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
   .strictObject({
-    cpus: z.number().min(0.05, 'must be at least 0.05').max(1024).nullable(),
+    cpus: cpusSchema.nullable().meta({ description: 'Cores, may be fractional; at most the processors of the host.' }),
     ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
     region: z.string().min(1).max(63).nullable().meta({ description: "The deployment's own region." }),
     storage_gb: gibSchema.nullable().meta({ description: 'GiB the box may write beyond what it inherited.' }),

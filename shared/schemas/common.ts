@@ -140,6 +140,9 @@ export const prefixQuery = z.string().max(63).optional().meta({ description: 'Li
 /** A size in GiB, may be fractional. */
 export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
 
+/** Processors of a box. */
+export const cpusSchema = z.number().min(0.05, 'must be at least 0.05').max(1024)
+
 /** The mount point of a data volume; the core refuses `/`, `..` and paths below /proc, /sys and /dev as `path_invalid`. */
 export const mountPathSchema = z
   .string()

@@ -26,6 +26,8 @@ export interface BoxDefaults {
   gracePeriodSeconds: number
   /** Whether boxes may have `config.nesting`. */
   allowsNesting: boolean
+  /** Processors of the host. */
+  hostCores: number
 }
 
 export interface CreateDeps {
@@ -54,6 +56,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const { project, body } = request
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, deps.defaults.config.region)
+  checkCores(body.config?.cpus, deps.defaults)
   checkShares(body.config, deps.defaults.config)
   const origin = await findOrigin(deps, request)
   const mounts = await resolveMounts(store, request)
@@ -99,6 +102,16 @@ export function checkShares(given: CreateBoxBody['config'] | null, defaults: Box
     if (value === null || most === null || value <= most) continue
     throw invalidRequest([{ pointer: `/config/${name}`, detail: `must be at most ${most} in this deployment` }])
   }
+}
+
+/**
+ * Refuses more processors than the host has, which no box could use.
+ * @throws ServiceError `invalid_request`
+ */
+export function checkCores(cpus: number | null | undefined, { hostCores }: Pick<BoxDefaults, 'hostCores'>): void {
+  if (cpus === null || cpus === undefined || cpus <= hostCores) return
+  const detail = `must be at most ${hostCores}, the processors of this host`
+  throw invalidRequest([{ pointer: '/config/cpus', detail }])
 }
 
 /** The source of a box: a base, a snapshot or another box. */

@@ -11,7 +11,7 @@ import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
-import { type BoxDefaults, type CreateDeps, checkRegion, checkShares, resourcesOf } from './create.ts'
+import { type BoxDefaults, type CreateDeps, checkCores, checkRegion, checkShares, resourcesOf } from './create.ts'
 
 export interface UpdateDeps extends CreateDeps {
   runtime: Runtime
@@ -71,11 +71,13 @@ export async function updateBox(
 /**
  * Returns the record with the changes of `body`, in which null is the default of the deployment; the same object if nothing
  * changes. Pure.
- * @throws ServiceError `environment_reserved`, `invalid_request` for a foreign region
+ * @throws ServiceError `environment_reserved`, `invalid_request` for a foreign region or more than the host or deployment has
  */
 export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: BoxDefaults): BoxRecord {
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, defaults.config.region)
+  // A box of a larger host keeps what it has.
+  if (body.config?.cpus !== record.config.cpus) checkCores(body.config?.cpus, defaults)
   checkShares(body.config, defaults.config)
   const { region: _region, ...config } = body.config ?? {}
   const changes: Changes = {

@@ -55,6 +55,7 @@ describe('cp', () => {
 
   test('takes a path without a slash as one below the home of root', async () => {
     write('note', 'noted')
+    await inBox('mkdir -p ~/notes')
     await cli.run(['cp', 'note', 'web:notes/first'], { cwd: here })
     expect(await inBox('cat ~/notes/first')).toBe('noted')
     expect((await cli.run(['cat', 'web:notes/first'])).stdout).toBe('noted')
@@ -77,7 +78,11 @@ describe('cp', () => {
     chmodSync(join(here, 'tree/closed'), 0o700)
     chmodSync(join(here, 'tree'), 0o711)
     symlinkSync('run', join(here, 'tree/link'))
-    expect(await cli.run(['cp', 'tree', 'web:/srv/new/tree'], { cwd: here })).toMatchObject({ code: 0, stderr: '' })
+    await inBox('mkdir -p /srv/new')
+    expect(await cli.run(['cp', '-r', 'tree', 'web:/srv/new/tree'], { cwd: here })).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
     const modes = 'cd /srv/new/tree && stat -c "%a %U %n" . run closed closed/secret && readlink link'
     expect(await inBox(modes)).toBe('711 root .\n750 root run\n700 root closed\n644 root closed/secret\nrun\n')
     await inBox('chmod 600 /srv/new/tree/closed/secret')

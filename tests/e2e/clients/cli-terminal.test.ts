@@ -87,7 +87,7 @@ describe('in a terminal', () => {
   test('a copy tells of its bytes', async () => {
     await cli.run(['exec', 'web', 'truncate', '-s', '400M', '/root/large'])
     const copying = cli.startInTerminal(['cp', 'web:/root/large', 'large'])
-    await copying.until(/large: .*B of 419 MB, .*B\/s/)
+    await copying.until(/large: .*B of 400 MiB, .*B\/s/)
     expect((await copying.ended).code).toBe(0)
   })
 })

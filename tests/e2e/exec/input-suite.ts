@@ -42,6 +42,7 @@ export function defineInputSuite(client: Client): void {
       [{ cpus: -1 }, '/config/cpus'],
       [{ cpus: 0.01 }, '/config/cpus'],
       [{ cpus: 1e308 }, '/config/cpus'],
+      [{ cpus: 1024 }, '/config/cpus'],
       [{ cpus: '1' }, '/config/cpus'],
       [{ ram_mb: 15 }, '/config/ram_mb'],
       [{ ram_mb: 64.5 }, '/config/ram_mb'],

@@ -88,6 +88,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
     config: { ...SMALL_CONFIG, cpus: 0.1, ram_mb: 16 },
     gracePeriodSeconds: 0,
     allowsNesting: false,
+    hostCores: 2,
     volumeSizeGb: 1,
   }
   const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults, logger: silentLogger }

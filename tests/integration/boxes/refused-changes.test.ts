@@ -79,6 +79,7 @@ beforeEach(async () => {
     config: SMALL_CONFIG,
     gracePeriodSeconds: 1,
     allowsNesting: false,
+    hostCores: 2,
     volumeSizeGb: 1,
   }
   const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults }

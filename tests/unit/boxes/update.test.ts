@@ -10,6 +10,7 @@ const DEFAULTS = {
   config: { ...SMALL_CONFIG, ram_mb: 512, storage_gb: 10 },
   gracePeriodSeconds: 10,
   allowsNesting: false,
+  hostCores: 4,
 }
 const record = boxRecord({
   environment: { A: '1' },
@@ -52,6 +53,13 @@ describe('an updated record', () => {
     expect(() => updatedRecord(record, { config: { region: 'mars' } }, DEFAULTS)).toThrow(/must be "local"/)
     expect(() => updatedRecord(record, { environment: { BOX_ID: '1' } }, DEFAULTS)).toThrow(/BOX_ID/)
     expect(updatedRecord(record, { config: { region: 'local' } }, DEFAULTS)).toBe(record)
+  })
+
+  test('has no more processors than the host, unless it has them already', () => {
+    expect(() => updatedRecord(record, { config: { cpus: 4.1 } }, DEFAULTS)).toThrow(/at most 4, the processors/)
+    expect(updatedRecord(record, { config: { cpus: 4 } }, DEFAULTS).config.cpus).toBe(4)
+    const large = boxRecord({ config: { ...record.config, cpus: 16 } })
+    expect(updatedRecord(large, { config: { cpus: 16 } }, DEFAULTS)).toBe(large)
   })
 
   test.each([

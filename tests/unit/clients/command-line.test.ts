@@ -3,7 +3,7 @@ import { withDefaultBox } from '../../../cli/context/default-box.ts'
 import { accountOf } from '../../../cli/files/accounts.ts'
 import { remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
-import { visibleText } from '../../../cli/output/printing.ts'
+import { visibleText } from '../../../cli/output/visible-text.ts'
 import { progressLine } from '../../../cli/output/waiting.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { findVerbs } from '../../../cli/verbs/find.ts'
@@ -67,10 +67,10 @@ test('what a box says does not command the terminal', () => {
   expect(visibleText('a\x1b[2Jb\x07\x9bc\td\n')).toBe('a\\x1b[2Jb\\x07\\x9bc\td\n')
 })
 
-test('bytes are told by thousands', () => {
-  expect([0, 999, 1000, 1536, 99_950, 1_000_000, 1_073_741_824].map(formatBytes)).toEqual([
-    ...['0 B', '999 B', '1.0 kB', '1.5 kB', '100 kB'],
-    ...['1.0 MB', '1.1 GB'],
+test('bytes are told in the units of limits, which are powers of 1024', () => {
+  expect([0, 1023, 1024, 1536, 102_348, 1_048_576, 536_870_912, 1_073_741_824].map(formatBytes)).toEqual([
+    ...['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '99.9 KiB'],
+    ...['1.0 MiB', '512 MiB', '1.0 GiB'],
   ])
 })
 
@@ -100,7 +100,7 @@ test('the share of processors is that between two looks', () => {
     box: 'web',
     at,
     cpu: { seconds, limit_cores: 2 },
-    memory: { used_bytes: 1_000_000, cache_bytes: 0, limit_bytes: 2_000_000 },
+    memory: { used_bytes: 1_048_576, cache_bytes: 0, limit_bytes: 2_097_152 },
     pids: { current: 3, limit: 100 },
     network: null,
     storage: { used_bytes: 0, limit_bytes: 1000, unique_bytes: 0 },
@@ -108,7 +108,7 @@ test('the share of processors is that between two looks', () => {
   const before = look('2026-01-01T00:00:00.000Z', 10)
   expect(usageRow(look('2026-01-01T00:00:02.000Z', 11), before)).toMatchObject({
     cpu: '50.0 %',
-    memory: '1.0 MB / 2.0 MB',
+    memory: '1.0 MiB / 2.0 MiB',
   })
   expect(usageRow(before, undefined)).toMatchObject({ cpu: '-', processes: '3' })
   expect(usageRow(look('2026-01-01T00:00:02.000Z', null), before)).toMatchObject({ cpu: '-' })

@@ -1688,6 +1688,7 @@ export interface components {
             tags?: components["schemas"]["Tags"];
         };
         BoxConfigInput: {
+            /** @description Cores, may be fractional; at most the processors of the host. */
             cpus?: number | null;
             ram_mb?: number | null;
             /** @description The deployment's own region. */

@@ -14,7 +14,7 @@ T = TypeVar("T", bound="BoxConfigInput")
 class BoxConfigInput:
     """
     Attributes:
-        cpus (float | None | Unset):
+        cpus (float | None | Unset): Cores, may be fractional; at most the processors of the host.
         ram_mb (int | None | Unset):
         region (None | str | Unset): The deployment's own region.
         storage_gb (float | None | Unset): GiB the box may write beyond what it inherited.

@@ -1,0 +1,68 @@
+import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { findConnection } from '../context/connection.ts'
+import { readContexts } from '../context/store.ts'
+import { allVerbs } from '../verbs/all.ts'
+import { type Next, whatIsNext } from './candidates.ts'
+import { COMPLETION } from './scripts.ts'
+
+/** Returns the words that may come next in a command line, of which the last is being typed; none where that is not known. */
+export async function nextWords(typed: readonly string[], environment: NodeJS.ProcessEnv): Promise<string[]> {
+  const next = whatIsNext(typed, [...allVerbs(), COMPLETION])
+  if (next === null) return []
+  const current = typed.at(-1) ?? ''
+  // Who presses a key wants no error, but another word.
+  const words = next.kind === 'words' ? next.words : await namesOf(next, typed, environment).catch(() => [])
+  return words.filter((word) => word.startsWith(current)).sort()
+}
+
+async function namesOf(
+  { kind, of }: Exclude<Next, { kind: 'words' }>,
+  typed: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<string[]> {
+  if (kind === 'context') return Object.keys(readContexts(environment).contexts)
+  const valueOf = (...flags: string[]): string | undefined => typed[typed.findIndex((word) => flags.includes(word)) + 1]
+  const isGiven = (...flags: string[]): boolean => typed.slice(0, -2).some((word) => flags.includes(word))
+  const connection = findConnection(
+    {
+      context: isGiven('--context') ? valueOf('--context') : undefined,
+      project: isGiven('-p', '--project') ? valueOf('-p', '--project') : undefined,
+    },
+    environment,
+    process.cwd(),
+  )
+  const { url, token, project = '' } = connection
+  const boxyard = createBoxyard({ url, token, attempts: 1 })
+  const path = { project: kind === 'project' ? '-' : (project ?? '') }
+  const inBox = { ...path, name: of === '.' ? (connection.box ?? '') : (of ?? '') }
+  switch (kind) {
+    case 'box':
+      return collect(boxyard.list('listBoxes', { path }), ({ name }) => name)
+    case 'boxPath':
+      return collect(boxyard.list('listBoxes', { path }), ({ name }) => `${name}:`)
+    case 'project':
+      return [...new Set(await collect(boxyard.list('listBoxes', { path }), (box) => box.project))]
+    case 'volume':
+      return collect(boxyard.list('listVolumes', { path }), ({ name }) => name)
+    case 'base': {
+      const shared = await collect(boxyard.list('listSharedBases', {}), ({ name }) => name)
+      return [...shared, ...(await collect(boxyard.list('listBases', { path }), ({ name }) => name))]
+    }
+    case 'snapshot':
+      return collect(boxyard.list('listBoxSnapshots', { path: inBox }), ({ name }) => name)
+    case 'volumeSnapshot':
+      return collect(boxyard.list('listVolumeSnapshots', { path: inBox }), ({ name }) => name)
+    case 'service':
+      return collect(boxyard.list('listServices', { path: inBox }), ({ name }) => name)
+    case 'session':
+      return collect(boxyard.list('listSessions', { path: inBox }), ({ name }) => name)
+    case 'exec':
+      return collect(boxyard.list('listExecs', { path: inBox }), ({ id }) => id)
+  }
+}
+
+async function collect<T>(items: AsyncIterable<T>, nameOf: (item: T) => string): Promise<string[]> {
+  const names: string[] = []
+  for await (const item of items) names.push(nameOf(item))
+  return names
+}

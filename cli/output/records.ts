@@ -1,0 +1,60 @@
+import { formatBytes } from './meter.ts'
+import { visibleText } from './visible-text.ts'
+
+/** Rows of a table, by column. */
+type Row = Readonly<Record<string, unknown>>
+/** Makes a table of rows, with all these columns. */
+type TableOf = (columns: readonly string[], rows: readonly Row[]) => string
+
+/**
+ * Returns what an answer holds for people: a line for each field, what has fields of its own below its name, lists of such as
+ * tables, and bytes with a unit. A pure function, but for what `tableOf` does.
+ */
+export function recordText(record: Row, tableOf: TableOf): string {
+  return linesOf(record, tableOf).join('\n')
+}
+
+function linesOf(record: Row, tableOf: TableOf): string[] {
+  const entries = Object.entries(record)
+  const width = Math.max(0, ...entries.filter(([, value]) => !isNested(value)).map(([key]) => key.length))
+  return entries.flatMap(([key, value]) => {
+    if (!isNested(value)) return `${key.padEnd(width)}  ${cellText(key, value)}`.trimEnd()
+    const below = Array.isArray(value) ? tableLines(value.filter(isRow), tableOf) : linesOf(value, tableOf)
+    return [key, ...below.map((line) => `  ${line}`)]
+  })
+}
+
+function tableLines(given: readonly Row[], tableOf: TableOf): string[] {
+  const rows = given.flatMap(withSnapshots)
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row).filter((key) => !isNested(row[key]))))]
+  return tableOf(columns, rows).split('\n')
+}
+
+/** Its snapshots follow what they are of, as `web@good`. */
+function withSnapshots({ snapshots, ...row }: Row): Row[] {
+  const children = Array.isArray(snapshots) ? snapshots.filter(isRow) : []
+  if (children.length === 0) return [row]
+  return [
+    row,
+    ...children.map((child) => ({ ...row, ...child, name: `${String(row['name'])}@${String(child['name'])}` })),
+  ]
+}
+
+/** Returns the text of a field that has no fields of its own; `-` for what is not there. A pure function. */
+export function cellText(key: string, value: unknown): string {
+  if (value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0))
+    return '-'
+  if (Array.isArray(value)) return value.map((each) => cellText('', each)).join(key === 'command' ? ' ' : ', ')
+  if (typeof value === 'number' && key.endsWith('bytes')) return formatBytes(value)
+  return visibleText(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Tells whether a value has fields of its own to be told line by line. */
+function isNested(value: unknown): value is Row | unknown[] {
+  if (Array.isArray(value)) return value.some(isRow)
+  return isRow(value) && Object.keys(value).length > 0
+}
+
+function isRow(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,98 @@
+import { type Command, Option } from 'commander'
+import type { ConnectionFlags } from './context/connection.ts'
+import { namesBox, withDefaultBox } from './context/default-box.ts'
+import { UsageError } from './output/failures.ts'
+import type { OutputFormat } from './output/printing.ts'
+import { TOPICS } from './verbs/groups.ts'
+import type { Verb, VerbContext, VerbFlags } from './verbs/verb.ts'
+
+/** The flags of a command line, with those that all verbs have. */
+export type GivenFlags = VerbFlags & ConnectionFlags & { output: OutputFormat }
+
+/** Runs a verb with its flags, and what makes its arguments of those that were typed. */
+type Run = (flags: GivenFlags, argsOf: (context: VerbContext) => Promise<string[]>) => Promise<void>
+
+/** Adds the command of a verb to the program. */
+export function addVerb(program: Command, verb: Verb, run: Run): void {
+  const words = verb.words.split(' ')
+  const parent = words.slice(0, -1).reduce(groupIn, program)
+  const command = parent.command(`${words.at(-1)} ${verb.args}`.trim()).summary(verb.summary)
+  command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
+  for (const [flag, meaning] of verb.flags) addFlag(command, flag, meaning)
+  // Everything behind the box is the command's own.
+  if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
+  for (const option of GLOBAL_FLAGS) command.addOption(option())
+  command.addHelpText('after', `\nExamples:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`)
+  command.showHelpAfterError(`(boxyard ${verb.words} --help tells how)`)
+  command.exitOverride()
+  command.action(async (...given: unknown[]) => {
+    // A flag behind the verb wins over one before it.
+    const flags: GivenFlags = { ...program.opts(), ...command.opts() }
+    const args = given
+      .slice(0, -2)
+      .flat()
+      .filter((each): each is string => typeof each === 'string')
+    await run(flags, async (context) => {
+      const own = withDefaultBox(verb.args, withCommand(verb.args, args), context.connection.box)
+      return withBoxNames(verb.args, own, context)
+    })
+  })
+}
+
+/** Puts the names of boxes where their ids were given. */
+async function withBoxNames(shape: string, args: string[], { boxyard, project }: VerbContext): Promise<string[]> {
+  if (!args.some((text) => text.startsWith('box_'))) return args
+  const { hasBoxId, withBoxName } = await import('./context/box-names.ts')
+  const named = async (text: string, i: number): Promise<string> =>
+    namesBox(shape, i) && hasBoxId(text) ? withBoxName(boxyard, project(), text) : text
+  return Promise.all(args.map(named))
+}
+
+/**
+ * Takes away a `--` in front of the command of a verb, as of `kubectl exec`.
+ * @throws UsageError for a flag there without it, which would be run as a program
+ */
+function withCommand(shape: string, args: string[]): string[] {
+  const at = shape.split(' ').findIndex((word) => /^[<[]command\.\.\./.test(word))
+  const first = args[at]
+  if (at < 0 || first === undefined || !first.startsWith('-')) return args
+  if (first !== '--')
+    throw new UsageError(`Flags such as ${first} stand before the box. A command so called: -- ${first}`)
+  return args.toSpliced(at, 1)
+}
+
+// One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
+function addFlag(command: Command, flag: string, meaning: string): void {
+  if (!flag.endsWith('...>')) return void command.option(flag, meaning)
+  const hasCommas = flag.endsWith(',...>')
+  const valuesOf = (text: string): string[] => (hasCommas ? text.split(',') : [text])
+  const collect = (text: string, before: string[] | undefined): string[] => [...(before ?? []), ...valuesOf(text)]
+  const plain = flag.replace(hasCommas ? ',...>' : '...>', '>')
+  const told = hasCommas ? 'repeatable, or with commas' : 'repeatable'
+  command.addOption(new Option(plain, `${meaning}; ${told}`).argParser(collect))
+}
+
+function groupIn(parent: Command, name: string): Command {
+  const found = parent.commands.find((each) => each.name() === name)
+  if (found !== undefined) return found
+  const words = [...pathOf(parent), name].join(' ')
+  return parent
+    .command(name)
+    .description(TOPICS[words] ?? '')
+    .helpCommand(false)
+    .exitOverride()
+}
+
+/** Returns the words of a command below the program. */
+function pathOf(command: Command): string[] {
+  return command.parent === null ? [] : [...pathOf(command.parent), command.name()]
+}
+
+/** Forms of answers. */
+export const FORMATS = ['table', 'json', 'yaml', 'name']
+/** The flags of all verbs, taken behind the verb, too. */
+const GLOBAL_FLAGS = [
+  () => new Option('--context <name>').hideHelp(),
+  () => new Option('-p, --project <project>').hideHelp(),
+  () => new Option('-o, --output <format>').choices(FORMATS).hideHelp(),
+]

@@ -1,0 +1,52 @@
+/** First words of verbs, by what they are for, in the order of the help and of the reference. */
+export const GROUPS: readonly (readonly [title: string, words: string])[] = [
+  ['Boxes', 'create ls info update stop resume wait fork rm lease publish unpublish url open'],
+  [
+    'Commands, consoles and ports',
+    'exec console sessions ps logs signal commands ssh ssh-config port-forward proxy ssh-proxy',
+  ],
+  ['Files', 'cp cat edit sync files'],
+  ['Snapshots', 'snapshot snapshots restore diff'],
+  ['Services', 'service deploy promote rollback discard'],
+  ['Data volumes and backups', 'volume backup'],
+  ['Bases', 'base'],
+  ['What happens', 'top metrics events audit storage'],
+  ['Access', 'project token me quota set-quota ticket'],
+  ['The service', 'health version limits operation scrub openapi problems problem'],
+  ['The command line itself', 'login logout use context api completion'],
+]
+
+/** Compares verbs by their place in the help: by group, and by the order in that. */
+export function byHelp({ words: one }: { words: string }, { words: other }: { words: string }): number {
+  return placeOfWord(one) - placeOfWord(other)
+}
+
+function placeOfWord(words: string): number {
+  const all = GROUPS.flatMap(([, members]) => members.split(' '))
+  return all.indexOf(words.split(' ')[0] ?? '')
+}
+
+/** Returns the title of the group of a verb. @throws Error for one of none */
+export function groupOf(words: string): string {
+  const [first = ''] = words.split(' ')
+  const group = GROUPS.find(([, members]) => members.split(' ').includes(first))
+  if (group === undefined) throw new Error(`"${first}" is in no group of the help`)
+  return group[0]
+}
+
+/** What the verbs of a first word are about, of those that have a second one. */
+export const TOPICS: Readonly<Record<string, string>> = {
+  backup: 'Backups of data volumes',
+  base: 'What boxes are made of',
+  commands: 'Records of commands that boxes have run',
+  context: 'The services that you are logged in to',
+  files: 'Files of boxes, one operation each',
+  project: 'Projects',
+  service: 'Programs that start with their box',
+  sessions: 'Consoles that run',
+  snapshots: 'Snapshots of boxes',
+  ticket: 'URLs for one request without a token',
+  token: 'Access tokens',
+  volume: 'Data volumes',
+  'volume snapshots': 'Snapshots of data volumes',
+}

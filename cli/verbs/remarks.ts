@@ -1,0 +1,48 @@
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import { UsageError } from '../output/failures.ts'
+import type { PlainVerb } from './plain.ts'
+import type { VerbContext } from './verb.ts'
+
+type Remark = NonNullable<PlainVerb['remark']>
+
+/** Says that anybody may use the URLs of a box, where that is so. */
+export const remarkPublic: Remark = (answer) => {
+  const { name, url, url_settings: settings } = answer as Partial<AnswerOf<'publishBox'>>
+  if (settings?.auth !== 'public') return null
+  return `anybody may use ${url ?? `the URLs of ${name}`}; to end that: boxyard publish ${name} --auth token`
+}
+
+/** Says what a volume hides that is mounted over what a system needs; null for another path. A pure function. */
+export function hidingRemark(path: string): string | null {
+  const normal = `/${path.split('/').filter(Boolean).join('/')}`
+  return SYSTEM.test(normal) ? `${normal} of the box is hidden by the volume now: programs in it may fail` : null
+}
+
+/** Makes the remark of a restore: where that is which it replaced, for people alone. */
+export function remarkKept(list: 'listBoxSnapshots' | 'listVolumeSnapshots', restore: string): Remark {
+  return async (_answer, [name = ''], { boxyard, project, format }) => {
+    if (format !== 'table') return null
+    let kept: string | null = null
+    // Oldest first.
+    for await (const each of boxyard.list(list, { path: { project: project(), name } }))
+      if (each.automatic) kept = each.name
+    return kept === null ? null : `what it replaced is snapshot ${kept}; to undo this: ${restore} ${name} ${kept}`
+  }
+}
+
+/** Returns the id of the token of this id, or of this name and not revoked. @throws UsageError unless there is just one */
+export async function tokenId({ boxyard }: Pick<VerbContext, 'boxyard'>, token: string): Promise<string> {
+  if (TOKEN_ID.test(token)) return token
+  const ids: string[] = []
+  for await (const { id, name, revoked_at: revokedAt } of boxyard.list('listTokens', {}))
+    if (name === token && revokedAt === null) ids.push(id)
+  const [only, ...more] = ids
+  if (only === undefined) throw new UsageError(`There is no token "${token}": boxyard token ls`)
+  if (more.length > 0)
+    throw new UsageError(`There are several tokens "${token}", name one by its id: ${ids.join(', ')}`)
+  return only
+}
+
+/** Directories without which most programs of a box do not work. */
+const SYSTEM = /^\/(bin|boot|etc|lib(32|64|x32)?|sbin|usr|usr\/(bin|lib|lib64|local|sbin|share)|var)$/
+const TOKEN_ID = /^tok_[0-9a-z]{26}$/

@@ -1,0 +1,43 @@
+/** Words of other command lines, and what does here what they do there. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  attach: 'console',
+  bash: 'exec -it BOX bash',
+  bases: 'base ls',
+  boxes: 'ls',
+  build: 'base create',
+  commit: 'base create --box',
+  config: 'limits, or context ls',
+  copy: 'cp',
+  delete: 'rm',
+  describe: 'info',
+  destroy: 'rm',
+  download: 'cp',
+  get: 'info, or ls',
+  images: 'base ls',
+  inspect: 'info',
+  kill: 'signal, or stop',
+  list: 'ls',
+  new: 'create',
+  pause: 'stop',
+  run: 'create, then exec',
+  projects: 'project ls',
+  remove: 'rm',
+  restart: 'stop, then resume',
+  services: 'service ls',
+  shell: 'console',
+  show: 'info',
+  start: 'resume',
+  stats: 'top',
+  status: 'info, or health',
+  tokens: 'token ls',
+  unpause: 'resume',
+  up: 'resume',
+  upload: 'cp',
+  volumes: 'volume ls',
+  whoami: 'me',
+}
+
+/** Returns what does here what a word of another command line does there; null for another word. A pure function. */
+export function wordHere(word: string): string | null {
+  return Object.hasOwn(ELSEWHERE, word) ? (ELSEWHERE[word] ?? null) : null
+}

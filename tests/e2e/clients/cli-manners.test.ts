@@ -1,0 +1,272 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { useCommandLine } from '../../helpers/clients/command-line.ts'
+
+const cli = useCommandLine()
+
+beforeAll(async () => {
+  expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
+})
+
+/** What it says on stderr, where it answers on stdout as well. */
+async function toldBy(...args: string[]): Promise<string> {
+  return (await cli.run(args)).stderr
+}
+
+describe('what an answer means beyond its fields is said on stderr', () => {
+  test('that anybody may use a box: where it is published, unpublished, and published again', async () => {
+    const { url } = (await cli.client.get('/v1/projects/demo/boxes/web')).body
+    const remark = `boxyard: anybody may use ${url}; to end that: boxyard publish web --auth token\n`
+    expect(await toldBy('publish', 'web', '--auth', 'public')).toBe(remark)
+    expect(await toldBy('unpublish', 'web')).toBe(remark)
+    expect(await toldBy('publish', 'web', '--port', '80')).toBe(remark)
+    expect(await toldBy('publish', 'web', '--auth', 'token')).toBe('')
+    expect(await toldBy('unpublish', 'web')).toBe('')
+  })
+
+  test('that a volume hides a directory of the system', async () => {
+    await cli.run(['volume', 'create', 'late'])
+    expect(await toldBy('volume', 'attach', 'late', 'web', '/etc')).toContain('/etc of the box is hidden by the volume')
+    await cli.run(['volume', 'detach', 'late', 'web'])
+    expect(await toldBy('volume', 'attach', 'late', 'web', '/srv/late')).toBe('')
+    await cli.run(['volume', 'create', 'early'])
+    const made = await cli.run(['create', 'hidden', '--mount', 'early:/usr/bin', '-o', 'name'])
+    expect(made).toEqual({
+      code: 0,
+      stdout: 'hidden\n',
+      stderr: expect.stringContaining('/usr/bin of the box is hidden'),
+    })
+  })
+
+  test('which snapshot a restore keeps, unless a program reads the answer', async () => {
+    await cli.run(['snapshot', 'web', 'good'])
+    const told = await toldBy('restore', 'web', 'good')
+    const [, kept = ''] = /is snapshot (\S+); to undo this: boxyard restore web \1\n$/.exec(told) ?? []
+    expect((await cli.run(['snapshots', 'ls', 'web', '-o', 'name'])).stdout.split('\n')).toContain(kept)
+    expect(await toldBy('restore', 'web', 'good', '-o', 'json')).toBe('')
+    await cli.run(['volume', 'create', 'kept'])
+    await cli.run(['volume', 'snapshot', 'kept', 'first'])
+    expect(await toldBy('volume', 'restore', 'kept', 'first')).toMatch(
+      /to undo this: boxyard volume restore kept \S+\n$/,
+    )
+    expect((await cli.run(['volume', 'snapshots', 'ls', 'kept', '-o', 'name'])).stdout).toContain('first\n')
+    expect(await cli.run(['volume', 'snapshots', 'rm', 'kept', 'first'])).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a refusal names what was typed', () => {
+  const token = ['token', 'create', 'ci']
+  test.each<[string[], string]>([
+    [
+      ['create', 'x', '--ram-mb', '5', '--cpus', '0.001'],
+      '--cpus: must be at least 0.05\n  --ram-mb: must be at least 16\n',
+    ],
+    [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the processors of this host\n`],
+    [['create', 'X'], '<box>: must be 1–63 of a–z'],
+    [['create', 'x', '--env', '1=2'], '--env 1: names match'],
+    [['create', 'x', '--mount', 'cache:srv'], '--mount: must be an absolute path\n'],
+    [['fork', 'We b', 'x'], '<source>: must be a box, or box@snapshot\n'],
+    [['update', 'web', '--port', '70000'], '--port: must be at most 65535\n'],
+    [
+      ['update', 'web', '-d', '{"url_settings":{"auth":"all"}}'],
+      'url_settings.auth of --data: must be token or public\n',
+    ],
+    [['publish', 'web', '--auth', 'all'], '--auth: must be token or public\n'],
+    [['publish', 'web', '--domains', 'a'], '--domains: must be a host name'],
+    [['volume', 'create', 'V'], '<volume>: must be 1–63'],
+    [['volume', 'create', 'v', '--size-gb', '0'], '--size-gb: must be greater than 0\n'],
+    [['volume', 'create', 'v', '--size-gb', 'x'], '--size-gb: must be a number, not "x".\n'],
+    [['volume', 'create', 'v', '--tag', 'a b=c'], '--tag a b: keys are'],
+    [['signal', 'web', 'exe_01m7yv0c5h8t2n4q6s8v0x2z4b', 'NO'], '<signal>: must be SIGHUP, '],
+    [['exec', '--timeout', '0', '--detach', 'web', 'true'], '--timeout: must be at least 0.001\n'],
+    [['exec', '--timeout', 'x', 'web', 'true'], '--timeout: must be a number, not "x".\n'],
+    [token, '--projects: is needed\n  --permissions: is needed\n'],
+    [
+      [...token, '--projects', 'demo', '--permissions', 'run'],
+      '--permissions: must be read, write, exec, ports or admin\n',
+    ],
+    [['cp', 'nosuch', 'web:/'], 'nosuch: no such file or directory\n'],
+    [['create', 'x', '--nosuch'], "unknown option '--nosuch'\n(boxyard create --help tells how)\n"],
+  ])('%j', async (args, told) => {
+    const { code, stdout, stderr } = await cli.run(args)
+    expect([code === 1 || code === 2, stdout]).toEqual([true, ''])
+    expect(stderr.slice(0, `boxyard: ${told}`.length)).toBe(`boxyard: ${told}`)
+  })
+})
+
+describe('words that are none here', () => {
+  test.each<[string[], string]>([
+    [['start', 'web'], 'boxyard: There is no "start"; did you mean resume?\n'],
+    [['crate', 'web'], "boxyard: unknown command 'crate'\n(Did you mean create?)\n"],
+    [['help', 'nosuch'], "boxyard: unknown command 'nosuch'\n"],
+    [['nosuch', '--help'], "boxyard: unknown command 'nosuch'\n"],
+    [['volume', 'lss'], "boxyard: unknown command 'lss'\n(Did you mean ls?)\n"],
+  ])('%j', async (args, told) => {
+    const { code, stdout, stderr } = await cli.run(args)
+    expect([code, stdout, stderr.slice(0, told.length)]).toEqual([2, '', told])
+  })
+
+  test('no words at all get the help, by group, on stdout', async () => {
+    const { code, stdout, stderr } = await cli.run([])
+    expect([code, stderr]).toEqual([0, ''])
+    const groups = ['Boxes:', 'Files:', 'Data volumes and backups:', 'The command line itself:']
+    expect(groups.map((group) => stdout.indexOf(`\n${group}\n`)).map((at, i, all) => at > (all[i - 1] ?? 0))).toEqual([
+      ...[true, true, true, true],
+    ])
+    expect(stdout.split(/\nFiles:\n/)[1]?.split('\n\n')[0]).toContain('  cp ')
+    expect((await cli.run(['help', 'volume', 'snapshots', 'ls'])).stdout).toContain('boxyard volume snapshots ls')
+  })
+})
+
+describe('what users of docker type', () => {
+  test('-e, -u, -w and -d of exec', async () => {
+    const ran = await cli.run([
+      'exec',
+      '-e',
+      'A=b',
+      '-u',
+      '65534',
+      '-w',
+      '/tmp',
+      'web',
+      'sh',
+      '-c',
+      'echo $A $(id -u) $PWD',
+    ])
+    expect(ran).toMatchObject({ code: 0, stdout: 'b 65534 /tmp\n' })
+    expect((await cli.run(['exec', '-d', 'web', 'true'])).stdout).toMatch(/^exe_/)
+  })
+
+  test('rm -f of what is not there, and ls -q', async () => {
+    expect(await cli.run(['rm', '-f', 'nobody'])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect((await cli.run(['ls', '-q'])).stdout.split('\n')).toContain('web')
+  })
+
+  test('a signal without SIG', async () => {
+    const id = (await cli.run(['exec', '--detach', 'web', 'sleep', '600'])).stdout.trim()
+    expect(await cli.run(['signal', 'web', id, 'kill'])).toMatchObject({ code: 0 })
+  })
+
+  test('the id of a box in the place of its name', async () => {
+    const { id } = (await cli.client.get('/v1/projects/demo/boxes/web')).body
+    expect((await cli.run(['info', id, '-o', 'name'])).stdout).toBe('web\n')
+    await cli.run(['cp', '-', `${id}:/root/by-id`], { input: 'x' })
+    expect((await cli.run(['exec', 'web', 'cat', '/root/by-id'])).stdout).toBe('x')
+    const none = `box_${'0'.repeat(26)}`
+    expect(await cli.run(['info', none])).toMatchObject({ code: 2, stderr: expect.stringContaining(none) })
+  })
+})
+
+test('a copy makes no directories but for a path that ends with a slash', async () => {
+  mkdirSync(join(cli.directory(), 'made'))
+  writeFileSync(join(cli.directory(), 'made/a'), 'one')
+  const copy = (from: string, to: string) => cli.run(['cp', '-r', from, to], { input: 'x' })
+  const stderr = 'boxyard: There is no /root/typo in web; to make it: boxyard files mkdir --parents web /root/typo\n'
+  for (const from of ['made/a', 'made', '-'])
+    expect(await copy(from, 'web:/root/typo/a')).toEqual({ code: 1, stdout: '', stderr })
+  expect(await copy('made', 'web:/root/meant/')).toMatchObject({ code: 0, stderr: '' })
+  const { stdout } = await cli.run(['exec', 'web', 'sh', '-c', 'ls /root; cat /root/meant/made/a'])
+  expect([stdout.includes('typo'), stdout.endsWith('one')]).toEqual([false, true])
+})
+
+test('a command that took too long says so, and ends as of timeout(1)', async () => {
+  expect(await cli.run(['exec', '--timeout', '0.2', 'web', 'sleep', '600'])).toEqual({
+    ...{ code: 124, stdout: '', stderr: 'boxyard: timed out after 0.2 s\n' },
+  })
+  expect(await cli.run(['exec', '--timeout', '0.2', '--json', 'web', 'sleep', '600'])).toMatchObject({ code: 124 })
+  expect(await cli.run(['exec', '--timeout', '600', 'web', 'sh', '-c', 'kill -9 $$'])).toMatchObject({
+    code: 137,
+    stderr: '',
+  })
+})
+
+describe('tables', () => {
+  const linesOf = async (...args: string[]): Promise<string[]> => (await cli.run(args)).stdout.trimEnd().split('\n')
+
+  test('of commands say what they run', async () => {
+    await cli.run(['exec', 'web', 'sh', '-c', 'echo listed'])
+    const [head, ...rows] = await linesOf('ps', 'web')
+    expect(head).toMatch(/^ID +STATUS +EXIT CODE +STARTED AT +COMMAND$/)
+    expect(rows.some((row) => row.endsWith('sh -c echo listed'))).toBe(true)
+  })
+
+  test('of tokens say what they are for, and one is deleted by its name', async () => {
+    const flags = ['--projects', 'demo,other', '--permissions', 'read,exec']
+    for (const name of ['ci', 'twice', 'twice']) await cli.run(['token', 'create', name, ...flags])
+    const rows = await linesOf('token', 'ls')
+    expect(rows[0]).toMatch(/^NAME +ID +PROJECTS +PERMISSIONS +EXPIRES AT +REVOKED AT$/)
+    expect(rows.find((row) => row.startsWith('ci '))).toMatch(/ demo, other +read, exec /)
+    expect(await cli.run(['token', 'rm', 'ci'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await cli.run(['token', 'rm', 'ci'])).toMatchObject({
+      code: 2,
+      stderr: 'boxyard: There is no token "ci": boxyard token ls\n',
+    })
+    expect(await cli.run(['token', 'rm', 'twice'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/tok_\w+, tok_/),
+    })
+  })
+
+  test('of bases have those that all projects share, and JSON has what the API answers', async () => {
+    expect((await linesOf('base', 'ls'))[0]).toMatch(/^NAME +SHARED +SIZE /)
+    const shared = await linesOf('base', 'shared', '-o', 'name')
+    expect(await linesOf('base', 'ls', '-o', 'name')).toEqual(shared)
+    const { bases } = JSON.parse((await cli.run(['base', 'ls', '-o', 'json'])).stdout)
+    expect(bases).toEqual([])
+  })
+
+  test('of projects and contexts have the columns of those', async () => {
+    await cli.run(['volume', 'create', 'far', '--project', 'elsewhere'])
+    expect((await linesOf('project', 'ls')).map((line) => line.replaceAll(/ +/g, ' '))).toEqual([
+      ...['NAME BOXES VOLUMES STATUS', expect.stringMatching(/^demo \d \d current$/), 'elsewhere 0 1'],
+    ])
+    await cli.run(['login', cli.service().url, '--name', 'here'], { input: cli.service().adminToken })
+    expect((await linesOf('context', 'ls'))[0]).toMatch(/^NAME +URL +PROJECT +STATUS$/)
+  })
+})
+
+test('a login to what speaks no TLS says so, in words that are not of OpenSSL', async () => {
+  const { host, port } = new URL(cli.service().url)
+  const login = (url: string) => cli.run(['login', url, '--name', 'plain'], { input: cli.service().adminToken })
+  const { code, stderr } = await login(`https://${host}`)
+  expect([code, stderr]).toEqual([
+    1,
+    `boxyard: https://${host} does not speak HTTPS; if it is meant to be plain HTTP: boxyard login http://${host}\n`,
+  ])
+  // No network is on the way to this machine.
+  expect(await login(`127.0.0.1:${port}`)).toMatchObject({ code: 0 })
+  expect(await login('ftp://boxes.example')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('is no URL such as'),
+  })
+})
+
+describe('on a terminal', () => {
+  test('a list that is empty says how to make one', async () => {
+    const listing = cli.startInTerminal(['ls', '--project', 'nobodys'])
+    expect((await listing.ended).code).toBe(0)
+    expect(listing.shown()).toContain('There are none: boxyard create NAME')
+    expect(await cli.run(['ls', '--project', 'nobodys'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('a console says how it is left', async () => {
+    const console = cli.startInTerminal(['console', 'web', '--session', 'hint'])
+    await console.until(/Attached to web; leave it with Ctrl-\]/)
+    console.type('\x1d')
+    expect((await console.ended).code).toBe(0)
+  })
+
+  test('a wait that lasts says what for', async () => {
+    process.kill(cli.service().agentPid, 'SIGSTOP')
+    try {
+      const stopping = cli.startInTerminal(['stop', 'web'])
+      await stopping.until(/Waiting: stop a box: SIGTERM, the grace period, SIGKILL/)
+      stopping.type('\x03')
+      await stopping.ended
+    } finally {
+      process.kill(cli.service().agentPid, 'SIGCONT')
+    }
+  })
+})

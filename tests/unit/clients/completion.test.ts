@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals'
+import { type Next, whatIsNext } from '../../../cli/completion/candidates.ts'
+import { allVerbs } from '../../../cli/verbs/all.ts'
+import { GROUPS, groupOf, TOPICS } from '../../../cli/verbs/groups.ts'
+import { wordHere } from '../../../cli/verbs/words-elsewhere.ts'
+
+const verbs = allVerbs()
+const next = (line: string): Next | null => whatIsNext(line.split(' '), verbs)
+const wordsOf = (line: string): readonly string[] => {
+  const found = next(line)
+  return found?.kind === 'words' ? found.words : []
+}
+
+test('what comes next are verbs, then those below them', () => {
+  expect(wordsOf('')).toEqual(expect.arrayContaining(['create', 'volume', 'exec']))
+  expect(wordsOf('-p demo ')).toContain('create')
+  expect(wordsOf('volume ')).toEqual(expect.arrayContaining(['ls', 'attach', 'snapshots']))
+  expect(wordsOf('volume snapshots ')).toEqual(['ls', 'info', 'rm'])
+})
+
+test('flags are those of the verb and of all', () => {
+  expect(wordsOf('create --r')).toEqual(expect.arrayContaining(['--ram-mb', '--output', '--help']))
+  expect(wordsOf('ls -')).not.toContain('--ram-mb')
+  expect(wordsOf('ls -o ')).toEqual(['table', 'json', 'yaml', 'name'])
+  expect(wordsOf('-')).toContain('--project')
+})
+
+test.each<[string, Next | null]>([
+  ['info ', { kind: 'box', of: null }],
+  ['-p other info ', { kind: 'box', of: null }],
+  ['rm one ', { kind: 'box', of: null }],
+  ['create ', null],
+  ['create x --base ', { kind: 'base', of: null }],
+  ['fork ', { kind: 'box', of: null }],
+  ['fork web ', null],
+  ['exec ', { kind: 'box', of: null }],
+  ['exec --cwd /srv ', { kind: 'box', of: null }],
+  ['exec web ', null],
+  ['cp ', { kind: 'boxPath', of: null }],
+  ['volume attach ', { kind: 'volume', of: null }],
+  ['volume attach db ', { kind: 'box', of: null }],
+  ['volume attach db web ', null],
+  ['volume restore db ', { kind: 'volumeSnapshot', of: 'db' }],
+  ['restore web ', { kind: 'snapshot', of: 'web' }],
+  ['snapshot web ', null],
+  ['logs web ', { kind: 'service', of: 'web' }],
+  ['promote web ', { kind: 'service', of: 'web' }],
+  ['signal web ', { kind: 'exec', of: 'web' }],
+  ['use ', { kind: 'project', of: null }],
+  ['ls --context ', { kind: 'context', of: null }],
+  ['base rm ', { kind: 'base', of: null }],
+])('after %j', (line, expected) => {
+  expect(next(line)).toEqual(expected)
+})
+
+test('every verb is in a group of the help, and every word of a group is one', () => {
+  const firsts = new Set(verbs.map(({ words }) => words.split(' ')[0] ?? ''))
+  for (const word of firsts) expect([word, groupOf(word)]).toEqual([word, expect.any(String)])
+  const named = GROUPS.flatMap(([, words]) => words.split(' '))
+  expect(named.filter((word) => word !== 'completion' && !firsts.has(word))).toEqual([])
+  expect(new Set(named).size).toBe(named.length)
+})
+
+test('what has verbs below it says what they are about', () => {
+  const parents = verbs.map(({ words }) => words.split(' ').slice(0, -1).join(' ')).filter((words) => words !== '')
+  expect([...new Set(parents)].filter((words) => TOPICS[words] === undefined)).toEqual([])
+})
+
+test('a word of another command line leads to verbs, and is none itself', () => {
+  const firsts = verbs.map(({ words }) => words.split(' ')[0])
+  for (const word of ['start', 'run', 'delete', 'inspect', 'toString'])
+    expect([word, firsts.includes(word)]).toEqual([word, false])
+  expect([wordHere('start'), wordHere('toString')]).toEqual(['resume', null])
+})
