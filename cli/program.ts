@@ -14,7 +14,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
   const program = createProgram(version)
   try {
     const words = await understood(args)
-    const word = firstWordOf(words) ?? ''
+    const [word = ''] = positionalsOf(words)
     const named = await findVerbs(word)
     const isAll = named.length === 0 && word !== COMPLETION_WORD
     // All others are only needed to tell of them.
@@ -60,12 +60,16 @@ function createProgram(version: string): Command {
  */
 async function understood(args: readonly string[]): Promise<readonly string[]> {
   const words = args[0] === 'help' ? [...args.slice(1), '--help'] : args.length === 0 ? ['--help'] : args
-  const word = firstWordOf(words)
-  if (word === undefined || word === COMPLETION_WORD || (await findVerbs(word)).length > 0) return words
+  const [word, second] = positionalsOf(words)
+  if (word === undefined || word === COMPLETION_WORD) return words
+  const known = (await findVerbs(word)).map((verb) => verb.words.split(' ')[1])
+  if (known.length > 0 && (second === undefined || known.includes(second) || known.includes(undefined))) return words
   const { wordHere } = await import('./verbs/words-elsewhere.ts')
-  const here = wordHere(word)
-  if (here !== null) throw new UsageError(`There is no "${word}"; did you mean ${here}?`)
-  return [word]
+  const here = wordHere(known.length === 0 ? word : (second ?? ''))
+  if (here !== null && known.length === 0) throw new UsageError(`There is no "${word}"; did you mean ${here}?`)
+  if (here !== null && known.includes(here))
+    throw new UsageError(`There is no "${word} ${second}"; did you mean ${word} ${here}?`)
+  return known.length === 0 ? [word] : words
 }
 
 async function verbsOfHelp(): Promise<Verb[]> {
@@ -98,9 +102,9 @@ function addCompletion(program: Command): void {
     })
 }
 
-/** Returns the first argument that is neither a flag nor the value of one: the first word of a verb. */
-function firstWordOf(args: readonly string[]): string | undefined {
-  return args.find((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
+/** Returns the arguments that are neither flags nor values of those before a verb: the first is that of the verb. */
+function positionalsOf(args: readonly string[]): string[] {
+  return args.filter((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
 }
 
 function contextOf(flags: GivenFlags): VerbContext {

@@ -34,6 +34,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
       .filter((each): each is string => typeof each === 'string')
     await run(flags, async (context) => {
       const own = withDefaultBox(verb.args, withCommand(verb.args, args), context.connection.box)
+      if (typeof flags['box'] === 'string') [flags['box']] = await withBoxNames('<box>', [flags['box']], context)
       return withBoxNames(verb.args, own, context)
     })
   })

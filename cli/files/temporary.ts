@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { whileInterruptible } from '../output/interrupts.ts'
 
-/** Does `work` with a free path beside `path`, and deletes what is there in the end, also if it is interrupted. */
+/** Does `work` with a free path beside `path`, and deletes what is there in the end, also if it is interrupted. @throws Error without the directory */
 export async function withTemporaryBeside<T>(path: string, work: (temporary: string) => Promise<T>): Promise<T> {
   const name = `.${basename(path)}.boxyard-${randomBytes(4).toString('hex')}`
   const temporary = join(dirname(path), name)
+  // Else the system would tell of a name that nobody has given.
+  if (!existsSync(dirname(path))) throw new Error(`There is no directory ${dirname(path)} here.`)
   const remove = (): void => rmSync(temporary, { recursive: true, force: true })
   try {
     return await whileInterruptible(remove, () => work(temporary))

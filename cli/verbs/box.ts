@@ -3,6 +3,7 @@ import type { CallInput } from '../../sdk/typescript/src/calls.ts'
 import { reportFailure, UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
+import { tellIfSlow } from '../output/waiting.ts'
 import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
 import { hidingRemark } from './remarks.ts'
 import type { Verb, VerbContext } from './verb.ts'
@@ -90,7 +91,7 @@ const update: Verb = {
     const more = typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}
     const body = { ...more, ...settingsFrom(flags), ...fieldsFrom(['port:number'], flags) }
     const path = { project: context.project(), name }
-    await printAnswer(await context.boxyard.call('updateBox', { path, body }), context.format)
+    await callAndPrint(context, 'updateBox', { input: { path, body } })
   },
 }
 
@@ -102,13 +103,13 @@ const remove: Verb = {
   summary: 'Delete boxes; their volumes stay',
   examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox'],
-  run: async ({ boxyard, project }, names, flags) => {
+  run: async ({ boxyard, project, tell }, names, flags) => {
     const failures: Error[] = []
     const isExpected = (error: Error): boolean =>
       flags['force'] === true && error instanceof ApiError && error.code === 'box_not_found'
     for (const name of names) {
       const box = boxyard.box(project(), name)
-      await box.delete().catch((error: Error) => {
+      await tellIfSlow(tell, `Delete ${name}`, () => box.delete()).catch((error: Error) => {
         if (!isExpected(error)) failures.push(error)
       })
     }

@@ -8,7 +8,8 @@ import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
  * A verb that is one operation: its arguments go into the path where that has them, else into the body, or the query of a GET. Flags
- * are fields of the same: `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`.
+ * are fields of the same: `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`; `a.b` is
+ * field `b` of `a`.
  */
 export interface PlainVerb {
   words: string
@@ -168,7 +169,7 @@ interface Field {
 /** Reads `flag=name:kind meaning`, of which all but the name may be left out. */
 function readField(field: string): Field {
   const [, flag = '', name = flag, kind = 'text', meaning = ''] =
-    /^([a-z_]+)(?:=([a-z_]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []
+    /^([a-z_]+)(?:=([a-z_.]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []
   return { flag, name, kind, meaning }
 }
 
@@ -178,8 +179,9 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
   for (const { flag, name, kind } of fields.map(readField)) {
     const value = flags[flag.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
     if (value === undefined) continue
-    if (kind === 'number') found[name] = numberOf(flag, value)
-    else found[name] = kind === 'map' ? pairsOf(value) : value
+    const read = kind === 'number' ? numberOf(flag, value) : kind === 'map' ? pairsOf(value) : value
+    const [outer = '', inner] = name.split('.')
+    found[outer] = inner === undefined ? read : { ...(found[outer] as object | undefined), [inner]: read }
   }
   return found
 }

@@ -1,7 +1,7 @@
 import type { PlainVerb } from './plain.ts'
-import { hidingRemark, remarkKept, remarkPublic, tokenId } from './remarks.ts'
+import { remarkKept, remarkPublic, tokenId } from './remarks.ts'
+import { PREFIX, VOLUME_ROWS } from './volume-table.ts'
 
-const PREFIX = 'prefix only names that begin so'
 const SNAPSHOT = 'snapshot as it was in this snapshot of the box'
 
 /** The verbs that are one operation each; what waits for its effect is waited for. */
@@ -85,7 +85,12 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     // As kill(1) takes it.
     arrange: ([box = '', exec = '', signal = '']) => [box, exec, signal.toUpperCase().replace(/^(?!SIG)/, 'SIG')],
   },
-  { words: 'sessions ls', operation: 'listSessions', args: '<box=name>' },
+  {
+    words: 'sessions ls',
+    operation: 'listSessions',
+    args: '<box=name>',
+    whenEmpty: 'There are none: boxyard console BOX',
+  },
   { words: 'sessions rm', operation: 'deleteSession', args: '<box=name> <session>' },
   // Files.
   {
@@ -110,85 +115,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: ['parents:flag those above it as well', 'mode its permissions, such as 0755'],
   },
   { words: 'files restore', operation: 'restoreFile', args: '<box=name> <snapshot> <path>' },
-  // Volumes and backups.
-  {
-    words: 'volume create',
-    operation: 'createVolume',
-    args: '<volume=name>',
-    fields: [
-      'size_gb:number its size in GiB (10)',
-      'from a volume to copy, as it is now',
-      'from_snapshot a snapshot of that volume to copy instead',
-      'from_backup the id of a backup to restore',
-      'tag=tags:map its tags',
-    ],
-    examples: ['boxyard volume create db --size-gb 5', 'boxyard volume create try --from db'],
-  },
-  {
-    words: 'volume ls',
-    operation: 'listVolumes',
-    fields: [PREFIX, 'tag:list only with these tags, KEY or KEY=VALUE'],
-    whenEmpty: 'There are none: boxyard volume create NAME',
-  },
-  { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },
-  {
-    words: 'volume update',
-    operation: 'updateVolume',
-    args: '<volume=name>',
-    fields: ['size_gb:number its size in GiB', 'tag=tags:map its tags, all of them'],
-  },
-  { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>' },
-  {
-    words: 'volume attach',
-    operation: 'attachVolume',
-    args: '<volume=name> <box> <path>',
-    fields: ['read_only:flag as any number of boxes may have it'],
-    remark: (_answer, [, , path = '']) => hidingRemark(path),
-  },
-  { words: 'volume detach', operation: 'detachVolume', args: '<volume=name> <box>' },
-  {
-    words: 'volume snapshot',
-    operation: 'createVolumeSnapshot',
-    args: '<volume=name> [snapshot=.name]',
-    fields: ['comment why it was taken'],
-  },
-  {
-    words: 'volume snapshots ls',
-    operation: 'listVolumeSnapshots',
-    args: '<volume=name>',
-    fields: [PREFIX],
-    columns: ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id'],
-    whenEmpty: 'There are none: boxyard volume snapshot VOLUME [NAME]',
-  },
-  { words: 'volume snapshots info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
-  { words: 'volume snapshots rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
-  {
-    words: 'volume restore',
-    operation: 'restoreVolume',
-    args: '<volume=name> <snapshot>',
-    remark: remarkKept('listVolumeSnapshots', 'boxyard volume restore'),
-  },
-  { words: 'backup create', operation: 'createBackup', args: '<volume=name>' },
-  { words: 'backup ls', operation: 'listBackups', args: '<volume=name>' },
-  { words: 'backup stored', operation: 'listStoredBackups' },
-  { words: 'backup info', operation: 'getBackup', args: '<volume=name> <backup>' },
-  { words: 'backup rm', operation: 'deleteBackup', args: '<volume=name> <backup>' },
-  {
-    words: 'backup restore',
-    operation: 'restoreBackup',
-    args: '<volume=name> <backup>',
-    fields: ['as a new volume of this name; the volume itself, if left out'],
-  },
-  {
-    words: 'backup schedule',
-    operation: 'updateBackupSchedule',
-    args: '<volume=name>',
-    fields: [
-      'interval_seconds:number between two backups',
-      'keep_count:number how many are kept',
-      'keep_seconds:number how long one is kept',
-    ],
-  },
+  ...VOLUME_ROWS,
   // Bases.
   { words: 'base shared', operation: 'listSharedBases', fields: [PREFIX] },
   { words: 'base info', operation: 'getBase', args: '<base>' },
@@ -258,7 +185,19 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   },
   { words: 'me', operation: 'getMe' },
   { words: 'quota', operation: 'getQuota' },
-  { words: 'set-quota', operation: 'updateQuota' },
+  {
+    words: 'set-quota',
+    operation: 'updateQuota',
+    fields: [
+      'boxes=allowed.boxes:number how many boxes it may have',
+      'cpus=allowed.cpus:number cores of those that run or are to run',
+      'ram_mb=allowed.ram_mb:number memory of the same, in MiB',
+      'storage_gb=allowed.storage_gb:number disks and volumes, in GiB',
+    ],
+    details:
+      'What is left out stays, or has no bound from the beginning; a bound is taken away by --data \'{"allowed":{"boxes":null}}\'.',
+    examples: ['boxyard set-quota --boxes 20 --cpus 8 --ram-mb 16384 --storage-gb 200'],
+  },
   {
     words: 'audit',
     operation: 'listAudit',

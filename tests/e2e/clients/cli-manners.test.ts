@@ -88,6 +88,8 @@ describe('a refusal names what was typed', () => {
       '--permissions: must be read, write, exec, ports or admin\n',
     ],
     [['cp', 'nosuch', 'web:/'], 'nosuch: no such file or directory\n'],
+    [['cp', 'web:/etc/hostname', 'nosuch/file'], 'There is no directory /'],
+    [['set-quota', '--boxes', '-1'], '--boxes: must be at least 0\n'],
     [['create', 'x', '--nosuch'], "unknown option '--nosuch'\n(boxyard create --help tells how)\n"],
   ])('%j', async (args, told) => {
     const { code, stdout, stderr } = await cli.run(args)
@@ -103,6 +105,7 @@ describe('words that are none here', () => {
     [['help', 'nosuch'], "boxyard: unknown command 'nosuch'\n"],
     [['nosuch', '--help'], "boxyard: unknown command 'nosuch'\n"],
     [['volume', 'lss'], "boxyard: unknown command 'lss'\n(Did you mean ls?)\n"],
+    [['volume', 'delete', 'db'], 'boxyard: There is no "volume delete"; did you mean volume rm?\n'],
   ])('%j', async (args, told) => {
     const { code, stdout, stderr } = await cli.run(args)
     expect([code, stdout, stderr.slice(0, told.length)]).toEqual([2, '', told])
@@ -157,6 +160,12 @@ describe('what users of docker type', () => {
     const none = `box_${'0'.repeat(26)}`
     expect(await cli.run(['info', none])).toMatchObject({ code: 2, stderr: expect.stringContaining(none) })
   })
+})
+
+test('a quota is set by flags', async () => {
+  expect(await cli.run(['set-quota', '--boxes', '9', '--ram-mb', '4096', '-p', 'bounded'])).toMatchObject({ code: 0 })
+  const { allowed } = JSON.parse((await cli.run(['quota', '-p', 'bounded', '-o', 'json'])).stdout)
+  expect(allowed).toEqual({ boxes: 9, cpus: null, ram_mb: 4096, storage_gb: null })
 })
 
 test('a copy makes no directories but for a path that ends with a slash', async () => {

@@ -1,0 +1,92 @@
+import type { PlainVerb } from './plain.ts'
+import { hidingRemark, remarkKept } from './remarks.ts'
+
+/** The field of lists by name. */
+export const PREFIX = 'prefix only names that begin so'
+
+/** The verbs of volumes and backups that are one operation each. */
+export const VOLUME_ROWS: readonly PlainVerb[] = [
+  {
+    words: 'volume create',
+    operation: 'createVolume',
+    args: '<volume=name>',
+    fields: [
+      'size_gb:number its size in GiB (10)',
+      'from a volume to copy, as it is now',
+      'from_snapshot a snapshot of that volume to copy instead',
+      'from_backup the id of a backup to restore',
+      'tag=tags:map its tags',
+    ],
+    examples: ['boxyard volume create db --size-gb 5', 'boxyard volume create try --from db'],
+  },
+  {
+    words: 'volume ls',
+    operation: 'listVolumes',
+    fields: [PREFIX, 'tag:list only with these tags, KEY or KEY=VALUE'],
+    whenEmpty: 'There are none: boxyard volume create NAME',
+  },
+  { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },
+  {
+    words: 'volume update',
+    operation: 'updateVolume',
+    args: '<volume=name>',
+    fields: ['size_gb:number its size in GiB', 'tag=tags:map its tags, all of them'],
+  },
+  { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>' },
+  {
+    words: 'volume attach',
+    operation: 'attachVolume',
+    args: '<volume=name> <box> <path>',
+    fields: ['read_only:flag as any number of boxes may have it'],
+    remark: (_answer, [, , path = '']) => hidingRemark(path),
+  },
+  { words: 'volume detach', operation: 'detachVolume', args: '<volume=name> <box>' },
+  {
+    words: 'volume snapshot',
+    operation: 'createVolumeSnapshot',
+    args: '<volume=name> [snapshot=.name]',
+    fields: ['comment why it was taken'],
+  },
+  {
+    words: 'volume snapshots ls',
+    operation: 'listVolumeSnapshots',
+    args: '<volume=name>',
+    fields: [PREFIX],
+    columns: ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id'],
+    whenEmpty: 'There are none: boxyard volume snapshot VOLUME [NAME]',
+  },
+  { words: 'volume snapshots info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
+  { words: 'volume snapshots rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
+  {
+    words: 'volume restore',
+    operation: 'restoreVolume',
+    args: '<volume=name> <snapshot>',
+    remark: remarkKept('listVolumeSnapshots', 'boxyard volume restore'),
+  },
+  { words: 'backup create', operation: 'createBackup', args: '<volume=name>' },
+  {
+    words: 'backup ls',
+    operation: 'listBackups',
+    args: '<volume=name>',
+    whenEmpty: 'There are none: boxyard backup create VOLUME',
+  },
+  { words: 'backup stored', operation: 'listStoredBackups' },
+  { words: 'backup info', operation: 'getBackup', args: '<volume=name> <backup>' },
+  { words: 'backup rm', operation: 'deleteBackup', args: '<volume=name> <backup>' },
+  {
+    words: 'backup restore',
+    operation: 'restoreBackup',
+    args: '<volume=name> <backup>',
+    fields: ['as a new volume of this name; the volume itself, if left out'],
+  },
+  {
+    words: 'backup schedule',
+    operation: 'updateBackupSchedule',
+    args: '<volume=name>',
+    fields: [
+      'interval_seconds:number between two backups',
+      'keep_count:number how many are kept',
+      'keep_seconds:number how long one is kept',
+    ],
+  },
+]
