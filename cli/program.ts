@@ -63,6 +63,8 @@ async function understood(args: readonly string[]): Promise<readonly string[]> {
   const [word, second] = positionalsOf(words)
   if (word === undefined || word === COMPLETION_WORD) return words
   const known = (await findVerbs(word)).map((verb) => verb.words.split(' ')[1])
+  // As help of a word alone that has others behind it.
+  if (known.length > 0 && second === undefined && !known.includes(undefined)) return [...words, '--help']
   if (known.length > 0 && (second === undefined || known.includes(second) || known.includes(undefined))) return words
   const { wordHere } = await import('./verbs/words-elsewhere.ts')
   const here = wordHere(known.length === 0 ? word : (second ?? ''))

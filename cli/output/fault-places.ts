@@ -15,8 +15,9 @@ export function placeOf(pointer: string, { args, flags, fills = {} }: Pick<Verb,
     return key === undefined ? `--${name}` : `--${name} ${key}`
   }
   const [first = ''] = path
-  const argument = args.match(/<[^>]+>|\[[^\]]+\]/g)?.find((word) => word.replaceAll(/[<>[\].]/g, '') === first)
-  const place = fills[first] ?? argument
+  const argument = (name: string): string | undefined =>
+    args.match(/<[^>]+>|\[[^\]]+\]/g)?.find((word) => word.replaceAll(/[<>[\].]/g, '') === name)
+  const place = fills[first] ?? argument(first) ?? (first === 'name' ? argument('box') : undefined)
   if (place !== undefined) return place
   if (path.length === 0) return 'the request'
   if (part === 'path' && first === 'project') return '--project'

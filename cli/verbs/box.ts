@@ -8,7 +8,6 @@ import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.t
 import { hidingRemark } from './remarks.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
-const NAMED = { name: '<box>' }
 const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
 const BOX_FLAGS = [
   ['--cpus <n>', 'cores, also parts of one; at most those of the host'],
@@ -21,7 +20,6 @@ const BOX_FLAGS = [
 const create: Verb = {
   words: 'create',
   args: '<box>',
-  fills: NAMED,
   flags: [
     ['--base <base>', 'what it is made of'],
     ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
@@ -48,7 +46,7 @@ const create: Verb = {
 const fork: Verb = {
   words: 'fork',
   args: '<source> <box>',
-  fills: { ...NAMED, fork: '<source>' },
+  fills: { fork: '<source>' },
   flags: BOX_FLAGS,
   summary: 'Make a box with the disk of another, or of its snapshot, as it is now',
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
@@ -82,7 +80,6 @@ const list: Verb = {
 const update: Verb = {
   words: 'update',
   args: '<box>',
-  fills: NAMED,
   flags: [...BOX_FLAGS, ['--port <n>', 'port that its URL leads to; 0: none'], ['-d, --data <json>', 'further fields']],
   summary: 'Change limits, environment, tags or port of a box',
   examples: ['boxyard update web --cpus 2 --ram-mb 1024'],
@@ -98,7 +95,6 @@ const update: Verb = {
 const remove: Verb = {
   words: 'rm',
   args: '<box...>',
-  fills: NAMED,
   flags: [['-f, --force', 'say nothing of those that are not there']],
   summary: 'Delete boxes; their volumes stay',
   examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
@@ -123,7 +119,6 @@ const remove: Verb = {
 const wait: Verb = {
   words: 'wait',
   args: '<box> [status]',
-  fills: NAMED,
   flags: [['--timeout <seconds>', 'give up after this time']],
   summary: 'Wait until a box is running, or has another status',
   examples: ['boxyard wait web', 'boxyard wait web stopped'],

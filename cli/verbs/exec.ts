@@ -2,13 +2,13 @@ import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
+import { tellIfSlow } from '../output/waiting.ts'
 import { numberOf, pairsOf } from './plain.ts'
-import type { Verb, VerbFlags } from './verb.ts'
+import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const exec: Verb = {
   words: 'exec',
   args: '<box> <command...>',
-  fills: { name: '<box>' },
   flags: [
     ['-i, --stdin', 'pass on the input'],
     ['-t, --tty', 'run it in a terminal'],
@@ -27,7 +27,7 @@ const exec: Verb = {
     'tar -c . | boxyard exec -i web tar -x -C /srv',
   ],
   operations: ['streamExec', 'createExec', 'getExecOutput', 'getExec'],
-  run: async ({ boxyard, project, format }, [name = '', ...command], flags) => {
+  run: async ({ boxyard, project, format, tell }, [name = '', ...command], flags) => {
     const box = boxyard.box(project(), name)
     if (flags['detach'] === true || flags['json'] === true) {
       const path = { project: project(), name }
@@ -44,7 +44,7 @@ const exec: Verb = {
       await printAnswer(record, 'json')
       return record.status === 'timed_out' ? tellTimeOut(flags) : (record.exit_code ?? 1)
     }
-    const { id, code } = await runStreamed(box, command, flags)
+    const { id, code } = await runStreamed({ box, tell }, command, flags)
     // It was killed: by whom, its record tells.
     if (code !== KILLED || flags['timeout'] === undefined || id === null) return code
     const { status } = await boxyard.call('getExec', { path: { project: project(), name, exec: id } })
@@ -55,7 +55,6 @@ const exec: Verb = {
 const consoleVerb: Verb = {
   words: 'console',
   args: '<box>',
-  fills: { name: '<box>' },
   flags: [
     ['--session <name>', 'one of several'],
     ['--shell <path>', 'what a new one runs'],
@@ -97,7 +96,7 @@ function tellTimeOut(flags: VerbFlags): number {
 }
 
 async function runStreamed(
-  box: BoxHandle,
+  { box, tell }: { box: BoxHandle; tell: VerbContext['tell'] },
   command: string[],
   flags: VerbFlags,
 ): Promise<{ id: string | null; code: number }> {
@@ -107,7 +106,7 @@ async function runStreamed(
   const noHup = flags['noHup'] === true || flags['hup'] === false
   const size = isTerminal ? sizeOf() : {}
   const options = { env, cwd, user, timeoutSeconds, stdin: hasInput, tty: isTerminal, noHup, ...size }
-  const stream = await box.stream(command, options)
+  const stream = await tellIfSlow(tell, `Start ${command[0]} in ${box.name}`, () => box.stream(command, options))
   return { id: stream.id, code: await converse(stream, { isTerminal, leavesBy: null, hasInput }) }
 }
 

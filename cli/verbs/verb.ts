@@ -23,7 +23,7 @@ export interface Verb {
   words: string
   /** Arguments in commander's form, such as `<box> [path]`. */
   args: string
-  /** The argument that fills a field of the request which is called otherwise, such as `<box>` for `name`. */
+  /** The argument that fills a field of the request which is called otherwise, such as `<volume>` for `name`; for `<box>` that goes without saying. */
   fills?: Readonly<Record<string, string>>
   /** Flags in commander's form, with what they mean: `<value...>` may be repeated, `<value,...>` has several by commas as well. */
   flags: readonly (readonly [flag: string, meaning: string])[]

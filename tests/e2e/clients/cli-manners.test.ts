@@ -119,6 +119,7 @@ describe('words that are none here', () => {
       ...[true, true, true, true],
     ])
     expect(stdout.split(/\nFiles:\n/)[1]?.split('\n\n')[0]).toContain('  cp ')
+    expect(await cli.run(['volume'])).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('attach') })
     expect((await cli.run(['help', 'volume', 'snapshots', 'ls'])).stdout).toContain('boxyard volume snapshots ls')
   })
 })

@@ -49,6 +49,7 @@ test.each([
   ['/path/name', '<box>'],
   ['/path/project', '--project'],
   ['/path', '<path>'],
+  ['/from', '<source>'],
   ['/data_mounts/0/name', '--mount'],
   ['/url_settings/wake', 'url_settings.wake of --data'],
   ['', 'the request'],
@@ -60,5 +61,5 @@ test.each([
     ['--mount <volume:path...>', ''],
     ['-d, --data <json>', ''],
   ] as const
-  expect(placeOf(pointer, { args: '<box> <path>', flags, fills: { name: '<box>' } })).toBe(place)
+  expect(placeOf(pointer, { args: '<box> <path>', flags, fills: { from: '<source>' } })).toBe(place)
 })
