@@ -145,7 +145,7 @@ test('the command line runs from the files of the package, and knows nothing of 
     expect.stringMatching(/^Usage: boxyard \[options] \[command][^]*admin\|doctor/),
     '',
   ])
-  expect(call()).toEqual([0, '', expect.stringContaining('Usage: boxyard')])
+  expect(call()).toEqual([0, expect.stringContaining('Usage: boxyard'), ''])
   expect(call('admin', '--help')).toEqual([0, expect.stringContaining('admin uninstall'), ''])
   expect(call('-p', 'demo', 'ls')).toEqual([1, '', expect.stringContaining('http://127.0.0.1:1')])
   expect(readdirSync(join(root, 'usr/lib/boxyard/cli'))).toEqual([
