@@ -18,7 +18,11 @@ function linesOf(record: Row, tableOf: TableOf): string[] {
   const entries = Object.entries(record)
   const width = Math.max(0, ...entries.filter(([, value]) => !isNested(value)).map(([key]) => key.length))
   return entries.flatMap(([key, value]) => {
-    if (!isNested(value)) return `${key.padEnd(width)}  ${cellText(key, value)}`.trimEnd()
+    if (!isNested(value)) {
+      const [first = '', ...more] = cellText(key, value).trimEnd().split('\n')
+      // No line of a value can be taken for another field.
+      return [`${key.padEnd(width)}  ${first}`.trimEnd(), ...more.map((line) => `${' '.repeat(width + 2)}${line}`)]
+    }
     const below = Array.isArray(value) ? tableLines(value.filter(isRow), tableOf) : linesOf(value, tableOf)
     return [key, ...below.map((line) => `  ${line}`)]
   })

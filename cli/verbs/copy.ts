@@ -21,9 +21,10 @@ const copy: Verb = {
   args: '<path> <path...>',
   flags: [['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway']],
   summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
-  details: `A path in a box without a slash at its beginning is below the home of root. A slash at the end stands for a directory to copy into,
-which is made if it is not there; no other directories are made. Modes are kept; in the box all belongs to root.
-On the host of the service long files pass its front by, with a ticket. A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
+  details: `A path in a box without a slash at its beginning is below the home of root.
+A slash at the end stands for a directory to copy into, which is made if it is not there; no other directories are made.
+Modes are kept; in the box all belongs to root. On the host of the service long files pass its front by, with a ticket.
+A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
   examples: [
     'boxyard cp app.js web:/srv/',
     'boxyard cp web:/var/log ./log',

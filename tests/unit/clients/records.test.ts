@@ -32,6 +32,17 @@ test('a record is told line by line, with what has fields of its own below, tabl
   ])
 })
 
+test('lines of a value stay below their field', () => {
+  const record = { stdout: 'a\nstatus  ok\n', in: { message: 'b\nc' } }
+  expect(recordText(record, tableOf).split('\n')).toEqual([
+    'stdout  a',
+    '        status  ok',
+    'in',
+    '  message  b',
+    '           c',
+  ])
+})
+
 test('snapshots follow what they are of', () => {
   const boxes = [{ name: 'web', size_bytes: 2, snapshots: [{ name: 'good', size_bytes: 1 }] }]
   expect(recordText({ boxes }, tableOf)).toBe('boxes\n  name|size_bytes\n  web|2\n  web@good|1')
