@@ -5,7 +5,7 @@ import { CALLER } from '../../helpers/caller.ts'
 
 type HealthCall = Parameters<ReturnType<typeof createSystemHandlers>['getHealth']>[0]
 
-test('requests without a token share one health report, and one with a token gets its own', async () => {
+test('strangers and tokens of projects share one health report, and an operator gets its own', async () => {
   let reports = 0
   const health = async (): Promise<HealthReport> => {
     reports++
@@ -21,9 +21,9 @@ test('requests without a token share one health report, and one with a token get
   }
   const { getHealth } = createSystemHandlers({ health } as unknown as SystemDeps)
   const ask = (caller: unknown) => getHealth({ caller } as unknown as HealthCall)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(null)))
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => ask(index % 2 === 0 ? null : CALLER)))
   expect([answers.every(({ status }) => status === 200), reports]).toEqual([true, 1])
-  await ask(CALLER)
+  await ask({ ...CALLER, projects: '*' })
   expect(reports).toBe(2)
 })
 
