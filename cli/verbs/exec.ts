@@ -3,7 +3,7 @@ import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
 import { tellIfSlow } from '../output/waiting.ts'
-import { numberOf, pairsOf } from './plain.ts'
+import { environmentOf, numberOf } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const exec: Verb = {
@@ -17,7 +17,7 @@ const exec: Verb = {
     ['--json', 'run it to its end, and print its record'],
     ['-w, --cwd <path>', 'working directory'],
     ['-u, --user <user>', 'user of the box'],
-    ['-e, --env <key=value...>', 'variables'],
+    ['-e, --env <key=value...>', 'variables; KEY alone as it is here'],
     ['--timeout <seconds>', 'kill it after this time; the exit code is 124 then'],
   ],
   summary: 'Run a command in a box; its exit code is that of this one',
@@ -169,7 +169,7 @@ function requestOf(flags: VerbFlags): {
   return {
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof user === 'string' ? { user } : {}),
-    ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
+    ...(flags['env'] === undefined ? {} : { env: environmentOf(flags['env']) }),
     ...(timeout === undefined ? {} : { timeout_seconds: numberOf('timeout', timeout) }),
   }
 }

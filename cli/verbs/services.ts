@@ -8,7 +8,7 @@ const deploy: Verb = {
   words: 'deploy',
   args: '<box> <service> [command...]',
   flags: [
-    ['--env <key=value...>', 'its environment, instead of that of the service'],
+    ['--env <key=value...>', 'its environment, instead of that of the service; KEY alone as it is here'],
     ['--isolation <kind>', 'process: in the box; fork: in a copy of it'],
     ['--snapshot', 'in a copy: with writable copies of the volumes'],
     ['--ready-seconds <n>', 'within which it has to be ready (60)'],
@@ -21,7 +21,7 @@ const deploy: Verb = {
   run: async (context, [name = '', service = '', ...command], flags) => {
     const body = {
       ...(typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}),
-      ...fieldsFrom(['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:number'], flags),
+      ...fieldsFrom(['env:env', 'isolation', 'snapshot:flag', 'ready_seconds:number'], flags),
       ...(command.length === 0 ? {} : { command }),
     } as CallInput<'deployService'>['body']
     context.tell(`Starting a version of ${service}`)
