@@ -10,6 +10,8 @@ export interface JestRun {
   ignored?: readonly string[]
   workers: number
   env?: Record<string, string>
+  /** Marks the lines of a run beside another, with its own report and directory for temporary files. */
+  lane?: string
 }
 
 export interface Counts {
@@ -26,14 +28,15 @@ export interface JestOutcome extends Counts {
 
 /** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
 export async function runJest(run: JestRun): Promise<JestOutcome> {
-  rmSync(REPORT, { force: true })
-  return readReport(await start(run))
+  const report = join(ROOT, '.build', run.lane === undefined ? 'jest.json' : `jest-${run.lane}.json`)
+  rmSync(report, { force: true })
+  return readReport(report, await start(run, report))
 }
 
 type End = 'exited' | 'hung'
 
-function start({ paths, ignored = [], workers, env }: JestRun): Promise<End> {
-  const options = [`--outputFile=${REPORT}`, `--maxWorkers=${workers}`]
+function start({ paths, ignored = [], workers, env, lane }: JestRun, report: string): Promise<End> {
+  const options = [`--outputFile=${report}`, `--maxWorkers=${workers}`]
   const ignoring = ignored.map((pattern) => `--testPathIgnorePatterns=${pattern}`)
   const [program = '', ...command] = dieWithParent([
     process.execPath,
@@ -49,12 +52,13 @@ function start({ paths, ignored = [], workers, env }: JestRun): Promise<End> {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...withoutSettings(process.env), ...env, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
   })
+  const show = lane === undefined ? (text: string) => process.stderr.write(text) : createMarker(lane)
   return new Promise((resolve, reject) => {
     let end: End = 'exited'
-    child.stderr.on('data', (chunk: Buffer) => {
-      process.stderr.write(chunk)
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      show(chunk)
       // A test that leaves a handle open would keep jest from ending for ever.
-      if (!/Jest did not exit/.test(chunk.toString())) return
+      if (!/Jest did not exit/.test(chunk)) return
       end = 'hung'
       setTimeout(() => child.kill('SIGKILL'), HUNG_GRACE_MS).unref()
     })
@@ -65,10 +69,20 @@ function start({ paths, ignored = [], workers, env }: JestRun): Promise<End> {
   })
 }
 
-function readReport(end: End): JestOutcome {
+/** Shows whole lines, each after the name of its lane: the other's come in between. */
+function createMarker(lane: string): (text: string) => void {
+  let begun = ''
+  return (text) => {
+    const lines = (begun + text).split('\n')
+    begun = lines.pop() ?? ''
+    for (const line of lines) process.stderr.write(`${lane}| ${line}\n`)
+  }
+}
+
+function readReport(path: string, end: End): JestOutcome {
   let report: JestReport
   try {
-    report = JSON.parse(readFileSync(REPORT, 'utf8')) as JestReport
+    report = JSON.parse(readFileSync(path, 'utf8')) as JestReport
   } catch {
     process.stdout.write('jest ended without a report.\n')
     return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
@@ -102,7 +116,6 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
 
-const REPORT = join(ROOT, '.build/jest.json')
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const HUNG_GRACE_MS = 5_000
 const EXIT_GRACE_MS = 2_000

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { ROOT } from './commands.ts'
 import { layOutClients } from './release/client-tree.ts'
 import { packClients } from './release/clients.ts'
@@ -10,10 +11,10 @@ import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts
 
 /**
  * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, packages of the command line and
- * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. Two builds of one commit are the same
- * bytes. Returns the paths.
+ * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums; of the service alone, the first two and
+ * checksums. Two builds of one commit are the same bytes. Returns the paths.
  */
-export function makeRelease(architecture: Architecture, directory: string): string[] {
+function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): string[] {
   const source = readSource(architecture)
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-'))
   try {
@@ -22,10 +23,12 @@ export function makeRelease(architecture: Architecture, directory: string): stri
     layOut(root, source)
     // The archive first: the package adds files of its own.
     const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
-    const tree = layOutClients(source.commit, scratch)
-    const node = nodeOf(root, architecture)
-    made.push(...packClients(tree, scratch), packExecutable(source, { tree, node, directory: scratch }))
-    made.push(writeBillOfMaterials(source, scratch))
+    if (!isOfService) {
+      const tree = layOutClients(source.commit, scratch)
+      const node = nodeOf(root, architecture)
+      made.push(...packClients(tree, scratch), packExecutable(source, { tree, node, directory: scratch }))
+      made.push(writeBillOfMaterials(source, scratch))
+    }
     mkdirSync(directory, { recursive: true })
     const paths = made.map((path) => join(directory, basename(path)))
     for (const [index, path] of paths.entries()) cpSync(made[index] ?? '', path)
@@ -41,14 +44,16 @@ export function architectureOf(word: string | undefined): Architecture {
   const own = process.arch === 'arm64' ? 'arm64' : 'amd64'
   const architecture = word ?? own
   if (architecture === 'amd64' || architecture === 'arm64') return architecture
-  throw new Error(`usage: npm run release [-- amd64|arm64]; not ${architecture}`)
+  throw new Error(`usage: npm run release [-- amd64|arm64] [--service]; not ${architecture}`)
 }
 
-/** `npm run release [-- amd64|arm64]`: makes a release in `dist/release/ARCHITECTURE`, and prints its files. */
+/** `npm run release [-- amd64|arm64] [--service]`: makes a release, or that of the service, in `dist/release/ARCHITECTURE`, and prints its files. */
 if (import.meta.main) {
   try {
-    const architecture = architectureOf(process.argv[2])
-    for (const path of makeRelease(architecture, join(ROOT, 'dist/release', architecture)))
+    const options = { service: { type: 'boolean', default: false } } as const
+    const { positionals, values } = parseArgs({ options, allowPositionals: true })
+    const architecture = architectureOf(positionals[0])
+    for (const path of makeRelease(architecture, join(ROOT, 'dist/release', architecture), values.service))
       process.stdout.write(`${path}\n`)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
 import { draw, drawsAll } from '../tests/helpers/sample.ts'
@@ -93,8 +94,8 @@ const SUITES: Record<string, Suite> = {
   },
   // A Debian 13 with systemd, emulated, with the package of this tree.
   vm: { ...MACHINE, paths: ['tests/vm/'] },
-  // Part of it: an installation, and a power cut under load.
-  machine: { ...MACHINE, paths: ['tests/vm/install', 'tests/vm/power'] },
+  // Part of it: an installation, and a power cut under load. It keeps one processor busy, and shares nothing with the other suites.
+  machine: { ...MACHINE, paths: ['tests/vm/install', 'tests/vm/power'], lane: 'machine' },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
@@ -117,7 +118,7 @@ interface Suite extends JestRun {
 }
 
 /**
- * `npm test` runs the suites `unit`, `real`, `cluster` and `machine` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * `npm test` runs the suites `unit`, `real` and `cluster`, beside them `machine`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
  * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; `npm test -- cluster PATH…` runs paths with
  * pods for boxes; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
@@ -126,13 +127,10 @@ interface Suite extends JestRun {
  */
 async function main(args: readonly string[]): Promise<void> {
   const suites = suitesOf(args)
-  const total: Counts = { passed: 0, failed: 0 }
   rmSync(SUMMARY, { force: true })
-  for (const suite of suites) {
-    const counts = await runSuite(suite)
-    total.passed += counts.passed
-    total.failed += counts.failed
-  }
+  const [inTurn, beside] = [suites.filter(({ lane }) => lane === undefined), suites.filter(({ lane }) => lane)]
+  const runs = [runInTurn(inTurn), ...beside.map((suite) => runBeside(suite))]
+  const total = addCounts(await Promise.all(runs))
   if (total.passed + total.failed === 0) {
     process.stdout.write('No test ran.\n')
     total.failed = 1
@@ -164,18 +162,47 @@ function withDraws(suite: Suite): Suite {
   return { ...suite, paths, ignored }
 }
 
+async function runInTurn(suites: readonly Suite[]): Promise<Counts> {
+  const all: Counts[] = []
+  for (const suite of suites) {
+    const before = findTraces()
+    all.push(withLeftovers(await runSuite(suite), await findLeftovers(before)))
+  }
+  return addCounts(all)
+}
+
+/** Runs a suite in a lane of its own, while others run. What it leaves is looked for where others leave nothing. */
+async function runBeside(suite: Suite): Promise<Counts> {
+  const directory = mkdtempSync(join(tmpdir(), 'lane-'))
+  try {
+    const counts = await runSuite({ ...suite, env: { ...suite.env, TMPDIR: directory } })
+    return withLeftovers(
+      counts,
+      readdirSync(directory).filter((name) => name.startsWith('boxyard-')),
+    )
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
 async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
-  const before = findTraces()
-  const run = suite.needsCluster ? runOnCluster : runWithPeers
   const limit = limitDuration(suite)
-  const counts = await run(suite)
+  const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(suite)
   clearTimeout(limit)
-  const leftovers = await findLeftovers(before)
+  return counts
+}
+
+function withLeftovers(counts: Counts, leftovers: readonly string[]): Counts {
   if (leftovers.length === 0) return counts
   process.stdout.write(`The tests left ${leftovers.length} things on this machine:\n`)
   for (const line of leftovers.slice(0, SHOWN_LEFTOVERS)) process.stdout.write(`  ${line}\n`)
   return { ...counts, failed: counts.failed + 1 }
+}
+
+function addCounts(all: readonly Counts[]): Counts {
+  const sum = (name: keyof Counts): number => all.reduce((total, counts) => total + counts[name], 0)
+  return { passed: sum('passed'), failed: sum('failed') }
 }
 
 /** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */

@@ -11,9 +11,14 @@ export default class LongestFirst extends TestSequencer {
 
 /** Files of a minute and more; jest knows no durations in a fresh checkout. */
 const LONGEST = [
+  '/systemd/release.test.ts',
+  '/cluster/hostile-roots.test.ts',
   '/cluster/weather-outage.test.ts',
   '/cluster/weather-node.test.ts',
   '/cluster/warm-pool.test.ts',
+  '/clients/examined.test.ts',
+  '/clients/python-sdk.test.ts',
+  '/e2e/debian.test.ts',
   '/e2e/exec/shim.test.ts',
   '/e2e/model.test.ts',
   '/e2e/offline.test.ts',

@@ -17,14 +17,22 @@ let user: UserDirectory
 const programs = programsIn(readFileSync(join(ROOT, 'docs/sdk.md'), 'utf8'))
 const isOfPage = ({ text }: DocumentedProgram): boolean => text.includes('new EventSource(')
 
-beforeAll(() => {
+beforeAll(async () => {
   user = installSdk()
+  // The compiler reads the types of the SDK and of Node.js once for all, which takes far longer than a program.
+  await user.compile(Object.fromEntries(programs.map((program) => [moduleOf(program), sourceOf(program)])))
 })
 afterAll(() => user.close())
 
-/** Puts the address of this service in the place of a reader's. */
-function here(text: string): string {
-  return text.replaceAll('http://127.0.0.1:8080', service().url)
+function moduleOf({ line }: DocumentedProgram): string {
+  return `line-${line}`
+}
+
+/** Returns a program with the address of this service in the place of a reader's; that of a page as a function. */
+function sourceOf(program: DocumentedProgram): string {
+  const text = program.text.replaceAll('http://127.0.0.1:8080', service().url)
+  if (!isOfPage(program)) return text
+  return `${text.replace(/^(?=const boxyard)/m, 'export async function start(): Promise<void> {\n')}}\n`
 }
 
 describe('the programs in docs/sdk.md', () => {
@@ -36,17 +44,15 @@ describe('the programs in docs/sdk.md', () => {
 
   test.each(programs.filter((program) => !isOfPage(program)))(
     'line $line prints what the page shows',
-    async ({ line, text, prints }) => {
-      await user.compile({ [`line-${line}`]: here(text) })
-      const printed = await user.run(['env', `BOXYARD_TOKEN=${service().adminToken}`, process.execPath], `line-${line}`)
-      expect(printed.trimEnd().split('\n').filter(Boolean)).toEqual(prints)
+    async (program) => {
+      const node = ['env', `BOXYARD_TOKEN=${service().adminToken}`, process.execPath]
+      const printed = await user.run(node, moduleOf(program))
+      expect(printed.trimEnd().split('\n').filter(Boolean)).toEqual(program.prints)
     },
   )
 
-  test.each(programs.filter(isOfPage))('line $line does so in a page', async ({ line, text, prints }) => {
-    const inFunction = here(text).replace(/^(?=const boxyard)/m, 'export async function start(): Promise<void> {\n')
-    await user.compile({ [`line-${line}`]: `${inFunction}}\n` })
-    await page.setScript(user.path, `line-${line}`, {
+  test.each(programs.filter(isOfPage))('line $line does so in a page', async (program) => {
+    await page.setScript(user.path, moduleOf(program), {
       'process.env.BOXYARD_TOKEN': JSON.stringify(service().adminToken),
     })
     const { page: tab } = await newUser()
@@ -54,7 +60,7 @@ describe('the programs in docs/sdk.md', () => {
     tab.on('console', (message) => printed.push(message.text()))
     await tab.goto(page.origin())
     await tab.evaluate(() => (globalThis as unknown as { app: { start(): Promise<void> } }).app.start())
-    await eventually(() => printed.length >= prints.length)
-    expect(printed).toEqual(expect.arrayContaining(prints))
+    await eventually(() => printed.length >= program.prints.length)
+    expect(printed).toEqual(expect.arrayContaining(program.prints))
   })
 })

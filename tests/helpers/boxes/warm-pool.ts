@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { type BoxSeen, type SeenPod, startWeather, until, type Weather } from '../pods/weather.ts'
+import type { SeenPod } from '../pods/pod-proxy.ts'
+import { type BoxSeen, startWeather, until, type Weather } from '../pods/weather.ts'
 
 /** A service with a warm pool, in the cluster of the tests. */
 export interface WarmService extends Weather {

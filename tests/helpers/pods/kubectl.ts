@@ -14,11 +14,16 @@ export function kubectl(...args: string[]): KubectlResult {
 
 /** The same, with `input` on stdin. */
 export function kubectlWith(input: string, ...args: string[]): KubectlResult {
-  const program = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
+  const program = kubectlProgram()
   const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8', timeout: LIMIT_MS })
   if (error && 'code' in error && error.code === 'ETIMEDOUT') throw new Error(describeWait(program, args))
   if (error) throw error
   return { exitCode: status, stdout, stderr }
+}
+
+/** Returns the kubectl of the cluster of the tests. */
+export function kubectlProgram(): string {
+  return process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
 }
 
 function describeWait(program: string, args: readonly string[]): string {

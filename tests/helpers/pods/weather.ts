@@ -3,6 +3,7 @@ import { instanceOf, pidsOf, readWorld } from '../boxes/world.ts'
 import { type Client, createClient } from '../front/client.ts'
 import { startService, type TestService, type TestServiceOptions } from '../service.ts'
 import { kubectl, succeed } from './kubectl.ts'
+import { openPodProxy, type SeenPod } from './pod-proxy.ts'
 
 /** A service whose boxes are pods, in a cluster with faults. */
 export interface Weather {
@@ -10,7 +11,7 @@ export interface Weather {
   client: Client
   /** Path of the boxes of project `weather`. */
   boxes: string
-  /** Returns the pods of this service from kubectl, while the API server answers. */
+  /** Returns the pods of this service, while the API server answers. */
   pods(): SeenPod[]
   /** Returns the one pod of a box that is not being deleted. */
   podOf(box: string): SeenPod
@@ -28,16 +29,6 @@ export interface Weather {
   /** Waits until records, pods, processes and roots agree on the boxes, with one running pod for each running box. */
   untilAgreed(): Promise<void>
   close(): Promise<void>
-}
-
-/** A pod as kubectl prints it. */
-export interface SeenPod {
-  name: string
-  uid: string
-  phase: string
-  box: string
-  isDeleted: boolean
-  limits: { cpu: string; memory: string }
 }
 
 /** The fields of a box that these tests read. */
@@ -62,8 +53,13 @@ export async function startWeather(
   const boxes = '/v1/projects/weather/boxes'
   const ask = (...args: string[]): string =>
     succeed(kubectl(`--kubeconfig=${kubeconfig}`, `--namespace=${namespace}`, ...args)).stdout
-  const pods = (): SeenPod[] =>
-    JSON.parse(ask('get', 'pods', '-o', 'json', '-l', `boxyard.dev/instance=${instanceOf(service)}`)).items.map(viewPod)
+  const view = await openPodProxy({ kubeconfig, namespace, instance: instanceOf(service) }).catch(
+    async (error: unknown) => {
+      await service.close()
+      throw error
+    },
+  )
+  const pods = view.list
   const getBox = async (name: string): Promise<BoxSeen> => (await client.get(`${boxes}/${name}`)).body
   return {
     service,
@@ -100,7 +96,10 @@ export async function startWeather(
     },
     faults: async () => (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code),
     untilAgreed: () => untilAgreed({ service, client, boxes, pods }),
-    close: () => service.close(),
+    close: async () => {
+      view.close()
+      await service.close()
+    },
   }
 }
 
@@ -158,7 +157,6 @@ async function untilAgreed({
     const { volumes: _volumes, ...world } = readWorld(service)
     const expected = { running: ids, states: ids, roots: records.map(({ id }) => id).sort() }
     const expectedPods = running.map(({ name }) => `${name} Running`).sort()
-    // Asks kubectl last: each call costs a third of a second of processor time.
     const isWorldAsExpected = JSON.stringify(world) === JSON.stringify(expected)
     const seenPods = isWorldAsExpected ? listPods() : null
     last = JSON.stringify({
@@ -176,18 +174,6 @@ async function untilAgreed({
 /** Returns the host pids of a box, by which tests recognize processes that kept running. */
 export function pidsOfBox({ service }: Weather, { id }: Pick<BoxSeen, 'id'>): number[] {
   return pidsOf(service, id)
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: what kubectl prints
-function viewPod({ metadata, spec, status }: any): SeenPod {
-  return {
-    name: metadata.name,
-    uid: metadata.uid,
-    phase: status.phase,
-    box: metadata.labels['boxyard.dev/box'] ?? '',
-    isDeleted: metadata.deletionTimestamp !== undefined,
-    limits: spec.containers[0].resources.limits,
-  }
 }
 
 const SMALL = { ram_mb: 64, cpus: 0.5, storage_gb: 1 }

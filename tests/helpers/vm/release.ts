@@ -49,9 +49,8 @@ async function packOnce(checkout: string): Promise<string> {
       mkdirSync(unfinished, { recursive: true })
       removeOld(kept)
       const program = ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts')]
-      const made = run(process.execPath, [...program, MACHINE_ARCHITECTURE])
-      const kinds = made.split('\n').filter((path) => path.endsWith('.deb') || path.endsWith('.tar.zst'))
-      for (const path of kinds) renameSync(path, join(unfinished, basename(path)))
+      const made = run(process.execPath, [...program, MACHINE_ARCHITECTURE, '--service'])
+      for (const path of made.split('\n')) renameSync(path, join(unfinished, basename(path)))
       renameSync(unfinished, directory)
     }
     utimesSync(directory, new Date(), new Date())

@@ -160,7 +160,7 @@ test('the command line runs from the files of the package, and knows nothing of 
 
 test('the package of the other architecture has programs of that one alone', () => {
   const other = architecture === 'amd64' ? 'arm64' : 'amd64'
-  const made = run(process.execPath, join(scratch, 'another/infra/release.ts'), other).trim().split('\n')
+  const made = run(process.execPath, join(scratch, 'another/infra/release.ts'), other, '--service').trim().split('\n')
   const foreign = made.find((path) => path.endsWith(`_${other}.deb`)) ?? ''
   expect(run('dpkg-deb', '--field', foreign, 'Architecture').trim()).toBe(other)
   const files = join(scratch, 'foreign')
