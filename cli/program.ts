@@ -1,6 +1,7 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
 import { findConnection } from './context/connection.ts'
+import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
 import { addVerb, FORMATS, type GivenFlags } from './verb-commands.ts'
@@ -22,7 +23,9 @@ export async function runProgram(args: readonly string[], version: string): Prom
       addVerb(program, verb, async (flags, argsOf) => {
         running = verb
         const context = contextOf(flags)
-        exitCode = (await verb.run(context, await argsOf(context), flags)) ?? 0
+        const { env } = flags
+        const given = Array.isArray(env) ? { ...flags, env: withValues(env.map(String), context.environment) } : flags
+        exitCode = (await verb.run(context, await argsOf(context), given)) ?? 0
       })
     }
     if (isAll) await arrangeHelp(program)

@@ -4,7 +4,7 @@ import { reportFailure, UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
 import { tellIfSlow } from '../output/waiting.ts'
-import { callAndPrint, environmentOf, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
+import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
 import { hidingRemark } from './remarks.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
@@ -197,7 +197,7 @@ function settingsFrom(flags: Parameters<typeof fieldsFrom>[1]): Settings {
   const config = fieldsFrom(BOX_FIELDS, flags)
   return {
     ...(Object.keys(config).length === 0 ? {} : { config }),
-    ...(flags['env'] === undefined ? {} : { environment: environmentOf(flags['env']) }),
+    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
     ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
   }
 }

@@ -3,7 +3,7 @@ import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
 import { tellIfSlow } from '../output/waiting.ts'
-import { environmentOf, numberOf } from './plain.ts'
+import { numberOf, pairsOf } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const exec: Verb = {
@@ -169,7 +169,7 @@ function requestOf(flags: VerbFlags): {
   return {
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof user === 'string' ? { user } : {}),
-    ...(flags['env'] === undefined ? {} : { env: environmentOf(flags['env']) }),
+    ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
     ...(timeout === undefined ? {} : { timeout_seconds: numberOf('timeout', timeout) }),
   }
 }

@@ -179,7 +179,7 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
   for (const { flag, name, kind } of fields.map(readField)) {
     const value = flags[flag.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
     if (value === undefined) continue
-    const read = READERS[kind]?.(flag, value) ?? value
+    const read = kind === 'number' ? numberOf(flag, value) : kind === 'map' ? pairsOf(value) : value
     const [outer = '', inner] = name.split('.')
     found[outer] = inner === undefined ? read : { ...(found[outer] as object | undefined), [inner]: read }
   }
@@ -206,30 +206,10 @@ export function pairsOf(value: unknown): Record<string, string> {
   )
 }
 
-/**
- * Reads `KEY=VALUE` pairs of an environment. `KEY` alone takes the value from the environment here, or nothing where it has none, as
- * docker does. @throws UsageError
- */
-export function environmentOf(value: unknown, here: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  const given = Array.isArray(value) ? (value as string[]) : []
-  return pairsOf(
-    given.flatMap((pair) => {
-      if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(pair)) return pair
-      return here[pair] === undefined ? [] : `${pair}=${here[pair]}`
-    }),
-  )
-}
-
-const READERS: Readonly<Record<string, (flag: string, value: unknown) => unknown>> = {
-  number: numberOf,
-  map: (_flag, value) => pairsOf(value),
-  env: (_flag, value) => environmentOf(value),
-}
 const VALUES: Readonly<Record<string, string>> = {
   number: ' <n>',
   flag: '',
   map: ' <key=value...>',
-  env: ' <key=value...>',
   list: ' <value,...>',
 }
 /** Operations that change something and take no body. */

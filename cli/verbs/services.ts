@@ -21,7 +21,7 @@ const deploy: Verb = {
   run: async (context, [name = '', service = '', ...command], flags) => {
     const body = {
       ...(typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}),
-      ...fieldsFrom(['env:env', 'isolation', 'snapshot:flag', 'ready_seconds:number'], flags),
+      ...fieldsFrom(['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:number'], flags),
       ...(command.length === 0 ? {} : { command }),
     } as CallInput<'deployService'>['body']
     context.tell(`Starting a version of ${service}`)

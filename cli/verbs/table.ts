@@ -129,7 +129,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
       'port:number that its URL leads to, told to it as PORT',
       'cwd its working directory',
       'user its user in the box',
-      'env:env variables of its environment; KEY alone as it is here',
+      'env:map variables of its environment; KEY alone as it is here',
       'restart always, on-failure or never',
     ],
     examples: ['boxyard service put --port 3000 web site node /srv/site.js'],

@@ -1,17 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { environmentOf } from '../../../cli/verbs/plain.ts'
+import { withValues } from '../../../cli/context/environment-flags.ts'
 
-test('variables have the values that are given, or those of the environment here', () => {
+test('variables given by name have the values that they have here, or are left out', () => {
   const here = { HOME: '/root', EMPTY: '' }
-  expect(environmentOf(['A=1', 'B==', 'HOME', 'EMPTY', 'NONE'], here)).toEqual({
-    A: '1',
-    B: '=',
-    HOME: '/root',
-    EMPTY: '',
-  })
-  expect(environmentOf(undefined, here)).toEqual({})
-})
-
-test('what is no variable is refused', () => {
-  for (const pair of ['=1', '1A', 'a b']) expect(() => environmentOf([pair], {})).toThrow(`"${pair}" is not KEY=VALUE.`)
+  const given = ['A=1', 'HOME', 'B=HOME', 'EMPTY', 'NONE', '=1', '1A']
+  expect(withValues(given, here)).toEqual(['A=1', 'HOME=/root', 'B=HOME', 'EMPTY=', '=1', '1A'])
 })
