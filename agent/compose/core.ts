@@ -46,11 +46,11 @@ export interface CorePartsDeps extends DeploymentDeps {
 /** Recovers boxes, services, commands and backups, in the order in which they depend on each other. */
 export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): Promise<CoreParts> {
   const { settings, closers, logger, clock, drivers, routes, meter } = deps
-  const { store } = deps.deployment
+  const { store, actorContext } = deps.deployment
   const { limits } = settings
-  const reconciler = new Reconciler({ ...drivers, store, clock, logger, meter, bootId: readBootId(), limits })
+  const serving = { ...drivers, store, actorContext, traffic: routes, clock, logger, limits }
+  const reconciler = new Reconciler({ ...serving, meter, bootId: readBootId() })
   closers.add('reconciler', () => reconciler.close())
-  const serving = { ...drivers, store, traffic: routes, clock, logger, limits }
   const forks = createForks({
     ...serving,
     scheduleDestroy: (tombstone, trees) => reconciler.scheduleDestroy(tombstone, trees),
@@ -76,7 +76,6 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const shares = startPoolShares({ ...drivers, store, clock, logger, reservePercent: settings.pool.reservePercent })
   closers.add('pool shares', async () => shares.close())
   const activity = createBoxActivity()
-  const { actorContext } = deps.deployment
   const execs = createExecs({ ...drivers, store, actorContext, clock, logger, meter, activity, limits })
   await forks.recover()
   await execs.recover(await serviceOutputs(store))

@@ -154,7 +154,7 @@ function wireServices(
   { deployment, drivers, supervisor, forks, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
   { boxes, replies, admission }: { boxes: Boxes; replies: BoxReplies; admission: Admission },
 ): Pick<Handlers, keyof ServiceOperations> {
-  const { store } = deployment
+  const { store, actorContext } = deployment
   const { outputs } = drivers
   const { routes, address } = edge
   const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes, admission })
@@ -162,7 +162,9 @@ function wireServices(
   const serviceReplies = createServiceReplies(address)
   const publishing = createPublishing({ store, clock, boxes, routes, address, admission })
   return {
-    ...createServiceHandlers({ clock, outputs, services, deploys, serviceReplies, logStreams, tickets, dataUrl }),
+    ...createServiceHandlers({
+      ...{ clock, outputs, actorContext, services, deploys, serviceReplies, logStreams, tickets, dataUrl },
+    }),
     ...createPublishingHandlers({ publishing, services, replies, serviceReplies }),
   }
 }

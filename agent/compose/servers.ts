@@ -17,6 +17,7 @@ import { meterState } from '../core/health/state-metrics.ts'
 import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
+import { STRANGERS } from '../server/audit.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
@@ -61,7 +62,7 @@ export async function serveAll(
   const dataUrl = settings.data.url ?? originOf(data, listening.data)
   const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
   const feed = createEventFeed({ store, clock, checkAlive })
-  const logStreams = createLogStreams({ outputs: parts.drivers.outputs, clock, checkAlive })
+  const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock, checkAlive })
   const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
@@ -125,7 +126,11 @@ function createReception(
     tickets: createTickets({ clock }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
-    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
+    turns: createProcessorTurns({
+      recent: createRecentProjects(),
+      now: () => performance.now(),
+      strangers: STRANGERS,
+    }),
     rateLimit: createRateLimit({
       get perSecond() {
         return limits.rateLimitPerSecond

@@ -91,5 +91,6 @@ function isFault(error: ServiceError): boolean {
 
 // Refusals of the channel log their own line, and what came too often was not looked at.
 const UNRECORDED: ReadonlySet<string> = new Set(['agent_protocol', 'rate_limited'])
-const STRANGERS = 'strangers'
+/** The account of all requests without a token. */
+export const STRANGERS = 'strangers'
 const EXPECTED: ReadonlySet<string> = new Set(['agent_protocol', 'draining', 'storage_full'])

@@ -9,6 +9,7 @@ export interface ProcessorTurns {
    * Runs `work` at once if `account` has paid for what it used, else in its turn: one begins in a turn of the loop, accounts in rotation
    * and the requests of each in their order. While others are there, an account that has used more than some milliseconds pauses
    * for three times what it has used. It is charged for the time until `work` waits for something, or ends, and for the later parts of it.
+   * Work that goes on after it has waited may take another turn within its own.
    */
   run<T>(account: string, work: (later: LaterPart) => Promise<T>): Promise<T>
 }
@@ -20,6 +21,8 @@ export interface ProcessorTurnsOptions {
   recent: RecentProjects
   /** Milliseconds of a clock that never goes back. */
   now(): number
+  /** The account of those without a token, for whose sake nobody pauses. */
+  strangers?: string
 }
 
 interface Account {
@@ -30,11 +33,16 @@ interface Account {
 }
 
 /** Creates the turns of one event loop. */
-export function createProcessorTurns({ recent, now }: ProcessorTurnsOptions): ProcessorTurns {
+export function createProcessorTurns({ recent, now, strangers }: ProcessorTurnsOptions): ProcessorTurns {
   // Those first that were served longest ago.
   const accounts = new Map<string, Account>()
   const timer = createNextTurn(() => serve())
-  const charges = createCharges(now)
+  const charges = createCharges((name, ms) => {
+    // What was used while nobody else was there held up nobody, and is not owed to who comes later.
+    const pause = recent.others(name) > 0 ? PAUSE : 0
+    const account = accountOf(name)
+    account.paidAt = Math.max(account.paidAt, now() - ms) + ms * (1 + pause)
+  }, now)
 
   const pauseOf = ({ name, paidAt }: Account): number =>
     recent.others(name) > 0 ? Math.max(0, paidAt - now() - BURST_MS) : 0
@@ -55,7 +63,7 @@ export function createProcessorTurns({ recent, now }: ProcessorTurnsOptions): Pr
       begin()
       break
     }
-    if (pauseMs < Number.POSITIVE_INFINITY) timer.wakeIn(pauseMs)
+    if (pauseMs < Number.POSITIVE_INFINITY) timer.wakeIn(Math.min(pauseMs, PAUSE_MS))
   }
   const accountOf = (name: string): Account => {
     const account = accounts.get(name) ?? { name, paidAt: 0, waiting: new Set() }
@@ -66,31 +74,28 @@ export function createProcessorTurns({ recent, now }: ProcessorTurnsOptions): Pr
   }
   return {
     run: async (name, work) => {
-      recent.note(name)
+      if (name !== strangers) recent.note(name)
       const account = accountOf(name)
-      if (!isFree(account) || charges.isBeginning(account)) {
+      if (!isFree(account) || charges.isBeginning(name)) {
         const { promise, resolve } = Promise.withResolvers<void>()
         account.waiting.add(resolve)
         timer.wakeIn(0)
         await promise
       }
-      return charges.begin(account, work)
+      return charges.begin(name, work)
     },
   }
 }
 
 interface Charges {
   /** Runs the work of an account, and charges it for what it does without waiting. */
-  begin<T>(account: Account, work: (later: LaterPart) => Promise<T>): Promise<T>
+  begin<T>(account: string, work: (later: LaterPart) => Promise<T>): Promise<T>
   /** True until the request that has begun waits. */
-  isBeginning(account: Account): boolean
+  isBeginning(account: string): boolean
 }
 
-function createCharges(now: () => number): Charges {
-  let begun: { account: Account; at: number } | null = null
-  const charge = (account: Account, ms: number): void => {
-    account.paidAt = Math.max(account.paidAt, now() - ms) + ms * (1 + PAUSE)
-  }
+function createCharges(charge: (account: string, ms: number) => void, now: () => number): Charges {
+  let begun: { account: string; at: number } | null = null
   const endBegun = (): void => {
     if (begun !== null) charge(begun.account, now() - begun.at)
     begun = null
@@ -101,10 +106,10 @@ function createCharges(now: () => number): Charges {
       // Runs once all has been done that can be done without waiting.
       if (begun === null) process.nextTick(endBegun)
       endBegun()
-      const mine = { account, at: now() }
-      begun = mine
+      begun = { account, at: now() }
       return work((part) => {
-        if (begun === mine) return part()
+        // Is charged for already.
+        if (begun?.account === account) return part()
         const at = now()
         try {
           return part()
@@ -139,5 +144,7 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
 const ACCOUNTS_MAX = 1_000
 /** Milliseconds that an account may owe before it pauses. */
 const BURST_MS = 20
+/** After this the others may have left. */
+const PAUSE_MS = 500
 /** Length of a pause in lengths of what was used: with 3, an account has a quarter of the loop while others are there. */
 const PAUSE = 3

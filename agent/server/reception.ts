@@ -13,8 +13,8 @@ import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf, rateAccountOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
 import type { Clock } from '../ports/host/clock.ts'
-import type { ActorContext } from '../ports/store/events.ts'
-import type { AuditSink } from './audit.ts'
+import type { Actor, ActorContext } from '../ports/store/events.ts'
+import { type AuditSink, accountIn } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
 import type { ProcessorTurns } from './processor-turns.ts'
@@ -79,7 +79,7 @@ export function receive(request: RequestHead, context: Context): Received {
  */
 export async function admit(received: Received, context: Context): Promise<Identity> {
   const { trusted, operation, params, target, ticket } = received
-  const { facts, rateLimit, actorContext } = context
+  const { facts, rateLimit, actorContext, turns } = context
   const { headers } = trusted
   const identity = await identify(
     { operation, params, headers, target, ticket, requestId: facts.requestId },
@@ -98,7 +98,11 @@ export async function admit(received: Received, context: Context): Promise<Ident
   const { caller, enter } = identity
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
-  return { ...identity, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
+  const inTurn: Actor['inTurn'] = (work) => turns.run(accountIn(facts), work)
+  return {
+    ...identity,
+    enter: (work) => enter(() => (caller === null ? work() : actorContext.run({ ...caller, inTurn }, work))),
+  }
 }
 
 /** Logs a refusal of the channel, which may be an attack, and returns its error. */

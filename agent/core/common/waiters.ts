@@ -1,10 +1,13 @@
+import type { ActorContext } from '../../ports/store/events.ts'
+import { turnsOf } from './turns.ts'
+
 /** Lets requests wait for a record to change. */
 export interface Waiters {
   /** Wakes all that wait for `key`. */
   notify(key: string): void
   /** Calls `listener` at each notice, with its key; at most one listener. */
   onNotify(listener: (key: string) => void): void
-  /** Reads, and again at each notice of `key`, until `isDone` or `timeout` resolves; resolves to the last reading. */
+  /** Reads, and again in turn at each notice of `key`, until `isDone` or `timeout` resolves; resolves to the last reading. */
   until<T>(key: string, condition: WaitCondition<T>): Promise<T>
 }
 
@@ -14,8 +17,8 @@ export interface WaitCondition<T> {
   timeout: Promise<void>
 }
 
-/** Keeps waiters by key in memory; bounded by the requests under way. */
-export function createWaiters(): Waiters {
+/** Keeps waiters by key in memory; bounded by the requests under way, which `context` knows. Without one they take no turns. */
+export function createWaiters(context: Pick<ActorContext, 'current'> = NOBODY): Waiters {
   const waiting = new Map<string, Set<() => void>>()
   let onNotify: (key: string) => void = () => undefined
   const nextNotice = (key: string): { promise: Promise<void>; cancel(): void } => {
@@ -39,14 +42,15 @@ export function createWaiters(): Waiters {
       onNotify = listener
     },
     until: async (key, { read, isDone, timeout }) => {
+      const inTurn = turnsOf(context)
       let isOver = false
       const over = timeout.then(() => {
         isOver = true
       })
-      for (;;) {
-        // Subscribes before reading, so that no change falls between.
-        const notice = nextNotice(key)
-        const value = await read()
+      // Subscribes before reading, so that no change falls between.
+      const look = async () => ({ notice: nextNotice(key), value: await read() })
+      for (let looked = await look(); ; looked = await inTurn(look)) {
+        const { notice, value } = looked
         if (isOver || isDone(value)) {
           notice.cancel()
           return value
@@ -57,3 +61,5 @@ export function createWaiters(): Waiters {
     },
   }
 }
+
+const NOBODY = { current: () => null }

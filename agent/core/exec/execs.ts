@@ -11,6 +11,7 @@ import { boxAccounts } from '../common/accounts.ts'
 import { withTimer } from '../common/deadline.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import { turnsOf } from '../common/turns.ts'
 import { type CommandStream, launchStream } from './command-stream.ts'
 import { discardDetached, followDetached, type LiveExec, recordLost } from './live-exec.ts'
 import {
@@ -84,9 +85,10 @@ export function createExecs(deps: ExecsDeps): Execs {
     if (live) return readable(live)
     return stored(deps, box, id)
   }
-  const stateAfter = async (live: LiveExec, waitMs: number): Promise<ExecState> => {
+  const stateAfter = async (box: BoxRecord, live: LiveExec, waitMs: number): Promise<ExecState> => {
     await withTimer({ clock, ms: waitMs }, (over) => Promise.race([live.ended, over]))
-    return stateOf(readable(live), limits.execOutputBytes)
+    // Its output may be freed before the turn comes: then it is in the store.
+    return turnsOf(deps.actorContext)(async () => stateOf(await find(box, live.id), limits.execOutputBytes))
   }
   const ownersOf = (box: BoxRecord): string[] => boxAccounts(box, deps.actorContext.current())
   const begin = async <T>(box: BoxRecord, start: () => Promise<T>): Promise<T> => {
@@ -111,7 +113,7 @@ export function createExecs(deps: ExecsDeps): Execs {
       const live = await begin(box, () => launchExec(deps, box, body))
       table.add(live, ownersOf(box))
       await onRecorded(live.id)
-      return stateAfter(live, waitMs)
+      return stateAfter(box, live, waitMs)
     },
     stream: async (box, query, id) => {
       const onStarted = (live: LiveExec): void => table.add(live, ownersOf(box))
@@ -119,7 +121,7 @@ export function createExecs(deps: ExecsDeps): Execs {
     },
     get: async (box, id, waitMs) => {
       const live = table.get(box.id, id)
-      if (live) return stateAfter(live, waitMs)
+      if (live) return stateAfter(box, live, waitMs)
       return stateOf(await stored(deps, box, id), limits.execOutputBytes)
     },
     list: async (box, query) => {
@@ -131,7 +133,8 @@ export function createExecs(deps: ExecsDeps): Execs {
       const now = records.map((record) => table.get(box.id, record.id)?.record() ?? record)
       return { records: now.filter(({ status }) => query.status === undefined || status === query.status), next }
     },
-    output: (box, id, query) => readWaiting(() => find(box, id), outputOptions(query), clock),
+    output: (box, id, query) =>
+      readWaiting(() => find(box, id), outputOptions(query), { clock, inTurn: turnsOf(deps.actorContext) }),
     signal: async (box, id, name) => {
       const live = table.get(box.id, id)
       if (!live) return (await stored(deps, box, id)).record

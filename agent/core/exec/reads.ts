@@ -3,6 +3,7 @@ import type { ExecOutputs, OutputPiece, OutputRange } from '../../ports/exec/out
 import type { Clock } from '../../ports/host/clock.ts'
 import type { ExecOutput, ExecRecord } from '../../ports/store/exec.ts'
 import { withTimer } from '../common/deadline.ts'
+import type { InTurn } from '../common/turns.ts'
 import { wholeCharacters } from './text.ts'
 
 /** A command, live or ended, and its output. */
@@ -67,30 +68,33 @@ export function readTails({ read, record }: ReadableExec, maxBytes: number): Out
 }
 
 /**
- * Reads a piece; waits up to `waitMs` for one that is not empty or for the end. Calls `find` again at each change.
+ * Reads a piece; waits up to `waitMs` for one that is not empty or for the end. Calls `find` again, in turn, at each change.
  * @throws ServiceError `range_not_satisfiable` for an offset after the end of a command that has ended
  */
 export async function readWaiting(
   find: () => Promise<ReadableExec>,
   options: OutputOptions,
-  clock: Clock,
+  { clock, inTurn }: { clock: Clock; inTurn: InTurn },
 ): Promise<ExecPiece> {
   return withTimer({ clock, ms: options.waitMs }, async (timeout) => {
     let isTimedOut = options.waitMs === 0
     const over = timeout.then(() => {
       isTimedOut = true
     })
-    for (;;) {
+    const look = async () => {
       const exec = await find()
       // Listen and read in the same tick, so that no change is missed.
       const change = Promise.withResolvers<void>()
       const stop = exec.onChange?.(change.resolve)
-      const piece = readPiece(exec, options)
+      return { piece: readPiece(exec, options), change: change.promise, stop }
+    }
+    for (let looked = await look(); ; looked = await inTurn(look)) {
+      const { piece, change, stop } = looked
       if (piece.bytes.length > 0 || piece.isEnd || isTimedOut) {
         stop?.()
         return piece
       }
-      await Promise.race([change.promise, over])
+      await Promise.race([change, over])
       stop?.()
     }
   })

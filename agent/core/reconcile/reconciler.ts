@@ -1,5 +1,6 @@
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { ActorContext } from '../../ports/store/events.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { withDeadline, withTimer } from '../common/deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
@@ -13,6 +14,7 @@ import { createStateVerifier, type StateVerifier } from './verify.ts'
 
 export interface ReconcilerDeps extends Omit<BoxStepsDeps, 'processes' | 'reaper' | 'verifier' | 'queue' | 'changes'> {
   outputs: Pick<ExecOutputs, 'removeBox'>
+  actorContext: Pick<ActorContext, 'current'>
 }
 
 /**
@@ -24,7 +26,7 @@ export class Reconciler {
   /** Attempts that failed in a row, by box. */
   readonly #failures = new Map<string, number>()
   /** Notified of each box whose record has changed, or is gone. */
-  readonly #changes: Waiters = createWaiters()
+  readonly #changes: Waiters
   readonly #queue: KeyedQueue
   readonly #processes: BoxProcesses
   readonly #reaper: Reaper
@@ -33,6 +35,7 @@ export class Reconciler {
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps
+    this.#changes = createWaiters(deps.actorContext)
     this.#queue = createKeyedQueue({
       work: (boxId) => this.#reconcile(boxId),
       onError: (boxId, error) => this.#retryLater(boxId, error),

@@ -1,10 +1,12 @@
 import type { ServiceLogsQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { ActorContext } from '../../ports/store/events.ts'
 import type { InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
 import { hostOf, lastRun } from '../common/service-instances.ts'
+import { turnsOf } from '../common/turns.ts'
 import {
   createValueStreams,
   type ValueSource,
@@ -18,6 +20,7 @@ import type { RunMonitor } from './run-monitor.ts'
 export interface ServiceLogsDeps {
   outputs: ExecOutputs
   clock: Clock
+  actorContext: Pick<ActorContext, 'current'>
 }
 
 /** A service whose log is read, and how to observe it again. */
@@ -39,23 +42,27 @@ export interface LogPiece {
  * most the time in the query.
  */
 export async function readLogs(
-  { outputs, clock }: ServiceLogsDeps,
+  { outputs, clock, actorContext }: ServiceLogsDeps,
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): Promise<LogPiece> {
+  const inTurn = turnsOf(actorContext)
   const end = endOf(outputs, first, query.version)
   const offset = query.offset ?? Math.max(0, end - query.max_bytes)
   const isText = query.encoding === 'utf-8'
   const maxBytes = isText ? Math.max(query.max_bytes, LONGEST_CHARACTER) : query.max_bytes
   const range = { offset, maxBytes, isText, isTail: query.offset === undefined }
   const until = clock.now() + query.wait_seconds * 1000
-  for (let service = first; ; service = await observe()) {
-    const { record, monitorOf } = service
+  const read = ({ record, monitorOf }: ObservedService): { piece: LogPiece; run: RunMonitor | null } => {
     const instance = record[query.version]
     const piece = readFrom(outputs, { boxId: hostOf(record, instance), runs: instance?.runs ?? [] }, range)
+    return { piece, run: monitorOf(instance) }
+  }
+  for (let { piece, run } = read(first); ; ) {
     const left = until - clock.now()
     if (piece.bytes.length > 0 || left <= 0) return piece
-    await untilOutput(monitorOf(instance), clock, Math.min(left, POLL_MS))
+    await untilOutput(run, clock, Math.min(left, POLL_MS))
+    ;({ piece, run } = await inTurn(async () => read(await observe())))
   }
 }
 
@@ -96,15 +103,19 @@ function sourceOf(
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): ValueSource<LogPiece> {
+  // Of the request that opened the stream.
+  const actor = deps.actorContext.current()
+  const reading = { ...deps, actorContext: { current: () => actor } }
+  const inTurn = turnsOf(reading.actorContext)
   let unread: ObservedService | null = first
   let { offset } = query
   const cursor = (): string => String(offset ?? 0)
   return {
     read: async () => {
       const wait = offset === undefined ? 0 : STREAM_WAIT_SECONDS
-      const observed = unread ?? (await observe())
+      const observed = unread ?? (await inTurn(observe))
       unread = null
-      const piece = await readLogs(deps, { observed, observe }, { ...query, offset, wait_seconds: wait })
+      const piece = await readLogs(reading, { observed, observe }, { ...query, offset, wait_seconds: wait })
       offset = piece.offset + piece.bytes.length
       return piece.bytes.length === 0 ? [] : [{ cursor: cursor(), value: piece }]
     },

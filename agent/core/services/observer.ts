@@ -1,7 +1,7 @@
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
+import type { InstanceOutline, InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { hostOf, lastRun } from '../common/service-instances.ts'
 import type { BoxReader } from './box-reader.ts'
@@ -40,7 +40,7 @@ export function createServiceObserver(deps: {
   const unreadyOf = async ({ boxId, spec }: ServiceRecord): Promise<string[]> => {
     const unready: string[] = []
     for (const name of spec.needs) {
-      const needed = await store.services.get(boxId, name)
+      const needed = await store.services.outline(boxId, name)
       if (needed !== null && runs.find(needed, needed.active)?.isReady !== true) unready.push(name)
     }
     return unready
@@ -88,7 +88,7 @@ export interface RunRegistry {
   remove(key: ServiceKey, run: RunMonitor): void
   of(key: ServiceKey): RunMonitor[]
   /** Returns the last run of a version, if it is registered. */
-  find(key: ServiceKey, instance: InstanceRecord | null): RunMonitor | null
+  find(key: ServiceKey, instance: InstanceOutline | null): RunMonitor | null
   count(): number
 }
 

@@ -4,6 +4,7 @@ import { createLineBudget, logBounded } from '../../../shared/log-budget.ts'
 import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { ActorContext } from '../../ports/store/events.ts'
 import type {
   InstanceOutline,
   InstanceRecord,
@@ -25,6 +26,7 @@ import { droppedRuns, withEnd, withNewRun } from './versions.ts'
 export interface RunStarterDeps extends RunMonitorDeps {
   store: Store
   outputs: ExecOutputs
+  actorContext: Pick<ActorContext, 'current'>
   traffic: Traffic
   forks: Forks
   logger: Logger

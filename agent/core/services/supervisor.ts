@@ -4,7 +4,7 @@ import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
 import { hostOf, instancesOf, lastRun } from '../common/service-instances.ts'
-import { createWaiters } from '../common/waiters.ts'
+import { createWaiters, type Waiters } from '../common/waiters.ts'
 import { discardDetached } from '../exec/live-exec.ts'
 import { type BoxReader, createBoxReader } from './box-reader.ts'
 import { lastLines } from './logs.ts'
@@ -31,7 +31,7 @@ export class ServiceSupervisor {
   readonly #runs = createRunRegistry()
   /** What each service needs, by its name, by box id. */
   readonly #needs = new Map<string, Map<string, readonly string[]>>()
-  readonly #waiters = createWaiters()
+  readonly #waiters: Waiters
   readonly #starter: RunStarter
   readonly #terminator: RunTerminator
   readonly #observer: ServiceObserver
@@ -41,6 +41,7 @@ export class ServiceSupervisor {
 
   constructor(deps: RunStarterDeps) {
     this.#deps = deps
+    this.#waiters = createWaiters(deps.actorContext)
     this.#starter = createRunStarter(deps)
     this.#terminator = createRunTerminator(deps)
     this.#readBox = createBoxReader(deps.store)

@@ -173,4 +173,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE snapshots ADD COLUMN key TEXT AS (record ->> '$.createdBy.idempotencyKey');
   CREATE INDEX snapshots_by_key ON snapshots (owner, key) WHERE key IS NOT NULL;
   `,
+  `
+  UPDATE services SET outline = json_remove(record, '$.history', '$.spec.command', '$.spec.env', '$.active.spec.command',
+    '$.active.spec.env', '$.preview.spec.command', '$.preview.spec.env', '$.previous.spec.command', '$.previous.spec.env',
+    '$.next.spec.command', '$.next.spec.env');
+  `,
 ]

@@ -37,8 +37,11 @@ export function createServiceStore(database: Database): ServiceStore {
           return true
         }),
       ),
-    of: async (boxId) =>
-      database.all(OUTLINES, boxId).map(({ outline }) => JSON.parse(String(outline)) as ServiceOutline),
+    outline: async (boxId, name) => {
+      const row = database.get(OUTLINE, boxId, name)
+      return row === null ? null : outlined(row)
+    },
+    of: async (boxId) => database.all(OUTLINES, boxId).map(outlined),
     names: async (boxId, { prefix, after, limit }) => {
       const { rows, hasMore } = database.page(
         NAMES,
@@ -76,7 +79,7 @@ function outlineOf(record: ServiceRecord): string {
       spec: { port: each.spec.port },
       fork: each.fork && { boxId: each.fork.boxId },
       port: each.port,
-      runs: each.runs.slice(-1).map(({ end }) => ({ end })),
+      runs: each.runs.slice(-1).map(({ execId, end }) => ({ execId, end })),
     }
   const failure = preview?.failure ? { why: preview.failure.why } : null
   const candidate = versionOf(preview)
@@ -91,6 +94,11 @@ function recordOf(row: Row): ServiceRecord {
   return JSON.parse(String(row.record)) as ServiceRecord
 }
 
+function outlined({ outline }: Row): ServiceOutline {
+  return JSON.parse(String(outline)) as ServiceOutline
+}
+
+const OUTLINE = 'SELECT outline FROM services INDEXED BY services_outlines WHERE box_id = ? AND name = ?'
 const OUTLINES = 'SELECT outline FROM services INDEXED BY services_outlines WHERE box_id = ? ORDER BY name'
 // Takes the length of a record without reading it.
 const NAMES = `SELECT name, octet_length(record) AS bytes FROM services

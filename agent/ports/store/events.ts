@@ -5,6 +5,8 @@ export interface Actor {
   requestId: string
   /** The accounts of the request, among which what is bounded is shared. */
   accounts?: readonly string[]
+  /** Runs in a turn of its account what the request does after a wait; absent: at once. */
+  inTurn?<T>(work: () => Promise<T>): Promise<T>
 }
 
 /** Carries the actor of a request through the asynchronous work that it starts. */

@@ -132,7 +132,7 @@ export interface InstanceOutline {
   spec: Pick<ServiceSpec, 'port'>
   fork: Pick<ForkRecord, 'boxId'> | null
   port: number | null
-  runs: Pick<RunRecord, 'end'>[]
+  runs: Pick<RunRecord, 'execId' | 'end'>[]
 }
 
 /** Versions of a service that may become active. */
@@ -152,6 +152,8 @@ export interface ServiceStore {
   publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
   /** Deletes a service; false if its stored version differs. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
+  /** Returns what `of` does of one service. */
+  outline(boxId: string, name: string): Promise<ServiceOutline | null>
   /** Lists the services of a box by name, without reading their records. */
   of(boxId: string): Promise<ServiceOutline[]>
   /**

@@ -5,7 +5,7 @@ import { openDatabase } from '../../../agent/drivers/store/database.ts'
 import { MIGRATIONS } from '../../../agent/drivers/store/schema.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
-import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
+import type { InstanceRecord, ServiceRecord } from '../../../agent/ports/store/services.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
@@ -100,6 +100,19 @@ describe('the bytes of records', () => {
   })
 })
 
+test('an outline without the ids of runs is made anew', async () => {
+  const path = join(directory, 'outlines.db')
+  const earlier = openDatabase(path, { ballast: null, migrations: MIGRATIONS.slice(0, 9) })
+  const service = runningService()
+  const insert = "INSERT INTO services (box_id, name, version, record, outline) VALUES (?, 'web', 1, ?, '{}')"
+  earlier.run(insert, service.boxId, JSON.stringify(service))
+  earlier.close()
+  const migrated = openSqliteStore(path)
+  const outline = await migrated.services.outline(service.boxId, 'web')
+  await migrated.close()
+  expect(outline?.active?.runs.at(-1)?.execId).toBe(service.active?.runs.at(-1)?.execId)
+})
+
 describe('of the services of a box', () => {
   test('others read an outline, which has none of the long parts', async () => {
     const web = box('web')
@@ -109,19 +122,23 @@ describe('of the services of a box', () => {
     const service = { ...record, boxId: web.id, spec: { ...record.spec, needs: ['db'], env: { A: long } }, version: 1 }
     await store.services.insert(service, 64)
     const { active, preview } = service
+    const lastRunOf = (instance: InstanceRecord | null) =>
+      instance?.runs.slice(-1).map(({ execId, end }) => ({ execId, end }))
     const outline = {
       ...{ boxId: web.id, name: 'web', domains: [], spec: { port: 8080, needs: ['db'] } },
-      active: { spec: { port: 8080 }, fork: null, port: 8080, runs: [{ end: active?.runs.at(-1)?.end }] },
+      active: { spec: { port: 8080 }, fork: null, port: 8080, runs: lastRunOf(active) },
       preview: {
         spec: { port: 8080 },
         fork: null,
         port: 49_152,
-        runs: [{ end: preview?.runs.at(-1)?.end }],
+        runs: lastRunOf(preview),
         failure: null,
       },
       ...{ previous: null, next: null, retired: [] },
     }
     expect(await store.services.of(web.id)).toEqual([outline])
+    expect(await store.services.outline(web.id, 'web')).toEqual(outline)
+    expect(await store.services.outline(web.id, 'db')).toBeNull()
     await store.services.replace({ ...service, version: 2, domains: ['a.example'] })
     expect(await store.services.of(web.id)).toEqual([{ ...outline, domains: ['a.example'] }])
   })

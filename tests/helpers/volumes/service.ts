@@ -72,6 +72,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   const reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
+    actorContext: { current: () => null },
     limits: {
       startsAtOnce: 4,
       startDeadlineMs: 20_000,

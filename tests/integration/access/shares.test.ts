@@ -112,7 +112,7 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     }
   },
   log_streams: () => {
-    const streams = createLogStreams({ outputs: {} as never, clock, checkAlive })
+    const streams = createLogStreams({ outputs: {} as never, clock, checkAlive, actorContext: { current: () => null } })
     return {
       total: LIMITS.log_streams_at_once,
       take: (user, attempt) => takes(() => streams.follow(callerOf(user, attempt), {} as never, {} as never)),

@@ -63,6 +63,7 @@ beforeEach(async () => {
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
+    actorContext: { current: () => null },
     limits: {
       startsAtOnce: 1,
       startDeadlineMs: 3_000,

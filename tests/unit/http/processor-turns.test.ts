@@ -11,7 +11,7 @@ beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] })
   time = 0
   begun = []
-  turns = createProcessorTurns({ recent: createRecentProjects(), now: () => time })
+  turns = createProcessorTurns({ recent: createRecentProjects(), now: () => time, strangers: 'strangers' })
 })
 
 afterEach(() => void jest.useRealTimers())
@@ -74,14 +74,71 @@ test('while others are there, it pauses for three times what it used; they begin
   expect(begun.at(-1)).toBe('loud/3')
 })
 
+test('what an account used while it was alone is not owed to who comes later', async () => {
+  for (let i = 0; i < 20; i++) {
+    await ask(`busy/${i}`, 100)
+    await nextTurn()
+  }
+  await ask('calm/1', 0)
+  begun.length = 0
+  void ask('busy/20', 100)
+  await nextTurn()
+  expect(begun).toEqual(['busy/20'])
+  void ask('busy/21', 100)
+  await pass(200)
+  expect(begun).toEqual(['busy/20'])
+})
+
+test('nobody pauses for the sake of strangers, who pause for the others', async () => {
+  await ask('strangers/1', 0)
+  await ask('busy/1', 100)
+  void ask('busy/2', 100)
+  await nextTurn()
+  await ask('strangers/2', 100)
+  void ask('strangers/3', 1)
+  await nextTurn()
+  expect(begun).toEqual(['strangers/1', 'busy/1', 'busy/2', 'strangers/2'])
+  await pass(500)
+  expect(begun.at(-1)).toBe('strangers/3')
+})
+
+test('those that have waited for the same go on one in a turn of the loop, and pay once', async () => {
+  await ask('calm/1', 0)
+  const event = Promise.withResolvers<void>()
+  const woken: string[] = []
+  const waiting = ['loud/1', 'loud/2', 'loud/3'].map((name) =>
+    ask(name, 0, async (later) => {
+      await event.promise
+      await turns.run('loud', async () => {
+        woken.push(name)
+        time += 10
+      })
+      later(() => (time += 10))
+    }),
+  )
+  await pass(0)
+  event.resolve()
+  await nextTurn()
+  expect(woken).toEqual(['loud/1'])
+  void ask('calm/2', 0)
+  // Of 20 ms it pays 80: were both parts counted by themselves and in the turn, it would be 120.
+  await pass(70)
+  expect(woken).toEqual(['loud/1', 'loud/2'])
+  await pass(500)
+  await Promise.all(waiting)
+  expect(woken).toEqual(['loud/1', 'loud/2', 'loud/3'])
+})
+
 test('accounts that owe take turns, and the requests of each stay in order', async () => {
+  await ask('calm/0', 0)
+  await nextTurn()
   await ask('a/0', 10)
   await nextTurn()
   await ask('b/0', 10)
   await nextTurn()
   for (const name of ['a/1', 'a/2', 'b/1', 'b/2']) void ask(name, 1)
   await pass(200)
-  expect(begun.slice(2)).toEqual(['a/1', 'b/1', 'a/2', 'b/2'])
+  expect(begun.slice(3)).toEqual(['a/1', 'b/1', 'a/2', 'b/2'])
 })
 
 test('a request that waits holds up nobody, and pays for what it does afterwards', async () => {

@@ -44,7 +44,7 @@ beforeEach(async () => {
     outputs: { read: () => ({ totalBytes: 0 }), remove: async () => undefined },
     traffic: { settle: async () => undefined },
     clock: { now: () => 1, sleep: () => new Promise<void>(() => undefined) },
-    ...{ forks: {}, logger: silentLogger },
+    ...{ forks: {}, logger: silentLogger, actorContext: { current: () => null } },
   }
   supervisor = new ServiceSupervisor(deps as unknown as RunStarterDeps)
 })
@@ -73,6 +73,15 @@ test('a service that becomes ready wakes those that need it, and no others', asy
   await isReady('app')
   expect(started).toContain('app')
   expect(reads).not.toContain('bystander')
+})
+
+test('a service that waits for others does not read their records, which may be long', async () => {
+  await define('db', [], true)
+  await supervisor.exclusive({ boxId: BOX, name: 'db' }, async () => undefined)
+  reads.length = 0
+  await define('app', ['db'])
+  await supervisor.until({ boxId: BOX, name: 'app' }, ({ step }) => step.kind === 'blocked', 5_000)
+  expect(new Set(reads)).toEqual(new Set(['app']))
 })
 
 test('a service that is deleted wakes those that waited for it', async () => {
