@@ -8,7 +8,7 @@ export interface ProcessorTurns {
   /**
    * Runs `work` at once if `account` has paid for what it used, else in its turn: one begins in a turn of the loop, accounts in rotation
    * and the requests of each in their order. While others are there, an account that has used more than some milliseconds pauses
-   * for three times what it has used. It is charged for the time until `work` waits for something, or ends, and for the later parts of it.
+   * for three times what it has used, 5 s at most. It is charged for the time until `work` waits for something, or ends, and for the later parts of it.
    * Work that goes on after it has waited may take another turn within its own.
    */
   run<T>(account: string, work: (later: LaterPart) => Promise<T>): Promise<T>
@@ -41,7 +41,7 @@ export function createProcessorTurns({ recent, now, strangers }: ProcessorTurnsO
     // What was used while nobody else was there held up nobody, and is not owed to who comes later.
     const pause = recent.others(name) > 0 ? PAUSE : 0
     const account = accountOf(name)
-    account.paidAt = Math.max(account.paidAt, now() - ms) + ms * (1 + pause)
+    account.paidAt = Math.min(now() + DEBT_MS, Math.max(account.paidAt, now() - ms) + ms * (1 + pause))
   }, now)
 
   const pauseOf = ({ name, paidAt }: Account): number =>
@@ -144,6 +144,8 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
 const ACCOUNTS_MAX = 1_000
 /** Milliseconds that an account may owe before it pauses. */
 const BURST_MS = 20
+/** The most that an account owes. */
+const DEBT_MS = 5_000
 /** After this the others may have left. */
 const PAUSE_MS = 500
 /** Length of a pause in lengths of what was used: with 3, an account has a quarter of the loop while others are there. */

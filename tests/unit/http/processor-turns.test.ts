@@ -178,3 +178,18 @@ test('a request that fails is charged as well, and the next goes on', async () =
   await pass(200)
   expect(begun).toEqual(['calm/1', 'calm/2', 'loud/2'])
 })
+
+test('nobody pauses for more than five seconds, whatever it has used', async () => {
+  await ask('calm/1', 0)
+  await nextTurn()
+  await ask('loud/1', 60_000)
+  await nextTurn()
+  void ask('loud/2', 0)
+  for (let i = 0; i < 4; i++) {
+    void ask(`calm/${i}`, 0)
+    await pass(1_200)
+  }
+  expect(begun).not.toContain('loud/2')
+  await pass(1_200)
+  expect(begun).toContain('loud/2')
+})
