@@ -105,7 +105,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
 
 /** Resolves once both outputs have ended and are sent, as far as the socket takes them. */
 async function passOutputs(
-  { stdout, stderr }: CommandStream,
+  { stdout, stderr, comesByTurns }: CommandStream,
   { socket, openOutput }: Pick<ClientEnd, 'socket' | 'openOutput'>,
   send: (channel: number, payload: Uint8Array, onSent: () => void) => void,
 ): Promise<void> {
@@ -117,17 +117,17 @@ async function passOutputs(
     for (const valve of Object.values(valves)) valve.release('reader')
   }
   const pass = async (channel: number, valve: Valve): Promise<void> => {
-    const flow = openOutput(valve)
+    const flow = comesByTurns ? null : openOutput(valve)
     valve.stream.on('data', (chunk: Buffer) => {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
         send(channel, chunk.subarray(at, at + FRAME_BYTES), onSent)
       }
-      flow.count(chunk.length)
+      flow?.count(chunk.length)
       if (isBehind || socket.bufferedAmount <= PAUSE_BYTES) return
       isBehind = true
       for (const each of Object.values(valves)) each.hold('reader')
     })
-    await endOf(valve.stream).finally(flow.close)
+    await endOf(valve.stream).finally(() => flow?.close())
   }
   await Promise.all([pass(CHANNELS.stdout, valves.stdout), pass(CHANNELS.stderr, valves.stderr)])
 }

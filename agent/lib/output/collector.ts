@@ -47,7 +47,7 @@ export interface OutputTaker {
 
 /**
  * The turns of output. That which nobody reads as it comes is taken slowly, so that its pipe is mostly full and its writer waits; that
- * which somebody reads, as fast as it is read. A tee bounds itself.
+ * which somebody reads, as fast as it is read.
  */
 export interface OutputTurns {
   unread: FlowTurns
@@ -158,8 +158,8 @@ function drain(valve: Valve, { sink, tee, notify, reading, isRead = () => false 
   const read = reading.turns.read.open(reading.owner, valve)
   if (tee !== null) tee.onReady = () => valve.release('reader')
   const take = (chunk: Buffer): void => {
-    // A tee is read by turns of its own.
-    if (tee?.isAlive() !== true) (isRead() ? read : unread).count(chunk.length)
+    const isWanted = tee?.isAlive() === true || isRead()
+    ;(isWanted ? read : unread).count(chunk.length)
     if (!sink.isSealed) {
       sink.push(chunk)
       if (tee !== null && !tee.push(chunk)) valve.hold('reader')
