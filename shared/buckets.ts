@@ -10,8 +10,8 @@ export interface BucketOptions {
 export interface Buckets {
   /** Whole seconds, at least 1, until a request of the key is allowed; null: now. */
   waitOf(key: string): number | null
-  /** Takes a token from the bucket, if there is one. */
-  take(key: string): void
+  /** Takes tokens from the bucket, one by default, if there is one; those that it lacks are owed. */
+  take(key: string, amount?: number): void
 }
 
 /** Creates buckets, all full. */
@@ -28,11 +28,11 @@ export function createBuckets(options: BucketOptions): Buckets {
       const left = leftOf(key, clock.now())
       return left >= 1 ? null : Math.max(1, Math.ceil((1 - left) / options.perSecond))
     },
-    take: (key) => {
+    take: (key, amount = 1) => {
       const now = clock.now()
       const left = leftOf(key, now)
       buckets.delete(key)
-      buckets.set(key, { left: left >= 1 ? left - 1 : left, at: now })
+      buckets.set(key, { left: left >= 1 ? left - amount : left, at: now })
       if (buckets.size > BUCKETS_MAX) buckets.delete(buckets.keys().next().value ?? '')
     },
   }

@@ -1,4 +1,5 @@
 import { largestShare } from '../../shared/fair-shares.ts'
+import { ROUND_BYTES } from '../../shared/flow-turns.ts'
 import { FRONT_BOUNDS, HTTP_BOUNDS } from '../../shared/http/bounds.ts'
 import { LINGERING_MAX } from '../../shared/lingering.ts'
 import { operations } from '../../shared/routes.ts'
@@ -27,6 +28,7 @@ import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { SNAPSHOTS_AT_ONCE } from '../drivers/pool/cow-filesystem.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
+import { UNREAD_OUTPUT } from '../lib/output/collector.ts'
 import type { EdgeLimits } from '../ports/edge/edge.ts'
 import { MESSAGE_RATE } from '../server/message-pace.ts'
 import { HISTORY_LIMITS } from './retention.ts'
@@ -88,6 +90,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     file_transfers_at_once: FILE_LIMITS.total,
     large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
+    ...OUTPUT_LIMITS,
     unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,
     unread_input_bytes_at_once_per_box: largestShare(SHIM_LIMITS.unreadInputBytes),
     exec_body_bytes: operations.createExec.maxBodyBytes,
@@ -115,6 +118,12 @@ function historyLimits(limits: AgentSettings['limits']) {
     ended_token_keep_seconds: limits.tokenKeepMs / 1000,
     ended_tokens_kept: HISTORY_LIMITS.endedTokens,
   }
+}
+
+const OUTPUT_LIMITS = {
+  unread_output_bytes_per_second: UNREAD_OUTPUT.perSecond,
+  unread_output_bytes_at_once_per_project: UNREAD_OUTPUT.burst,
+  read_output_bytes_at_once: ROUND_BYTES,
 }
 
 /** Bounds of clients at the front and at the data address. */

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import type { Flow } from '../../shared/flow-turns.ts'
+import type { Valve } from '../../shared/valve.ts'
 import type { Intake } from './message-pace.ts'
 
 /** The bytes passed between a client and what it is joined to; `closeCode` is that of RFC 6455 §7.4. */
@@ -9,11 +11,13 @@ export interface BridgeFacts {
   closeCode: number
 }
 
-/** The WebSocket of a client, its connection, and what lets its messages in. */
+/** The WebSocket of a client, its connection, what lets its messages in, and what lets through that which it is to read. */
 export interface ClientEnd {
   socket: WebSocket
   wire: Socket
   intake: Intake
+  /** Adds a stream of output to the turns of all of them. */
+  openOutput(valve: Valve): Flow
 }
 
 /** A client's WebSocket, joined to a command, a console or a port. */

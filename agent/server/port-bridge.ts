@@ -1,8 +1,7 @@
-import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { notePassing } from '../../shared/http/passing-bytes.ts'
 import { PORT_END } from '../../shared/http/port-frames.ts'
+import { createValve } from '../../shared/valve.ts'
 import type { PortConnection } from '../ports/boxes/port-connection.ts'
 import {
   type BridgeFacts,
@@ -21,7 +20,8 @@ import type { Intake } from './message-pace.ts'
  * 512 KiB in memory and one message of the client's. Closes with 1000 once both directions have ended, with 1011 if the connection
  * breaks off; a client that leaves without a close of its own resets the connection.
  */
-export function bridgePort({ socket, wire, intake }: ClientEnd, connection: PortConnection): StreamBridge {
+export function bridgePort(client: ClientEnd, connection: PortConnection): StreamBridge {
+  const { socket, wire, intake } = client
   const { stream } = connection
   const facts = { bytesIn: 0, bytesOut: 0 }
   const socketClosed = Promise.withResolvers<number>()
@@ -58,7 +58,7 @@ export function bridgePort({ socket, wire, intake }: ClientEnd, connection: Port
     isOver = true
     socketClosed.resolve(closeCode ?? code)
   })
-  const outputSent = passOutput(connection, { socket, wire, count: (size) => void (facts.bytesOut += size) })
+  const outputSent = passOutput(connection, { ...client, count: (size) => void (facts.bytesOut += size) })
   stream.on('error', (error) => finish(1011, error instanceof ServiceError ? error.message : BROKEN))
   const onClosed = (): void => {
     streamClosed.resolve()
@@ -103,20 +103,24 @@ function createInput({ intake, connection, close }: InputEnds): (data: Buffer, i
 /** Resolves once all that the program sent, and its end, is sent, as far as the socket takes it. */
 function passOutput(
   { stream }: PortConnection,
-  to: { socket: WebSocket; wire: Socket; count(sizeBytes: number): void },
+  to: Omit<ClientEnd, 'intake'> & { count(sizeBytes: number): void },
 ): Promise<void> {
-  const { socket, wire, count } = to
+  const { socket, wire, openOutput, count } = to
   const sent = Promise.withResolvers<void>()
+  const valve = createValve(stream)
+  const flow = openOutput(valve)
   const onSent = (): void => {
-    if (stream.isPaused() && socket.bufferedAmount <= RESUME_BYTES) stream.resume()
+    if (socket.bufferedAmount <= RESUME_BYTES) valve.release('reader')
   }
   stream.on('data', (payload: Buffer) => {
     if (socket.readyState !== socket.OPEN) return
     count(payload.length)
     notePassing(payload.length)
     sendUncopied(wire, { head: messageHead(payload.length, null), payload, onSent })
-    if (socket.bufferedAmount > PAUSE_BYTES) stream.pause()
+    if (socket.bufferedAmount > PAUSE_BYTES) valve.hold('reader')
+    flow.count(payload.length)
   })
+  stream.once('close', flow.close)
   stream.once('end', () => {
     if (socket.readyState === socket.OPEN) socket.send(PORT_END, () => sent.resolve())
     else sent.resolve()

@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import type { WebSocket } from 'ws'
 import {
   CHANNELS,
   type ClientFrame,
@@ -10,6 +9,7 @@ import {
   statusOf,
 } from '../../shared/http/exec-frames.ts'
 import { notePassing } from '../../shared/http/passing-bytes.ts'
+import { createValve, type Valve } from '../../shared/valve.ts'
 import type { CommandStream, StreamEnd } from '../core/exec/command-stream.ts'
 import type { TerminalSize } from '../ports/boxes/runtime.ts'
 import {
@@ -34,7 +34,7 @@ export interface BridgeEnds {
  * message of the client's. Once the command has ended and its output is sent, sends its status and closes the socket.
  */
 export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds): StreamBridge {
-  const { socket, wire, intake } = client
+  const { socket, wire, intake, openOutput } = client
   const facts = { bytesIn: 0, bytesOut: 0 }
   const closed = Promise.withResolvers<BridgeFacts>()
   let isOver = false
@@ -95,7 +95,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
     release(false)
     closed.resolve({ ...facts, closeCode: closeCode ?? code })
   })
-  const outputsSent = passOutputs(stream, socket, send)
+  const outputsSent = passOutputs(stream, { socket, openOutput }, send)
   Promise.all([stream.ended, outputsSent]).then(
     ([end]) => sendStatus(end),
     () => close(1011, 'The output of the command broke off.'),
@@ -105,30 +105,31 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
 
 /** Resolves once both outputs have ended and are sent, as far as the socket takes them. */
 async function passOutputs(
-  { stdout, stderr }: CommandStream,
-  socket: WebSocket,
+  { stdout, stderr, comesByTurns }: CommandStream,
+  { socket, openOutput }: Pick<ClientEnd, 'socket' | 'openOutput'>,
   send: (channel: number, payload: Uint8Array, onSent: () => void) => void,
 ): Promise<void> {
-  let isPaused = false
+  const valves = { stdout: createValve(stdout), stderr: createValve(stderr) }
+  let isBehind = false
   const onSent = (): void => {
-    if (!isPaused || socket.bufferedAmount > RESUME_BYTES) return
-    isPaused = false
-    stdout.resume()
-    stderr.resume()
+    if (!isBehind || socket.bufferedAmount > RESUME_BYTES) return
+    isBehind = false
+    for (const valve of Object.values(valves)) valve.release('reader')
   }
-  const pass = (channel: number, output: Readable): Promise<void> => {
-    output.on('data', (chunk: Buffer) => {
+  const pass = async (channel: number, valve: Valve): Promise<void> => {
+    const flow = comesByTurns ? null : openOutput(valve)
+    valve.stream.on('data', (chunk: Buffer) => {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
         send(channel, chunk.subarray(at, at + FRAME_BYTES), onSent)
       }
-      if (isPaused || socket.bufferedAmount <= PAUSE_BYTES) return
-      isPaused = true
-      stdout.pause()
-      stderr.pause()
+      flow?.count(chunk.length)
+      if (isBehind || socket.bufferedAmount <= PAUSE_BYTES) return
+      isBehind = true
+      for (const each of Object.values(valves)) each.hold('reader')
     })
-    return endOf(output)
+    await endOf(valve.stream).finally(() => flow?.close())
   }
-  await Promise.all([pass(CHANNELS.stdout, stdout), pass(CHANNELS.stderr, stderr)])
+  await Promise.all([pass(CHANNELS.stdout, valves.stdout), pass(CHANNELS.stderr, valves.stderr)])
 }
 
 function endOf(output: Readable): Promise<void> {

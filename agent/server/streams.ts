@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
+import { createReadTurns, type FlowTurns } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
@@ -10,10 +11,11 @@ import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { logBounded } from '../../shared/log-budget.ts'
+import type { FlowOwner } from '../../shared/rotation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
-import type { StreamBridge } from './bridge.ts'
+import type { ClientEnd, StreamBridge } from './bridge.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
@@ -57,9 +59,10 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   }
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
   const paces = createMessagePaces(deps.messageRate ?? MESSAGE_RATE)
+  const outputTurns = createReadTurns()
   return {
     serve: (server, options) => {
-      const context = { ...deps, ...options, state, accept, heartbeat, paces }
+      const context = { ...deps, ...options, state, accept, heartbeat, paces, outputTurns }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
         void upgrade({ incoming, socket, head }, context)
@@ -95,6 +98,7 @@ type Context = ReceptionDeps &
     accept: Record<Pool, Acceptor>
     heartbeat: Heartbeat
     paces: MessagePaces
+    outputTurns: FlowTurns
     sources: SourceAddresses
   }
 
@@ -114,13 +118,14 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   }
   auditMutation(facts, 101, deps)
   end(101)
-  const { stream, pool, release } = opened
+  const { stream, pool, owner, release } = opened
   const { protocol, headers } = stream
   const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
   else {
     const intake = deps.paces.watch(socket, accountIn(facts))
-    await serveBridge(stream.join({ socket, wire: given.incoming.socket, intake }), stream, context)
+    const openOutput: ClientEnd['openOutput'] = (valve) => deps.outputTurns.open(owner, valve)
+    await serveBridge(stream.join({ socket, wire: given.incoming.socket, intake, openOutput }), stream, context)
   }
   release()
 }
@@ -128,6 +133,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
 interface Opened {
   stream: OpenedStream
   pool: Pool
+  owner: FlowOwner
   /** Releases its share. */
   release(): void
 }
@@ -143,9 +149,10 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
   return context.turns.run(accountIn(context.facts), async () => {
     const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
+    const owner = { project: given['project'] ?? '', box: given['name'] ?? '' }
     const release = reserveStream(state, pool, ownersOf(received, caller))
     try {
-      return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, release }
+      return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, owner, release }
     } catch (error) {
       release()
       throw error

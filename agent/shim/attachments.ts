@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import type { Readable, Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
+import type { Valve } from '../../shared/valve.ts'
 import type { Frame } from '../drivers/exec/shim-frames.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import type { Terminal, TerminalSize, Typing } from '../ports/boxes/runtime.ts'
@@ -75,10 +76,10 @@ export function createAttachedClients(options: AttachedClientsOptions): Attached
   }
   for (const track of tracks) {
     const end = (): void => {
-      track.isEnded ||= track.sources.every((source) => source.readableEnded || source.destroyed)
+      track.isEnded ||= track.sources.every(({ stream }) => stream.readableEnded || stream.destroyed)
       onOutput()
     }
-    for (const source of track.sources) source.once('end', end).once('close', end)
+    for (const { stream } of track.sources) stream.once('end', end).once('close', end)
   }
   return {
     get size() {
@@ -148,7 +149,7 @@ export function createRecentlyEnded(max: number): RecentlyEnded {
 
 /** A stream that is read no faster than its fastest client. */
 interface BackpressureSource {
-  sources: readonly Readable[]
+  sources: readonly Valve[]
   /** Pauses the sources while all clients lag by more bytes than this. */
   maxLagBytes: number
 }
@@ -167,8 +168,8 @@ function createBackpressure({ sources, maxLagBytes }: BackpressureSource): Backp
       if (isBehind === isPaused) return
       isPaused = isBehind
       for (const source of sources)
-        if (isBehind) source.pause()
-        else source.resume()
+        if (isBehind) source.hold('reader')
+        else source.release('reader')
     },
   }
 }

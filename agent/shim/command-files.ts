@@ -35,12 +35,17 @@ export function openCommandRings(files: ExecFiles, key: ExecKey): CommandRings {
 }
 
 /**
- * Wraps a ring and keeps its last chunk in memory while `isWanted`: clients that keep up read no file, and miss nothing when
- * the disk is full.
+ * Wraps a ring, which it publishes after each round of the event loop, and keeps its last chunk in memory while `isWanted`: clients that
+ * keep up read no file, and miss nothing when the disk is full.
  */
 export function keepLastChunk(ring: OutputRing, isWanted: () => boolean): OutputSink & KeptOutput {
   let tail: Buffer = NOTHING
   let tailFrom = 0
+  let isPublishing = false
+  const publish = (): void => {
+    isPublishing = false
+    ring.publish()
+  }
   return {
     get totalBytes() {
       return ring.totalBytes
@@ -53,6 +58,9 @@ export function keepLastChunk(ring: OutputRing, isWanted: () => boolean): Output
       tailFrom = ring.totalBytes
       tail = isWanted() ? chunk : NOTHING
       ring.push(chunk)
+      if (isPublishing) return
+      isPublishing = true
+      setImmediate(publish)
     },
     read: (offset, maxBytes) => {
       const start = offset - tailFrom

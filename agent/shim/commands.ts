@@ -1,6 +1,14 @@
 import { createLingering, LINGERING_MAX } from '../../shared/lingering.ts'
+import type { FlowOwner } from '../../shared/rotation.ts'
+import { createValve, type Valve } from '../../shared/valve.ts'
 import { type CommandTask, type DetachedCommand, type ExecFiles, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
-import { collectOutput, type OutputCollector, type OutputParts, type OutputSink } from '../lib/output/collector.ts'
+import {
+  collectOutput,
+  type OutputCollector,
+  type OutputParts,
+  type OutputSink,
+  type OutputTurns,
+} from '../lib/output/collector.ts'
 import type { DetachedEnd, RunningExec } from '../ports/boxes/runtime.ts'
 import type { ExecKey } from '../ports/exec/outputs.ts'
 import { type AttachedClients, type AttachRequest, createAttachedClients, createRecentlyEnded } from './attachments.ts'
@@ -12,7 +20,7 @@ import {
   openCommandRings,
   syncRings,
 } from './command-files.ts'
-import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
+import { createProcessStarter, flowOwnerOf, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
 import { createUnreadInput } from './unread-input.ts'
 
 /** Runs the detached commands that this shim is the parent of. */
@@ -40,6 +48,7 @@ export interface ShimEvents {
 export interface CommandsDeps extends ProcessStarterDeps {
   files: ExecFiles
   listener: ShimEvents
+  turns: OutputTurns
   /** Returns milliseconds since the epoch. */
   now(): number
 }
@@ -89,7 +98,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         input.writeTo(running.stdin, { keepsOpen: keepsInput })
         const parts = { running, rings, ...openOutputs(running, rings, isTerminal) }
         resolveAttachments(parts.attachments)
-        void follow({ command, owners, timeoutMs, keepsInput }, parts)
+        void follow({ command, owners, flowOwner: flowOwnerOf(task), timeoutMs, keepsInput }, parts)
         return command.process
       } catch (error) {
         resolveAttachments(null)
@@ -121,12 +130,14 @@ interface Started extends Pick<CommandTask, 'timeoutMs' | 'keepsInput'> {
   command: Command
   /** The accounts that it counts against. */
   owners: readonly string[]
+  flowOwner: FlowOwner
 }
 
 interface RunningParts {
   running: RunningExec
   rings: CommandRings
   sinks: OutputParts<OutputSink>
+  valves: OutputParts<Valve>
   attachments: AttachedClients
 }
 
@@ -139,27 +150,29 @@ function openOutputs(
   { stdin, stdout, stderr, terminal }: RunningExec,
   rings: CommandRings,
   isTerminal: boolean,
-): Pick<RunningParts, 'sinks' | 'attachments'> {
+): Pick<RunningParts, 'sinks' | 'valves' | 'attachments'> {
   const isWatched = (): boolean => attachments.size > 0
   const sinks = { stdout: keepLastChunk(rings.stdout, isWatched), stderr: keepLastChunk(rings.stderr, isWatched) }
+  const valves = { stdout: createValve(stdout), stderr: createValve(stderr) }
   const replayFrom = (): number => (isTerminal ? Math.max(0, rings.stdout.totalBytes - SHIM_LIMITS.replayBytes) : 0)
   const attachments = createAttachedClients({
     ...{ stdin, isTerminal, terminal, endsInput: true },
     streams: [
-      { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [stdout], maxLagBytes: LAG_BYTES },
-      { kind: 'stderr', kept: sinks.stderr, replayFrom: () => 0, sources: [stderr], maxLagBytes: LAG_BYTES },
+      { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [valves.stdout], maxLagBytes: LAG_BYTES },
+      { kind: 'stderr', kept: sinks.stderr, replayFrom: () => 0, sources: [valves.stderr], maxLagBytes: LAG_BYTES },
     ],
   })
-  return { sinks, attachments }
+  return { sinks, valves, attachments }
 }
 
 // Waits for as long as the command runs, so it must not keep a reference to the task, which may be large.
 async function followToEnd(
-  { listener, now }: Pick<CommandsDeps, 'listener' | 'now'>,
-  { command, timeoutMs, keepsInput }: Started,
-  { running, sinks, attachments }: RunningParts,
+  { listener, turns, now }: Pick<CommandsDeps, 'listener' | 'turns' | 'now'>,
+  { command, flowOwner: owner, timeoutMs, keepsInput }: Started,
+  { running, valves, sinks, attachments }: RunningParts,
 ): Promise<{ end: DetachedEnd; collector: OutputCollector }> {
-  const collector = collectOutput(running, sinks)
+  const isRead = (): boolean => attachments.size > 0
+  const collector = collectOutput(valves, { sinks, reading: { turns, owner }, isRead })
   collector.onOutput(() => {
     attachments.onOutput()
     listener.onOutput(command.execId)

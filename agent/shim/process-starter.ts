@@ -1,4 +1,5 @@
 import type { Logger } from '../../shared/log.ts'
+import type { FlowOwner } from '../../shared/rotation.ts'
 import { startExec } from '../drivers/exec/oci-exec.ts'
 import { type CommandTask, detachedCgroup, type SessionTask } from '../drivers/exec/shim-protocol.ts'
 import type { CommandHost } from '../drivers/host/command-host.ts'
@@ -42,6 +43,11 @@ export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: s
 }
 
 type Task = Pick<CommandTask | SessionTask, 'boxId' | 'idBase' | 'nesting' | 'user' | 'request' | 'cwd'>
+
+/** Returns whose output that of a command or session is; of one that counts against no project, that of its box alone. */
+export function flowOwnerOf({ boxId, request }: Pick<Task, 'boxId' | 'request'>): FlowOwner {
+  return { project: request.accounts?.find((account) => account.startsWith('project ')) ?? boxId, box: boxId }
+}
 
 /** Counts references to the state that crun reads of a box, which exists while the box has commands or sessions here. */
 export interface CrunStateRefs {

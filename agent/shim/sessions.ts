@@ -1,11 +1,12 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { createValve, type Valve } from '../../shared/valve.ts'
 import { type DetachedSession, type SessionTask, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
-import { collectOutput } from '../lib/output/collector.ts'
+import { collectOutput, type OutputParts, type OutputTaker, type OutputTurns } from '../lib/output/collector.ts'
 import { MemoryRing } from '../lib/output/memory-ring.ts'
 import type { ExecExit, RunningExec, SessionFacts } from '../ports/boxes/runtime.ts'
 import { type AttachedClients, type AttachRequest, createAttachedClients, createRecentlyEnded } from './attachments.ts'
 import type { ShimEvents } from './commands.ts'
-import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
+import { createProcessStarter, flowOwnerOf, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
 import { createSessionRoom, tooManySessions } from './session-room.ts'
 
 /** Runs the console sessions that this shim is the parent of. */
@@ -27,13 +28,14 @@ export interface Sessions {
 
 export interface SessionsDeps extends ProcessStarterDeps {
   listener: ShimEvents
+  turns: OutputTurns
   /** Returns milliseconds since the epoch. */
   now(): number
 }
 
 /** Starts shells, and keeps the last 256 KiB that each prints in memory. */
 export function createSessions(deps: SessionsDeps): Sessions {
-  const { crunStates, listener, now } = deps
+  const { crunStates, listener, turns, now } = deps
   const sessions = new Map<string, Session>()
   const recentlyEnded = createRecentlyEnded(ENDED_MAX)
   const room = createSessionRoom()
@@ -51,7 +53,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
   const follow = async (begun: Begun, running: RunningExec, ring: MemoryRing): Promise<void> => {
     const { facts, attachments, leave } = begun
-    const exit = await followToEnd(attachments, running, ring)
+    const exit = await followToEnd(begun, running, ring)
     drop(facts)
     listener.onEnded(facts.sessionId, { ...exit, timedOut: false, endedAt: now() })
     listener.onIdle()
@@ -71,10 +73,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
         const { facts } = session
         facts.process = await running.process
         const ring = new MemoryRing(SHIM_LIMITS.replayBytes)
-        const attachments = attachmentsOf(running, ring, facts)
+        const valves = { stdout: createValve(running.stdout), stderr: createValve(running.stderr) }
+        const attachments = attachmentsOf({ ...running, ...valves }, ring, facts)
         session.attachments = attachments
         resolveAttachments(attachments)
-        void follow({ facts, attachments, leave }, running, ring)
+        const reading = { turns, owner: flowOwnerOf(task) }
+        void follow({ facts, attachments, valves, reading, leave }, running, ring)
         return facts.process
       } catch (error) {
         resolveAttachments(null)
@@ -111,6 +115,8 @@ interface Session {
 interface Begun {
   facts: SessionFacts
   attachments: AttachedClients
+  valves: OutputParts<Valve>
+  reading: OutputTaker['reading']
   /** Releases its share. */
   leave(): void
 }
@@ -122,8 +128,13 @@ function factsOf({ sessionId, boxId, name, request, user }: SessionTask, started
 }
 
 // Closes the terminal at the shell's end, as a closed window does: processes left behind lose it.
-async function followToEnd(attachments: AttachedClients, running: RunningExec, ring: MemoryRing): Promise<ExecExit> {
-  const collector = collectOutput(running, { stdout: ring, stderr: ring })
+async function followToEnd(
+  { attachments, valves, reading }: Begun,
+  running: RunningExec,
+  ring: MemoryRing,
+): Promise<ExecExit> {
+  const isRead = (): boolean => attachments.size > 0
+  const collector = collectOutput(valves, { sinks: { stdout: ring, stderr: ring }, reading, isRead })
   collector.onOutput(attachments.onOutput)
   const exit = await running.exited
   attachments.ignoreLag()
@@ -136,7 +147,7 @@ async function followToEnd(attachments: AttachedClients, running: RunningExec, r
 
 // Leaves the shell's input open when one client's ends, since others may type.
 function attachmentsOf(
-  { stdin, stdout, stderr, terminal }: RunningExec,
+  { stdin, stdout, stderr, terminal }: Pick<RunningExec, 'stdin' | 'terminal'> & OutputParts<Valve>,
   kept: MemoryRing,
   facts: SessionFacts,
 ): AttachedClients {

@@ -1,6 +1,7 @@
 import type { Logger } from '../../shared/log.ts'
 import type { CommandTask, ExecFiles, SessionTask } from '../drivers/exec/shim-protocol.ts'
 import type { CommandHost } from '../drivers/host/command-host.ts'
+import { createOutputTurns } from '../lib/output/collector.ts'
 import type { SessionFacts } from '../ports/boxes/runtime.ts'
 import type { AttachRequest } from './attachments.ts'
 import { type Commands, createCommands, type ShimEvents } from './commands.ts'
@@ -31,8 +32,9 @@ export interface ShimStateDeps {
 
 export function createShimState(deps: ShimStateDeps): ShimState {
   const crunStates = createCrunStateRefs(deps.host.crun)
-  const commands = createCommands({ ...deps, crunStates })
-  const sessions = createSessions({ ...deps, crunStates })
+  const turns = createOutputTurns()
+  const commands = createCommands({ ...deps, crunStates, turns })
+  const sessions = createSessions({ ...deps, crunStates, turns })
   return {
     start: commands.start,
     open: sessions.open,

@@ -71,6 +71,11 @@ export const LIMIT_TEXTS = {
   file_transfers_at_once: 'The same of all boxes.',
   large_body_bytes_at_once: 'Bodies of more than 64 KiB in requests that are not answered yet, together.',
   large_body_bytes_at_once_per_box: 'The same of one box, where others need none.',
+  unread_output_bytes_per_second:
+    'Output that nobody reads as it comes, of all boxes together, in the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings.',
+  unread_output_bytes_at_once_per_project: 'The same of one project before it has to wait.',
+  read_output_bytes_at_once:
+    'Output that clients read, of all boxes together, between other work; others wait. It has no bound over time.',
   unread_input_bytes_at_once: 'Input that commands with `no_hup` have not read yet, together.',
   unread_input_bytes_at_once_per_box: 'The same of one box, where others need none.',
   front_body_bytes_at_once:

@@ -44,6 +44,8 @@ export const SHARES = {
   command_starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
   snapshots: { limit: 'snapshots_at_once', by: ['project'], rule: 'turns' },
   probes: { limit: 'probes_per_second', by: ['project'], rule: 'turns' },
+  unread_output: { limit: 'unread_output_bytes_per_second', by: ['box', 'project'], rule: 'turns' },
+  read_output: { limit: 'read_output_bytes_at_once', by: ['box', 'project'], rule: 'turns' },
   backups: { limit: 'backups_at_once', by: ['project'], rule: 'turns' },
   lingering_commands: { limit: 'lingering_execs', by: ALL, rule: 'oldest_go' },
   events: { limit: 'events_kept', by: ['project'], rule: 'oldest_go' },

@@ -29,6 +29,8 @@ export interface CommandStream {
   readonly stdout: Readable
   readonly stderr: Readable
   readonly terminal: Terminal | null
+  /** True: its output comes by turns of its project already, so that what waits is in its pipe and not in memory. */
+  readonly comesByTurns: boolean
   /** True: it goes on when its client disconnects, and can be streamed or read again. */
   readonly outlivesClient: boolean
   /** Resolves with its end, once that is durable; output may still be unread. Never rejects. */
@@ -122,6 +124,7 @@ async function streamRunning(deps: StreamStartDeps, start: ExecStart, query: Exe
     stdout,
     stderr,
     terminal: running.terminal,
+    comesByTurns: true,
     outlivesClient: false,
     ended: endOf(live),
     disconnect,
@@ -150,6 +153,7 @@ async function streamDetached(deps: StreamStartDeps, start: ExecStart, query: Ex
     stdout: select(attached.stdout, query.stdout),
     stderr: select(attached.stderr, query.stderr),
     terminal: attached.terminal,
+    comesByTurns: false,
     outlivesClient: true,
     ended: endOf(live),
     disconnect: () => void detach(attached, { endsInput: query.stdin && !query.tty, clock: deps.clock }),

@@ -69,6 +69,7 @@ export function createConsoles({ runtime, clock, activity, actorContext }: Conso
       return {
         id: session.sessionId,
         ...{ stdin, stdout, stderr, terminal },
+        comesByTurns: false,
         outlivesClient: true,
         ended: session.ended.then(endOf),
         disconnect: () => {

@@ -63,7 +63,8 @@ export function followRunning(input: LiveExecInput): RunningLiveExec {
   let isEnded = false
   let timedOut = false
   const changes = createListeners()
-  const output = deps.outputs.collect({ boxId: first.boxId, execId: first.id }, running, copied)
+  const { boxId, id: execId, project } = first
+  const output = deps.outputs.collect({ boxId, execId, project }, running, copied)
   output.onOutput(changes.notify)
   running.stdin.on('error', () => undefined)
   if (stdin !== null) running.stdin.end(stdin)

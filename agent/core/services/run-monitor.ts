@@ -1,10 +1,12 @@
 import type { HostNetwork } from '../../ports/boxes/network.ts'
 import type { DetachedEnd, DetachedExec, ExecRequest, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Prober } from '../../ports/edge/prober.ts'
+import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, Readiness } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
+import { boxAccounts } from '../common/accounts.ts'
 import { withTimer } from '../common/deadline.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import { asFork } from '../common/service-instances.ts'
@@ -32,6 +34,7 @@ export interface RunMonitor {
 export interface RunMonitorDeps {
   store: Pick<Store, 'boxes'>
   runtime: Runtime
+  outputs: Pick<ExecOutputs, 'drop'>
   network: HostNetwork
   prober: Prober
   probeTurns: ProbeTurns
@@ -88,7 +91,7 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
 export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): Omit<ExecRequest, 'command'> {
   const { cwd, user, env } = spec
   const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }
-  return { cwd, user, environment: commandEnvironment(box, own) }
+  return { cwd, user, environment: commandEnvironment(box, own), accounts: boxAccounts(box, null) }
 }
 
 // Reads the box at each probe: its environment, which all of its services have, may be long and is not kept while they run.
@@ -162,15 +165,15 @@ async function probeOnce(deps: RunMonitorDeps, target: ProbeTarget): Promise<str
 }
 
 async function probeByCommand(
-  { runtime, clock }: RunMonitorDeps,
-  { boxId, request, readiness }: ProbeTarget,
+  { runtime, outputs, clock }: RunMonitorDeps,
+  { boxId, project, request, readiness }: ProbeTarget,
   command: readonly string[],
 ): Promise<string | null> {
   try {
     const made = await request()
     if (made === null) return 'The box is gone.'
     const running = await runtime.exec(boxId, { ...made, command, mergesOutput: true, endsWhole: true })
-    for (const stream of [running.stdout, running.stderr]) stream.resume()
+    outputs.drop({ boxId, project }, running)
     running.stdin.on('error', () => undefined).end()
     const exit = await withTimer({ clock, ms: readiness.timeoutMs }, (over) =>
       Promise.race([running.exited, over.then(() => null)]),

@@ -1,6 +1,14 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
-import { collectOutput, createOutputTee, type OutputTee } from '../../lib/output/collector.ts'
+import type { Readable } from 'node:stream'
+import { createValve, type Valve } from '../../../shared/valve.ts'
+import {
+  collectOutput,
+  createOutputTee,
+  createOutputTurns,
+  type OutputTaker,
+  type OutputTee,
+} from '../../lib/output/collector.ts'
 import { OutputRing, readRingFile } from '../../lib/output/ring.ts'
 import type {
   CollectedOutput,
@@ -22,6 +30,7 @@ export interface ExecOutputsOptions {
 
 /** Keeps output in files `<directory>/<box>/<command>.<stream>`, 0600; up to 128 KiB per stream go into the record. */
 export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions): ExecOutputs {
+  const turns = createOutputTurns()
   const read = (key: ExecKey, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
     readRingFile(execFile(directory, key, stream), { capacity: keptBytes, offset, maxBytes })
   return {
@@ -32,7 +41,12 @@ export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions):
         const onFile = (): void => makeExecDirectory(directory, key.boxId)
         return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
       }
-      return collectInto(streams, { stdout: ring('stdout'), stderr: ring('stderr') }, copied)
+      const reading = { turns, owner: { project: key.project, box: key.boxId } }
+      return collectInto(streams, { rings: { stdout: ring('stdout'), stderr: ring('stderr') }, reading }, copied)
+    },
+    drop: ({ boxId, project }, streams) => {
+      const reading = { turns, owner: { project, box: boxId } }
+      collectOutput(valvesOf(streams), { sinks: { stdout: NOWHERE, stderr: NOWHERE }, reading })
     },
     follow: (key) => followFiles((range) => read(key, range), keptBytes),
     remove: async (key, streams = STREAMS) => {
@@ -53,14 +67,22 @@ export function makeExecDirectory(directory: string, boxId: string): void {
   fs.mkdirSync(join(directory, boxId), { recursive: true, mode: 0o700 })
 }
 
+function valvesOf({ stdout, stderr }: Record<OutputStream, Readable>): Record<OutputStream, Valve> {
+  return { stdout: createValve(stdout), stderr: createValve(stderr) }
+}
+
 function collectInto(
   streams: Parameters<ExecOutputs['collect']>[1],
-  rings: Record<OutputStream, OutputRing>,
+  { rings, reading }: { rings: Record<OutputStream, OutputRing>; reading: OutputTaker['reading'] },
   copied: readonly OutputStream[],
 ): CollectedOutput {
   const copyOf = (stream: OutputStream): OutputTee | null => (copied.includes(stream) ? createOutputTee() : null)
   const copies = { stdout: copyOf('stdout'), stderr: copyOf('stderr') }
-  const { onOutput, settle, released, release } = collectOutput(streams, rings, copies)
+  const { onOutput, settle, released, release } = collectOutput(valvesOf(streams), {
+    sinks: rings,
+    tees: copies,
+    reading,
+  })
   const settled = async (ring: OutputRing): Promise<Uint8Array | null> => {
     if (!ring.isInFile) return ring.read(0, RECORD_BYTES).bytes
     await ring.sync()
@@ -127,5 +149,6 @@ async function listDirectory(path: string): Promise<string[]> {
   }
 }
 
+const NOWHERE = { totalBytes: 0, isSealed: false, push: () => undefined, seal: () => undefined }
 const STREAMS = ['stdout', 'stderr'] as const
 const RECORD_BYTES = 128 * 1024

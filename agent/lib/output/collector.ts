@@ -1,5 +1,8 @@
 import { Readable } from 'node:stream'
+import { createFlowTurns, createReadTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
 import { createListeners } from '../../../shared/listeners.ts'
+import type { FlowOwner } from '../../../shared/rotation.ts'
+import type { Valve } from '../../../shared/valve.ts'
 
 /** Reads the streams of a command into rings. */
 export interface OutputCollector {
@@ -31,30 +34,57 @@ export interface OutputSink {
   seal(): void
 }
 
+/** Where the output of a command goes. */
+export interface OutputTaker {
+  sinks: OutputParts<OutputSink>
+  /** Default: none. */
+  tees?: OutputParts<OutputTee | null>
+  /** Whose output it is, in the turns of all that this process reads. */
+  reading: { turns: OutputTurns; owner: FlowOwner }
+  /** Tells whether anybody reads it as it comes, beside the tees. Default: nobody. */
+  isRead?(): boolean
+}
+
+/**
+ * The turns of output. That which nobody reads as it comes is taken slowly, so that its pipe is mostly full and its writer waits; that
+ * which somebody reads, as fast as it is read.
+ */
+export interface OutputTurns {
+  unread: FlowTurns
+  read: FlowTurns
+}
+
+/** Creates the turns of a process. */
+export function createOutputTurns(): OutputTurns {
+  const allowance = { burst: UNREAD_OUTPUT.burst, perSecond: UNREAD_OUTPUT.burst / 8 }
+  return {
+    unread: createFlowTurns({ pace: { bytesPerSecond: UNREAD_OUTPUT.perSecond }, allowance }),
+    read: createReadTurns(),
+  }
+}
+
 /** Starts to read at once; a stream error counts as its end. Reads the stream of a sealed ring slowly, and drops it. */
-export function collectOutput(
-  streams: OutputParts<Readable>,
-  rings: OutputParts<OutputSink>,
-  tees: OutputParts<OutputTee | null> = { stdout: null, stderr: null },
-): OutputCollector {
+export function collectOutput(streams: OutputParts<Valve>, taker: OutputTaker): OutputCollector {
+  const { sinks, tees = NO_TEES } = taker
   const { add: onOutput, notify } = createListeners()
   const names = ['stdout', 'stderr'] as const
-  const drains = names.map((name) => drain(streams[name], { ring: rings[name], tee: tees[name], notify }))
-  const released = Promise.all(drains).then(() => undefined)
+  const drains = names.map((name) => drain(streams[name], { ...taker, sink: sinks[name], tee: tees[name], notify }))
+  const released = Promise.all(drains.map(({ ended }) => ended)).then(() => undefined)
   return {
     released,
     onOutput,
     settle: async () => {
+      for (const { hurry } of drains) hurry()
       for (const name of names) tees[name]?.ignoreLag()
-      await untilQuiet(released, () => rings.stdout.totalBytes + rings.stderr.totalBytes)
+      await untilQuiet(released, () => sinks.stdout.totalBytes + sinks.stderr.totalBytes)
       for (const name of names) {
-        rings[name].seal()
+        sinks[name].seal()
         tees[name]?.finish()
       }
     },
     release: () => {
-      streams.stdout.destroy()
-      streams.stderr.destroy()
+      streams.stdout.stream.destroy()
+      streams.stderr.stream.destroy()
     },
   }
 }
@@ -62,6 +92,8 @@ export function collectOutput(
 /** A second reader of a stream: while it lags the stream is not read; once destroyed it is ignored. */
 export interface OutputTee {
   readonly stream: Readable
+  /** Tells whether it still takes anything. */
+  isAlive(): boolean
   /** Takes a chunk; returns false if it lags. */
   push(chunk: Buffer): boolean
   /** Called when it no longer lags, or is destroyed. */
@@ -88,8 +120,9 @@ export function createOutputTee(): OutputTee {
   const tee: OutputTee = {
     stream,
     onReady: () => undefined,
+    isAlive: () => !stream.destroyed && !stream.readableEnded,
     push: (chunk) => {
-      if (stream.destroyed || stream.readableEnded) return true
+      if (!tee.isAlive()) return true
       const isReady = stream.push(chunk)
       if (isReady || bytesPastLag === null) return isReady
       bytesPastLag += chunk.length
@@ -106,32 +139,53 @@ export function createOutputTee(): OutputTee {
   return tee
 }
 
-interface DrainParts {
-  ring: OutputSink
+interface DrainParts extends Pick<OutputTaker, 'reading' | 'isRead'> {
+  sink: OutputSink
   tee: OutputTee | null
   notify(): void
 }
 
-function drain(stream: Readable, { ring, tee, notify }: DrainParts): Promise<void> {
-  if (tee !== null) tee.onReady = () => void stream.resume()
-  return new Promise((resolve) => {
+interface Drain {
+  /** Resolves once the stream has. */
+  ended: Promise<void>
+  /** Lets through what a pipe can hold, whoever else waits. */
+  hurry(): void
+}
+
+function drain(valve: Valve, { sink, tee, notify, reading, isRead = () => false }: DrainParts): Drain {
+  const { stream } = valve
+  const unread = reading.turns.unread.open(reading.owner, valve)
+  const read = reading.turns.read.open(reading.owner, valve)
+  if (tee !== null) tee.onReady = () => valve.release('reader')
+  const take = (chunk: Buffer): void => {
+    const isWanted = tee?.isAlive() === true || isRead()
+    ;(isWanted ? read : unread).count(chunk.length)
+    if (!sink.isSealed) {
+      sink.push(chunk)
+      if (tee !== null && !tee.push(chunk)) valve.hold('reader')
+      notify()
+      return
+    }
+    // Output after the end is dropped, but read so that its writers do not block; slowly, so that they cost no CPU here.
+    valve.hold('dropped')
+    setTimeout(() => valve.release('dropped'), IDLE_READ_MS).unref()
+  }
+  const ended = new Promise<void>((resolve) => {
+    const end = (): void => {
+      for (const flow of [unread, read]) flow.close()
+      resolve()
+    }
     // An empty stream ends by itself, possibly before this.
-    if (stream.readableEnded || stream.destroyed) resolve()
-    stream.on('data', (chunk: Buffer) => {
-      if (!ring.isSealed) {
-        ring.push(chunk)
-        if (tee !== null && !tee.push(chunk)) stream.pause()
-        notify()
-        return
-      }
-      // Output after the end is dropped, but read so that its writers do not block; slowly, so that they cost no CPU here.
-      stream.pause()
-      setTimeout(() => stream.resume(), IDLE_READ_MS).unref()
-    })
-    stream.on('end', resolve)
-    stream.on('close', resolve)
+    if (stream.readableEnded || stream.destroyed) end()
+    stream.on('data', take).on('end', end).on('close', end)
     stream.on('error', () => resolve())
   })
+  return {
+    ended,
+    hurry: () => {
+      for (const flow of [unread, read]) flow.hurry(PIPE_BYTES)
+    },
+  }
 }
 
 async function untilQuiet(ended: Promise<void>, totalBytes: () => number): Promise<void> {
@@ -158,6 +212,12 @@ function endOrPause(end: Promise<void>): Promise<void> {
   })
 }
 
+/** Output that nobody reads as it comes, in bytes: of all boxes each second, and of a project at once before it has to wait. */
+export const UNREAD_OUTPUT = { perSecond: 128 * 1024 ** 2, burst: 8 * 1024 ** 2 }
+
+const NO_TEES = { stdout: null, stderr: null }
+/** What is left of a command that ended: a pipe holds 64 KiB, unless it was widened, and so much was read ahead. */
+const PIPE_BYTES = 512 * 1024
 const QUIET_MS = 100
 const QUIET_ROUNDS = 20
 const IDLE_READ_MS = 50

@@ -22,14 +22,18 @@ export interface OutputRingOptions {
 }
 
 /**
- * Keeps the end of a byte stream: in memory while it is short, then in a file that other processes can read at the same time.
- * Counts all bytes. A failed write is no error: the ring then keeps nothing up to and including the bytes of that write.
+ * Keeps the end of a byte stream: in memory while it is short, then in a file that other processes can read at the same time, as far as
+ * it is published. Counts all bytes. A failed write is no error: the ring then keeps nothing up to and including the bytes of that write.
  */
 export class OutputRing {
   readonly #options: OutputRingOptions
   #chunks: Buffer[] = []
   #fd: number | null = null
   #isSealed = false
+  /** True once other processes may read the file. */
+  #isPublic = false
+  /** True if the header does not tell of what was written last. */
+  #isHeaderBehind = false
   #hasNoFile = false
   #totalBytes = 0
   /** The offset of the first byte that was not lost to a failed write or to `memoryBytes`. */
@@ -78,15 +82,32 @@ export class OutputRing {
 
   /** Reads at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
   read(offset: number, maxBytes: number): RingPiece {
-    if (this.#fd !== null) return readRing(this.#fd, { capacity: this.#options.capacity, offset, maxBytes })
+    const [fd, { capacity }] = [this.#fd, this.#options]
+    if (fd !== null) {
+      const header = { reserved: this.#totalBytes, totalBytes: this.#totalBytes, from: this.#from }
+      return readRing(fd, () => header, { capacity, offset, maxBytes })
+    }
     const kept = Buffer.concat(this.#chunks)
     const start = Math.max(offset, this.#from)
     const bytes = kept.subarray(start - this.#from, start - this.#from + maxBytes)
     return { offset: start, bytes, totalBytes: this.#totalBytes }
   }
 
-  /** Syncs the file and its directory entry to disk. */
+  /** Lets other processes read from the file what was written so far; does nothing if there is none. */
+  publish(): void {
+    this.#isPublic = true
+    if (this.#fd === null || !this.#isHeaderBehind) return
+    this.#isHeaderBehind = false
+    try {
+      this.#writeHeader(this.#totalBytes)
+    } catch {
+      // Its block is allocated since the file was created, so a full disk cannot fail it; disk errors are reported elsewhere.
+    }
+  }
+
+  /** Publishes, and syncs the file and its directory entry to disk. */
   async sync(): Promise<void> {
+    this.publish()
     if (this.#fd === null) return
     await new Promise<void>((resolve, reject) => {
       fs.fdatasync(this.#fd ?? -1, (error) => (error ? reject(error) : resolve()))
@@ -99,9 +120,10 @@ export class OutputRing {
     }
   }
 
-  /** Frees memory and descriptor, after which nothing can be read; the file stays. */
+  /** Publishes, and frees memory and descriptor, after which nothing can be read; the file stays. */
   close(): void {
     this.seal()
+    this.publish()
     this.#chunks = []
     if (this.#fd !== null) fs.closeSync(this.#fd)
     this.#fd = null
@@ -146,18 +168,14 @@ export class OutputRing {
     const kept = chunk.subarray(Math.max(0, chunk.length - capacity))
     try {
       // Written first, so that a concurrent reader knows which bytes are being overwritten.
-      if (end - this.#from > capacity) this.#writeHeader(end)
+      if (this.#isPublic && end - this.#from > capacity) this.#writeHeader(end)
       for (const { bytes, position } of extentsOf(kept, end - kept.length, capacity))
         writeAll(this.#fd, bytes, position)
     } catch {
       this.#from = end
     }
     this.#totalBytes = end
-    try {
-      this.#writeHeader(end)
-    } catch {
-      // Its block is allocated since the file was created, so a full disk cannot fail it; disk errors are reported elsewhere.
-    }
+    this.#isHeaderBehind = true
   }
 
   #writeHeader(reserved: number): void {
@@ -178,19 +196,23 @@ export function readRingFile(path: string, range: { capacity: number; offset: nu
     throw error
   }
   try {
-    return readRing(fd, range)
+    return readRing(fd, () => readHeader(fd), range)
   } finally {
     fs.closeSync(fd)
   }
 }
 
-function readRing(fd: number, range: { capacity: number; offset: number; maxBytes: number }): RingPiece {
+function readRing(
+  fd: number,
+  headerNow: () => Header,
+  range: { capacity: number; offset: number; maxBytes: number },
+): RingPiece {
   const { capacity, offset, maxBytes } = range
-  const before = readHeader(fd)
+  const before = headerNow()
   const start = Math.max(offset, before.from, before.reserved - capacity)
   const bytes = Buffer.alloc(Math.min(Math.max(before.totalBytes - start, 0), maxBytes))
   for (const { bytes: part, position } of extentsOf(bytes, start, capacity)) readInto(fd, part, position)
-  const after = readHeader(fd)
+  const after = headerNow()
   const overwritten = Math.max(after.from, after.reserved - capacity) - start
   const lost = Math.min(Math.max(overwritten, 0), bytes.length)
   return { offset: start + lost, bytes: bytes.subarray(lost), totalBytes: before.totalBytes }

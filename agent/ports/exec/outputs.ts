@@ -57,8 +57,14 @@ export interface CollectedOutput extends LiveOutput {
 
 /** The kept ends of commands' streams: in memory while they are small, else in files. */
 export interface ExecOutputs {
-  /** Reads the streams to their end; also returns copies of those in `copied`. */
-  collect(key: ExecKey, streams: Record<OutputStream, Readable>, copied?: readonly OutputStream[]): CollectedOutput
+  /** Reads the streams to their end, by turns of projects and their boxes; also returns copies of those in `copied`. */
+  collect(
+    key: ExecKey & { project: string },
+    streams: Record<OutputStream, Readable>,
+    copied?: readonly OutputStream[],
+  ): CollectedOutput
+  /** Reads the streams to their end by the same turns, and keeps nothing. */
+  drop(owner: { boxId: string; project: string }, streams: Record<OutputStream, Readable>): void
   /** Follows the output that a shim writes to the files of a detached command. */
   follow(key: ExecKey): LiveOutput
   /** Reads a stream of an ended command from its file; an empty piece if there is none. */

@@ -29,6 +29,7 @@ export function makeScriptedStream(id = 'exe_00000000000000000000000001'): Scrip
     stdin,
     stdout,
     stderr,
+    comesByTurns: false,
     outlivesClient: false,
     terminal: { resize: (size) => void sizes.push(size) },
     ended: ended.promise,

@@ -30,6 +30,7 @@ test('on a full disk all is counted, and unwritten output is left out until ther
   ring.push(Buffer.from('after'))
   const piece = { offset: totalBytes, bytes: Buffer.from('after'), totalBytes: totalBytes + 5 }
   expect(ring.read(0, 100)).toEqual(piece)
+  ring.publish()
   expect(readRingFile(path, { capacity: 128 * 1024, offset: 0, maxBytes: 100 })).toEqual(piece)
   ring.close()
 })

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { collectOutput, createOutputTee } from '../../../agent/lib/output/collector.ts'
+import { createOutputTee } from '../../../agent/lib/output/collector.ts'
 import { OutputRing } from '../../../agent/lib/output/ring.ts'
+import { collect as collectStreams } from '../../helpers/exec/collected.ts'
 
 const KIB = 1024
 const HELD = 256 * KIB
@@ -23,7 +24,7 @@ describe('a copy of a stream', () => {
       new OutputRing({ path: join(directory, name), capacity: 8 * HELD, memoryBytes: 8 * HELD })
     const rings = { stdout: ring('stdout'), stderr: ring('stderr') }
     const copy = createOutputTee()
-    const collector = collectOutput(streams, rings, { stdout: copy, stderr: null })
+    const collector = collectStreams(streams, rings, { stdout: copy, stderr: null })
     return { streams, rings, collector, copy }
   }
   /** Writes like a command, until the stream takes no more. */

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { collectOutput } from '../../../agent/lib/output/collector.ts'
 import { OutputRing, readRingFile } from '../../../agent/lib/output/ring.ts'
+import { collect as collectStreams } from '../../helpers/exec/collected.ts'
 
 let directory: string
 let path: string
@@ -34,6 +34,7 @@ describe('OutputRing', () => {
           const [offset, maxBytes] = [random(model.length + 20), random(120)]
           const expected = pieceOf(model, { capacity, offset, maxBytes })
           expect({ seed, step, ...ring.read(offset, maxBytes) }).toEqual({ seed, step, ...expected })
+          ring.publish()
           if (ring.isInFile) expect(readRingFile(path, { capacity, offset, maxBytes })).toEqual(expected)
         }
         expect(ring.keptBytes).toBe(Math.min(model.length, capacity))
@@ -61,6 +62,21 @@ describe('OutputRing', () => {
     ring.close()
   })
 
+  test('other processes read what is published', () => {
+    const ring = new OutputRing({ path, capacity: 8, memoryBytes: 0 })
+    const all = { capacity: 8, offset: 0, maxBytes: 100 }
+    ring.push(Buffer.from('one'))
+    expect(readRingFile(path, all).bytes.toString()).toBe('')
+    ring.publish()
+    ring.push(Buffer.from('two'))
+    expect([readRingFile(path, all).bytes.toString(), ring.read(0, 100).bytes.toString()]).toEqual(['one', 'onetwo'])
+    ring.push(Buffer.from('three'))
+    // What is being overwritten is not read.
+    expect(readRingFile(path, all).bytes.toString()).toBe('two')
+    ring.close()
+    expect(readRingFile(path, all).bytes.toString()).toBe('twothree')
+  })
+
   test('a missing file counts as empty', () => {
     const nothing = { offset: 5, bytes: Buffer.alloc(0), totalBytes: 0 }
     expect(readRingFile(path, { capacity: 10, offset: 5, maxBytes: 5 })).toEqual(nothing)
@@ -86,7 +102,7 @@ describe('collectOutput', () => {
     const streams = { stdout: new PassThrough(), stderr: new PassThrough() }
     const ring = (name: string) => new OutputRing({ path: join(directory, name), capacity: 100, memoryBytes: 100 })
     const rings = { stdout: ring('stdout'), stderr: ring('stderr') }
-    return { streams, rings, collector: collectOutput(streams, rings) }
+    return { streams, rings, collector: collectStreams(streams, rings) }
   }
 
   test('a broken stream counts as ended', async () => {
@@ -106,7 +122,7 @@ describe('collectOutput', () => {
     stderr.destroy()
     await Promise.all([once(stdout, 'close'), once(stderr, 'close')])
     const sink = { totalBytes: 0, isSealed: false, push: () => undefined, seal: () => undefined }
-    await collectOutput({ stdout, stderr }, { stdout: sink, stderr: sink }).released
+    await collectStreams({ stdout, stderr }, { stdout: sink, stderr: sink }).released
   })
 
   test('streams that stay open settle once they are quiet, and what comes later is read and dropped', async () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createShimFrameReader } from '../../../agent/drivers/exec/shim-frames.ts'
 import { MemoryRing } from '../../../agent/lib/output/memory-ring.ts'
 import { type AttachedClients, createAttachedClients } from '../../../agent/shim/attachments.ts'
+import { createValve } from '../../../shared/valve.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const KEPT_BYTES = 64 * 1024
@@ -25,7 +26,9 @@ describe('an audience', () => {
     const stdin = new Writable({ write: (_chunk, _encoding, done) => done() })
     audience = createAttachedClients({
       ...{ stdin, isTerminal: false, terminal: null, endsInput: true },
-      streams: [{ kind: 'stdout', kept: ring, replayFrom: () => 0, sources: [source], maxLagBytes: PACE_BYTES }],
+      streams: [
+        { kind: 'stdout', kept: ring, replayFrom: () => 0, sources: [createValve(source)], maxLagBytes: PACE_BYTES },
+      ],
     })
     source.on('data', (chunk: Buffer) => {
       ring.push(chunk)

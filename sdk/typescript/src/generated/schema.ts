@@ -2459,6 +2459,12 @@ export interface components {
             large_body_bytes_at_once?: number;
             /** @description The same of one box, where others need none. */
             large_body_bytes_at_once_per_box?: number;
+            /** @description Output that nobody reads as it comes, of all boxes together, in the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings. */
+            unread_output_bytes_per_second?: number;
+            /** @description The same of one project before it has to wait. */
+            unread_output_bytes_at_once_per_project?: number;
+            /** @description Output that clients read, of all boxes together, between other work; others wait. It has no bound over time. */
+            read_output_bytes_at_once?: number;
             /** @description Input that commands with `no_hup` have not read yet, together. */
             unread_input_bytes_at_once?: number;
             /** @description The same of one box, where others need none. */

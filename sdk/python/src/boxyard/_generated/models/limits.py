@@ -97,6 +97,11 @@ class Limits:
         large_body_bytes_at_once (float | Unset): Bodies of more than 64 KiB in requests that are not answered yet,
             together.
         large_body_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
+        unread_output_bytes_per_second (float | Unset): Output that nobody reads as it comes, of all boxes together, in
+            the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings.
+        unread_output_bytes_at_once_per_project (float | Unset): The same of one project before it has to wait.
+        read_output_bytes_at_once (float | Unset): Output that clients read, of all boxes together, between other work;
+            others wait. It has no bound over time.
         unread_input_bytes_at_once (float | Unset): Input that commands with `no_hup` have not read yet, together.
         unread_input_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
         front_body_bytes_at_once (float | Unset): Bodies of more than 16 KiB in requests that the front has not answered
@@ -206,6 +211,9 @@ class Limits:
     file_transfers_at_once: float | Unset = UNSET
     large_body_bytes_at_once: float | Unset = UNSET
     large_body_bytes_at_once_per_box: float | Unset = UNSET
+    unread_output_bytes_per_second: float | Unset = UNSET
+    unread_output_bytes_at_once_per_project: float | Unset = UNSET
+    read_output_bytes_at_once: float | Unset = UNSET
     unread_input_bytes_at_once: float | Unset = UNSET
     unread_input_bytes_at_once_per_box: float | Unset = UNSET
     front_body_bytes_at_once: float | Unset = UNSET
@@ -365,6 +373,14 @@ class Limits:
         large_body_bytes_at_once = self.large_body_bytes_at_once
 
         large_body_bytes_at_once_per_box = self.large_body_bytes_at_once_per_box
+
+        unread_output_bytes_per_second = self.unread_output_bytes_per_second
+
+        unread_output_bytes_at_once_per_project = (
+            self.unread_output_bytes_at_once_per_project
+        )
+
+        read_output_bytes_at_once = self.read_output_bytes_at_once
 
         unread_input_bytes_at_once = self.unread_input_bytes_at_once
 
@@ -571,6 +587,16 @@ class Limits:
             field_dict["large_body_bytes_at_once_per_box"] = (
                 large_body_bytes_at_once_per_box
             )
+        if unread_output_bytes_per_second is not UNSET:
+            field_dict["unread_output_bytes_per_second"] = (
+                unread_output_bytes_per_second
+            )
+        if unread_output_bytes_at_once_per_project is not UNSET:
+            field_dict["unread_output_bytes_at_once_per_project"] = (
+                unread_output_bytes_at_once_per_project
+            )
+        if read_output_bytes_at_once is not UNSET:
+            field_dict["read_output_bytes_at_once"] = read_output_bytes_at_once
         if unread_input_bytes_at_once is not UNSET:
             field_dict["unread_input_bytes_at_once"] = unread_input_bytes_at_once
         if unread_input_bytes_at_once_per_box is not UNSET:
@@ -787,6 +813,14 @@ class Limits:
             "large_body_bytes_at_once_per_box", UNSET
         )
 
+        unread_output_bytes_per_second = d.pop("unread_output_bytes_per_second", UNSET)
+
+        unread_output_bytes_at_once_per_project = d.pop(
+            "unread_output_bytes_at_once_per_project", UNSET
+        )
+
+        read_output_bytes_at_once = d.pop("read_output_bytes_at_once", UNSET)
+
         unread_input_bytes_at_once = d.pop("unread_input_bytes_at_once", UNSET)
 
         unread_input_bytes_at_once_per_box = d.pop(
@@ -924,6 +958,9 @@ class Limits:
             file_transfers_at_once=file_transfers_at_once,
             large_body_bytes_at_once=large_body_bytes_at_once,
             large_body_bytes_at_once_per_box=large_body_bytes_at_once_per_box,
+            unread_output_bytes_per_second=unread_output_bytes_per_second,
+            unread_output_bytes_at_once_per_project=unread_output_bytes_at_once_per_project,
+            read_output_bytes_at_once=read_output_bytes_at_once,
             unread_input_bytes_at_once=unread_input_bytes_at_once,
             unread_input_bytes_at_once_per_box=unread_input_bytes_at_once_per_box,
             front_body_bytes_at_once=front_body_bytes_at_once,

@@ -1,0 +1,85 @@
+import { BUCKETS_MAX } from './buckets.ts'
+
+/** Whose bytes flow. */
+export interface FlowOwner {
+  project: string
+  /** Unique among those of the project. */
+  box: string
+}
+
+/** What waits: taken from the project that had none for longest, and in it from the box of which that is true. */
+export interface Rotation<T> {
+  readonly size: number
+  add(turn: T): void
+  remove(turn: T): void
+  take(): T | undefined
+}
+
+/** Creates an empty one. */
+export function createRotation<T extends { owner: FlowOwner }>(): Rotation<T> {
+  const projects = new Map<string, Map<string, Set<T>>>()
+  const served = createServed()
+  let size = 0
+  const remove = (turn: T): void => {
+    const { project, box } = turn.owner
+    const boxes = projects.get(project)
+    const turns = boxes?.get(box)
+    if (!turns?.delete(turn)) return
+    size--
+    if (turns.size === 0) boxes?.delete(box)
+    if (boxes?.size === 0) projects.delete(project)
+  }
+  return {
+    get size() {
+      return size
+    },
+    remove,
+    add: (turn) => {
+      const { project, box } = turn.owner
+      const boxes = projects.get(project) ?? new Map<string, Set<T>>()
+      projects.set(project, boxes)
+      const turns = boxes.get(box) ?? new Set<T>()
+      boxes.set(box, turns.add(turn))
+      size++
+    },
+    take: () => {
+      const [project, boxes] = served.first(projects) ?? []
+      const [box, turns] = (boxes && served.first(boxes, `${project}/`)) ?? []
+      const [turn] = turns ?? []
+      if (turn === undefined) return undefined
+      remove(turn)
+      for (const key of [`${project}`, `${project}/${box}`]) served.note(key)
+      return turn
+    },
+  }
+}
+
+/** Knows the order in which keys were served last; of more than `BUCKETS_MAX` the last ones. */
+interface Served {
+  note(key: string): void
+  /** Returns the entry of a map that was not served for longest; `prefix` makes its names keys. */
+  first<V>(entries: ReadonlyMap<string, V>, prefix?: string): [string, V] | undefined
+}
+
+function createServed(): Served {
+  const last = new Map<string, number>()
+  let count = 0
+  return {
+    note: (key) => {
+      last.delete(key)
+      last.set(key, ++count)
+      if (last.size > BUCKETS_MAX) last.delete(last.keys().next().value ?? '')
+    },
+    first: <V>(entries: ReadonlyMap<string, V>, prefix = '') => {
+      let first: [string, V] | undefined
+      let least = Number.POSITIVE_INFINITY
+      for (const entry of entries) {
+        const at = last.get(`${prefix}${entry[0]}`) ?? 0
+        if (at >= least) continue
+        least = at
+        first = entry
+      }
+      return first
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import type { Readable } from 'node:stream'
+
+/** Lets a stream flow while nobody holds it; several may, each for a reason of its own. */
+export interface Valve {
+  readonly stream: Readable
+  /** Pauses the stream until all reasons to hold it are gone. */
+  hold(reason: HoldReason): void
+  /** Ends a hold; does nothing if there is none. */
+  release(reason: HoldReason): void
+}
+
+/** Its turn is over, its reader lags, or its bytes are dropped. */
+export type HoldReason = 'turn' | 'reader' | 'dropped'
+
+/** Creates the valve of a stream that nothing else pauses or resumes. */
+export function createValve(stream: Readable): Valve {
+  const reasons = new Set<HoldReason>()
+  return {
+    stream,
+    hold: (reason) => {
+      if (reasons.size === 0) stream.pause()
+      reasons.add(reason)
+    },
+    release: (reason) => {
+      if (reasons.delete(reason) && reasons.size === 0) stream.resume()
+    },
+  }
+}
