@@ -4,7 +4,7 @@ export interface ProjectTurns {
   run<T>(project: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Knows the projects that have asked for a turn, of any kind, within the last 2 s: of more than `RECENT_MAX` the last ones. */
+/** Knows the projects that have asked for a turn, of any kind, lately: of more than `RECENT_MAX` the last ones. */
 export interface RecentProjects {
   note(project: string): void
   /** Counts those beside `project`. */
@@ -20,12 +20,12 @@ export interface ProjectTurnsOptions {
   recent?: RecentProjects
 }
 
-/** Creates the knowledge of who is there, for all kinds of turns. */
-export function createRecentProjects(): RecentProjects {
+/** Creates the knowledge of who is there, which keeps each for `keepMs` after it has asked. */
+export function createRecentProjects(keepMs = RECENT_MS): RecentProjects {
   // The one that asked longest ago first.
   const asked = new Map<string, number>()
   const forget = (): void => {
-    const since = performance.now() - RECENT_MS
+    const since = performance.now() - keepMs
     for (const [project, at] of asked) {
       if (at > since) return
       asked.delete(project)

@@ -21,7 +21,7 @@ import { STRANGERS } from '../server/audit.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
-import { createProcessorTurns } from '../server/processor-turns.ts'
+import { createProcessorTurns, PRESENT_MS } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
 import { createStreamServer } from '../server/streams.ts'
 import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
@@ -127,7 +127,7 @@ function createReception(
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
     turns: createProcessorTurns({
-      recent: createRecentProjects(),
+      recent: createRecentProjects(PRESENT_MS),
       now: () => performance.now(),
       strangers: STRANGERS,
     }),

@@ -18,6 +18,7 @@ export interface ProcessorTurns {
 export type LaterPart = <T>(part: () => T) => T
 
 export interface ProcessorTurnsOptions {
+  /** Knows who has asked within `PRESENT_MS`. */
   recent: RecentProjects
   /** Milliseconds of a clock that never goes back. */
   now(): number
@@ -63,7 +64,7 @@ export function createProcessorTurns({ recent, now, strangers }: ProcessorTurnsO
       begin()
       break
     }
-    if (pauseMs < Number.POSITIVE_INFINITY) timer.wakeIn(Math.min(pauseMs, PAUSE_MS))
+    if (pauseMs < Number.POSITIVE_INFINITY) timer.wakeIn(Math.min(pauseMs, PRESENT_MS))
   }
   const accountOf = (name: string): Account => {
     const account = accounts.get(name) ?? { name, paidAt: 0, waiting: new Set() }
@@ -140,13 +141,13 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
   }
 }
 
+/** How long an account is there for the others after it has asked: those who ask now and then leave them the whole loop in between. */
+export const PRESENT_MS = 250
 /** Above that those are forgotten which owe nothing. */
 const ACCOUNTS_MAX = 1_000
 /** Milliseconds that an account may owe before it pauses. */
 const BURST_MS = 20
 /** The most that an account owes. */
 const DEBT_MS = 5_000
-/** After this the others may have left. */
-const PAUSE_MS = 500
 /** Length of a pause in lengths of what was used: with 3, an account has a quarter of the loop while others are there. */
 const PAUSE = 3

@@ -105,6 +105,6 @@ function startGrowing(
 }
 
 const CHECK_INTERVAL_MS = 1_000
-/** The upper bound of reclaiming: about 10 ms were measured, and more than a second on a busy machine. */
-const RECLAIM_MS = 5_000
+/** The upper bound of reclaiming: about 10 ms were measured, and more than five seconds on a busy machine. */
+const RECLAIM_MS = 10_000
 const POLL_MS = 5

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { RECORD_BYTES } from '../../../agent/core/common/admission.ts'
 import { recordGrowth } from '../../../agent/core/common/record-bytes.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
+import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -50,17 +51,23 @@ function stoppedBox(project: string, name: string, environment: Record<string, s
 
 /** Writes stopped boxes with services past the API, in one commit. */
 function writeDirectly(
-  write: (insert: { box(record: BoxRecord): void; service(...of: [string, string, object]): void }) => void,
+  write: (insert: { box(record: BoxRecord): void; service(record: ServiceRecord): void }) => void,
 ) {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { timeout: 10_000 })
   const box = database.prepare(
     "INSERT INTO boxes (id, project, name, version, status, record) VALUES (?, ?, ?, 1, 'stopped', ?)",
   )
-  const insert = database.prepare('INSERT INTO services (box_id, name, version, record) VALUES (?, ?, 1, ?)')
+  const insert = database.prepare(
+    'INSERT INTO services (box_id, name, version, record, outline) VALUES (?, ?, 1, ?, ?)',
+  )
   database.exec('BEGIN IMMEDIATE')
   write({
     box: (record) => void box.run(record.id, record.project, record.name, JSON.stringify(record)),
-    service: (boxId, name, record) => void insert.run(boxId, name, JSON.stringify(record)),
+    service: (record) => {
+      const { boxId, name, spec } = record
+      const outline = JSON.stringify({ ...record, spec: { port: spec.port, needs: spec.needs } })
+      insert.run(boxId, name, JSON.stringify(record), outline)
+    },
   })
   database.exec('COMMIT')
   database.close()
@@ -79,7 +86,7 @@ function fill(project: string, most: number, [boxBytes, serviceBytes]: [number, 
       held += recordGrowth(null, box) + services.reduce((sum, each) => sum + recordGrowth(null, each), 0)
       if (held > most) return
       insert.box(box)
-      for (const each of services) insert.service(box.id, each.name, each)
+      for (const each of services) insert.service(each)
     }
   })
 }
@@ -120,7 +127,7 @@ describe('what one record may say', () => {
     const old = stoppedBox('demo', 'old', {})
     writeDirectly((insert) => {
       insert.box(old)
-      insert.service(old.id, 's', serviceRecord({ command: ['true'], env: environment }, { boxId: old.id, name: 's' }))
+      insert.service(serviceRecord({ command: ['true'], env: environment }, { boxId: old.id, name: 's' }))
     })
     const { answer } = await call('GET', 'demo/boxes/old/services/s')
     expect(answer.spec.env).toEqual(environment)

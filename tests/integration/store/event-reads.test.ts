@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { type Database, openDatabase } from '../../../agent/drivers/store/database.ts'
+import { type Database, openDatabase, type PageBounds } from '../../../agent/drivers/store/database.ts'
 import { createEventStore } from '../../../agent/drivers/store/events.ts'
 import type { EventQuery, EventStore } from '../../../agent/ports/store/events.ts'
 
@@ -16,7 +16,7 @@ let looked: { plans: string[]; rows: number }
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-event-reads-'))
   database = openDatabase(join(directory, 'boxyard.db'), { ballast: null })
-  events = createEventStore({ ...database, all: allWatched }, () => () => undefined)
+  events = createEventStore({ ...database, all: allWatched, page: pageWatched }, () => () => undefined)
   // Of ten rows nine are loud's, one is calm's; each hundredth is of a type of its own, the last alone is rare's.
   const audience = `CASE WHEN i = ${ROWS} THEN 'rare' WHEN i % 10 = 0 THEN 'calm' ELSE 'loud' END`
   database.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
@@ -29,8 +29,18 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-function allWatched(sql: string, ...values: Parameters<Database['all']>[1][]): ReturnType<Database['all']> {
-  const rows = database.all(sql, ...values)
+type Values = Parameters<Database['all']>[1][]
+
+function allWatched(sql: string, ...values: Values): ReturnType<Database['all']> {
+  return watched(database.all(sql, ...values), sql, values)
+}
+
+function pageWatched(sql: string, most: PageBounds, ...values: Values): ReturnType<Database['page']> {
+  const page = database.page(sql, most, ...values)
+  return { ...page, rows: watched(page.rows, sql, values) }
+}
+
+function watched<R>(rows: R[], sql: string, values: Values): R[] {
   const plan = database.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail))
   looked.plans.push(...plan.filter((detail) => /\bevents\b|B-TREE/.test(detail)))
   looked.rows += rows.length

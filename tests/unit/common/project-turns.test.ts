@@ -107,6 +107,12 @@ test('of more projects than it remembers the last are known, and none once they 
   expect(recent.others(`project ${2 * RECENT_MAX - 1}`)).toBe(RECENT_MAX - 1)
   await jest.advanceTimersByTimeAsync(2_001)
   expect(recent.others('another')).toBe(0)
+  const brief = createRecentProjects(250)
+  brief.note('calm')
+  jest.advanceTimersByTime(249)
+  expect(brief.others('loud')).toBe(1)
+  jest.advanceTimersByTime(2)
+  expect(brief.others('loud')).toBe(0)
 })
 
 describe('after a turn', () => {
