@@ -61,7 +61,7 @@ export async function serveAll(
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, listening.data)
   const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
-  const feed = createEventFeed({ store, clock, checkAlive })
+  const feed = createEventFeed({ store, clock, checkAlive, actorContext: deployment.actorContext })
   const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock, checkAlive })
   const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })

@@ -1,10 +1,11 @@
 import type { EventsQuery } from '../../../shared/schemas/events.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { EventPage, EventRecord, EventStore } from '../../ports/store/events.ts'
+import type { ActorContext, EventPage, EventRecord, EventStore } from '../../ports/store/events.ts'
 import { rateAccountOf } from '../common/accounts.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
+import { turnsOf } from '../common/turns.ts'
 import {
   createValueStreams,
   type ValueSource,
@@ -40,11 +41,12 @@ export interface EventFeed {
 
 export interface EventFeedDeps extends ValueStreamsDeps {
   store: { events: EventStore }
+  actorContext: Pick<ActorContext, 'current'>
 }
 
 /** Creates a feed that reads the store again at each commit of what its readers may see. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
-  const { store, clock } = deps
+  const { store, clock, actorContext } = deps
   const { events } = store
   const streams = createValueStreams<EventRecord>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
   const { closing } = streams
@@ -55,7 +57,8 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
       const leave = streams.enter(caller)
       try {
         const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
-        const scan = { ...filter, after, limit: query.max_results, signal: closing }
+        const inTurn = turnsOf(actorContext)
+        const scan = { ...filter, after, inTurn, limit: query.max_results, signal: closing }
         return answerOf(await readUntil(reading, scan, clock.now() + query.wait_seconds * 1000))
       } finally {
         leave()
@@ -64,7 +67,10 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
     follow: async (caller, project, query) => {
       const filter = scanOf(caller, project, query)
       const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
-      return streams.open(caller, sourceOf(reading, { ...filter, after, limit: STREAMED_AT_ONCE }))
+      return streams.open(
+        caller,
+        sourceOf(reading, { ...filter, after, inTurn: turnsOf(actorContext), limit: STREAMED_AT_ONCE }),
+      )
     },
     close: () => streams.close(),
   }

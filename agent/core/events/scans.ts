@@ -2,10 +2,13 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { EventPage, EventQuery, EventStore } from '../../ports/store/events.ts'
+import type { InTurn } from '../common/turns.ts'
 
 export interface EventScan extends EventQuery {
   /** The account whose turns it takes. */
   account: string
+  /** Those of the request for which it reads. */
+  inTurn: InTurn
   /** Ends the scan where it is. */
   signal: AbortSignal
 }
@@ -26,7 +29,7 @@ export interface EventScans {
 export function createEventScans(events: Pick<EventStore, 'bounds' | 'read'>): EventScans {
   const turns = createLimiter(1)
   return {
-    read: async ({ account, signal, ...query }) => {
+    read: async ({ account, inTurn, signal, ...query }) => {
       const found: EventPage['events'] = []
       for (let [turn, after] = [1, query.after]; ; turn++) {
         const isEnough = (page: EventPage): boolean => {
@@ -34,11 +37,13 @@ export function createEventScans(events: Pick<EventStore, 'bounds' | 'read'>): E
           return count >= query.limit || !page.hasMore || signal.aborted || (count > 0 && turn >= TURNS_PER_PAGE)
         }
         const limit = query.limit - found.length
-        const page = await turns.run(async () => {
-          const next = await readOnce(events, { ...query, after, limit })
-          await (isEnough(next) ? setImmediate() : setTimeout(BREAK_MS))
-          return next
-        }, account)
+        const readNext = (later: LaterPart): Promise<EventPage> =>
+          turns.run(async () => {
+            const next = await later(() => readOnce(events, { ...query, after, limit }))
+            await (isEnough(next) ? setImmediate() : setTimeout(BREAK_MS))
+            return next
+          }, account)
+        const page = await inTurn(readNext)
         found.push(...page.events)
         after = page.through
         if (isEnough({ ...page, events: [] })) return { ...page, events: found }
@@ -60,6 +65,8 @@ export function cursorExpired(): ServiceError {
   const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
   return new ServiceError('cursor_expired', detail)
 }
+
+type LaterPart = Parameters<Parameters<InTurn>[0]>[0]
 
 const BREAK_MS = 1
 const TURNS_PER_PAGE = 20

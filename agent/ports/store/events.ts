@@ -5,8 +5,11 @@ export interface Actor {
   requestId: string
   /** The accounts of the request, among which what is bounded is shared. */
   accounts?: readonly string[]
-  /** Runs in a turn of its account what the request does after a wait; absent: at once. */
-  inTurn?<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Runs in a turn of its account what the request does after a wait; absent: at once. `later` runs a synchronous part, and charges the
+   * account for it if `work` has waited before.
+   */
+  inTurn?<T>(work: (later: <P>(part: () => P) => P) => Promise<T>): Promise<T>
 }
 
 /** Carries the actor of a request through the asynchronous work that it starts. */

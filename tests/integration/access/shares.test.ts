@@ -100,7 +100,7 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     }
   },
   event_streams: () => {
-    const feed = createEventFeed({ store, clock, checkAlive })
+    const feed = createEventFeed({ store, clock, checkAlive, actorContext: { current: () => null } })
     return {
       total: LIMITS.event_streams_at_once,
       // Streams and reads that wait.

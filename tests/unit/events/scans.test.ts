@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
+import type { InTurn } from '../../../agent/core/common/turns.ts'
 import { createEventScans, type EventScan, type EventScans } from '../../../agent/core/events/scans.ts'
 import type { EventPage, EventQuery } from '../../../agent/ports/store/events.ts'
 
@@ -25,8 +26,19 @@ beforeEach(() => {
   scans = createEventScans({ read: readOne, bounds: async () => ({ oldest, newest: NEWEST }) })
 })
 
+const atOnce: InTurn = (work) => work((part) => part())
+
 function scan(account: string, changes: Partial<EventScan> = {}): Promise<EventPage> {
-  return scans.read({ scope: SCOPE, types: [account], after: 0, limit: 10, account, signal: never, ...changes })
+  return scans.read({
+    scope: SCOPE,
+    types: [account],
+    after: 0,
+    limit: 10,
+    account,
+    inTurn: atOnce,
+    signal: never,
+    ...changes,
+  })
 }
 
 describe('scans of one account', () => {
@@ -44,6 +56,21 @@ describe('scans of one account', () => {
     expect(meanwhile).toBeLessThanOrEqual(2 * NEWEST + 2)
     await Promise.all(loud)
     expect(reads.filter((type) => type === 'loud')).toHaveLength(16 * NEWEST)
+  })
+
+  test('are charged to it, turn by turn, and not what they wait for', async () => {
+    let [turns, charged] = [0, 0]
+    const inTurn: InTurn = (work) => {
+      turns++
+      return work((part) => {
+        const before = reads.length
+        const read = part()
+        charged += reads.length - before
+        return read
+      })
+    }
+    await scan('tenth.', { inTurn })
+    expect([turns, charged]).toEqual([20, 20])
   })
 
   test('give way to all other work after each turn', async () => {
