@@ -118,7 +118,7 @@ interface Suite extends JestRun {
 }
 
 /**
- * `npm test` runs the suites `unit`, `real` and `cluster`, beside them `machine`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * `npm test` runs the suites `unit` and `real`, beside them `machine`, and then `cluster`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
  * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; `npm test -- cluster PATH…` runs paths with
  * pods for boxes; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
@@ -128,9 +128,12 @@ interface Suite extends JestRun {
 async function main(args: readonly string[]): Promise<void> {
   const suites = suitesOf(args)
   rmSync(SUMMARY, { force: true })
-  const [inTurn, beside] = [suites.filter(({ lane }) => lane === undefined), suites.filter(({ lane }) => lane)]
-  const runs = [runInTurn(inTurn), ...beside.map((suite) => runBeside(suite))]
-  const total = addCounts(await Promise.all(runs))
+  const beside = suites.filter(({ lane }) => lane).map((suite) => runBeside(suite))
+  const inTurn = suites.filter(({ lane }) => lane === undefined)
+  const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])
+  // Kubernetes gives up on what a machine that has other work does too late.
+  const last = await runInTurn(inTurn.filter(({ needsCluster }) => needsCluster === true))
+  const total = addCounts([...first, last])
   if (total.passed + total.failed === 0) {
     process.stdout.write('No test ran.\n')
     total.failed = 1
