@@ -1,7 +1,6 @@
 import { problemTypeNotFound, type ServiceError } from '../shared/errors.ts'
 import { viewFaults } from '../shared/health-faults.ts'
 import { type BodyBudget, heldBytes } from '../shared/http/body-budget.ts'
-import type { BodyTurns } from '../shared/http/body-turns.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
@@ -19,6 +18,7 @@ import {
 import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
+import type { BodyTurns } from './body-turns.ts'
 import type { Forward, ForwardBytes } from './forward.ts'
 import { ownerOf } from './owner.ts'
 import {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { BodyTurns } from '../shared/http/body-turns.ts'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
 import {
   givenRequestId,
@@ -19,6 +18,7 @@ import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import { protocolError, responseOf } from './agent-answer.ts'
 import type { Dial, DialResult } from './agent-dial.ts'
+import type { BodyTurns } from './body-turns.ts'
 import { type Attempt, sendSigned } from './forward.ts'
 import { ownerOf } from './owner.ts'
 import {

@@ -7,7 +7,6 @@ import type { HttpHandler } from '../../shared/http/messages.ts'
 import { serve } from '../../shared/http/serve.ts'
 import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
-import { createRecentProjects } from '../../shared/project-turns.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
 import { meterEdge } from '../core/edge/metrics.ts'
@@ -17,11 +16,10 @@ import { meterState } from '../core/health/state-metrics.ts'
 import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
-import { STRANGERS } from '../server/audit.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
-import { createProcessorTurns, PRESENT_MS } from '../server/processor-turns.ts'
+import { createProcessorTurns } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
 import { createStreamServer } from '../server/streams.ts'
 import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
@@ -126,11 +124,7 @@ function createReception(
     tickets: createTickets({ clock }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
-    turns: createProcessorTurns({
-      recent: createRecentProjects(PRESENT_MS),
-      now: () => performance.now(),
-      strangers: STRANGERS,
-    }),
+    turns: createProcessorTurns(),
     rateLimit: createRateLimit({
       get perSecond() {
         return limits.rateLimitPerSecond

@@ -1,4 +1,6 @@
-import type { RecentProjects } from '../../shared/project-turns.ts'
+import { createRecentProjects, type RecentProjects } from '../../shared/project-turns.ts'
+import type { LaterPart } from '../ports/store/events.ts'
+import { STRANGERS } from './audit.ts'
 
 /**
  * Has requests begin by what their accounts have cost the event loop, so that who asks again and again for what is dear leaves the
@@ -14,16 +16,11 @@ export interface ProcessorTurns {
   run<T>(account: string, work: (later: LaterPart) => Promise<T>): Promise<T>
 }
 
-/** Runs a synchronous part of a request, and charges for it if the request has waited before. */
-export type LaterPart = <T>(part: () => T) => T
-
 export interface ProcessorTurnsOptions {
-  /** Knows who has asked within `PRESENT_MS`. */
-  recent: RecentProjects
-  /** Milliseconds of a clock that never goes back. */
-  now(): number
-  /** The account of those without a token, for whose sake nobody pauses. */
-  strangers?: string
+  /** Default: knows who has asked within `PRESENT_MS`. */
+  recent?: RecentProjects
+  /** Milliseconds of a clock that never goes back; default: that of the process. */
+  now?(): number
 }
 
 interface Account {
@@ -34,7 +31,8 @@ interface Account {
 }
 
 /** Creates the turns of one event loop. */
-export function createProcessorTurns({ recent, now, strangers }: ProcessorTurnsOptions): ProcessorTurns {
+export function createProcessorTurns(options: ProcessorTurnsOptions = {}): ProcessorTurns {
+  const { recent = createRecentProjects(PRESENT_MS), now = () => performance.now() } = options
   // Those first that were served longest ago.
   const accounts = new Map<string, Account>()
   const timer = createNextTurn(() => serve())
@@ -75,7 +73,8 @@ export function createProcessorTurns({ recent, now, strangers }: ProcessorTurnsO
   }
   return {
     run: async (name, work) => {
-      if (name !== strangers) recent.note(name)
+      // For the sake of those without a token nobody pauses.
+      if (name !== STRANGERS) recent.note(name)
       const account = accountOf(name)
       if (!isFree(account) || charges.isBeginning(name)) {
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -142,7 +141,7 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
 }
 
 /** How long an account is there for the others after it has asked: those who ask now and then leave them the whole loop in between. */
-export const PRESENT_MS = 250
+const PRESENT_MS = 250
 /** Above that those are forgotten which owe nothing. */
 const ACCOUNTS_MAX = 1_000
 /** Milliseconds that an account may owe before it pauses. */

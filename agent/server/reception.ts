@@ -13,7 +13,7 @@ import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf, rateAccountOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
 import type { Clock } from '../ports/host/clock.ts'
-import type { Actor, ActorContext } from '../ports/store/events.ts'
+import type { ActorContext, InTurn } from '../ports/store/events.ts'
 import { type AuditSink, accountIn } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
@@ -98,7 +98,7 @@ export async function admit(received: Received, context: Context): Promise<Ident
   const { caller, enter } = identity
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
-  const inTurn: Actor['inTurn'] = (work) => turns.run(accountIn(facts), work)
+  const inTurn: InTurn = (work) => turns.run(accountIn(facts), work)
   return {
     ...identity,
     enter: (work) => enter(() => (caller === null ? work() : actorContext.run({ ...caller, inTurn }, work))),

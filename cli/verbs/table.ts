@@ -1,6 +1,6 @@
 import type { PlainVerb } from './plain.ts'
 import { remarkKept, remarkPublic, tokenId } from './remarks.ts'
-import { PREFIX, VOLUME_ROWS } from './volume-table.ts'
+import { PREFIX, SNAPSHOT_COLUMNS, VOLUME_ROWS } from './volume-table.ts'
 
 const SNAPSHOT = 'snapshot as it was in this snapshot of the box'
 
@@ -49,7 +49,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     operation: 'listBoxSnapshots',
     args: '<box=name>',
     fields: [PREFIX],
-    columns: ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id'],
+    columns: SNAPSHOT_COLUMNS,
     whenEmpty: 'There are none: boxyard snapshot BOX [NAME]',
   },
   { words: 'snapshots info', operation: 'getBoxSnapshot', args: '<box=name> <snapshot>' },

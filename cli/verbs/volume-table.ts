@@ -4,6 +4,9 @@ import { hidingRemark, remarkKept } from './remarks.ts'
 /** The field of lists by name. */
 export const PREFIX = 'prefix only names that begin so'
 
+/** The columns of snapshots, of boxes and of volumes. */
+export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
+
 /** The verbs of volumes and backups that are one operation each. */
 export const VOLUME_ROWS: readonly PlainVerb[] = [
   {
@@ -52,7 +55,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'listVolumeSnapshots',
     args: '<volume=name>',
     fields: [PREFIX],
-    columns: ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id'],
+    columns: SNAPSHOT_COLUMNS,
     whenEmpty: 'There are none: boxyard volume snapshot VOLUME [NAME]',
   },
   { words: 'volume snapshots info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },

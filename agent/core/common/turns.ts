@@ -1,7 +1,4 @@
-import type { ActorContext } from '../../ports/store/events.ts'
-
-/** Runs what a request does after a wait; see `Actor.inTurn`. */
-export type InTurn = <T>(work: (later: <P>(part: () => P) => P) => Promise<T>) => Promise<T>
+import type { ActorContext, InTurn } from '../../ports/store/events.ts'
 
 /**
  * Returns the turns of the request that runs now, for what it does once it has waited: thousands may have waited for the same, and what
@@ -9,5 +6,7 @@ export type InTurn = <T>(work: (later: <P>(part: () => P) => P) => Promise<T>) =
  */
 export function turnsOf(context: Pick<ActorContext, 'current'>): InTurn {
   const actor = context.current()
-  return (work) => (actor?.inTurn === undefined ? work((part) => part()) : actor.inTurn(work))
+  return actor?.inTurn ?? atOnce
 }
+
+const atOnce: InTurn = (work) => work((part) => part())

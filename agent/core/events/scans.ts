@@ -1,8 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
-import type { EventPage, EventQuery, EventStore } from '../../ports/store/events.ts'
-import type { InTurn } from '../common/turns.ts'
+import type { EventPage, EventQuery, EventStore, InTurn, LaterPart } from '../../ports/store/events.ts'
 
 export interface EventScan extends EventQuery {
   /** The account whose turns it takes. */
@@ -65,8 +64,6 @@ export function cursorExpired(): ServiceError {
   const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
   return new ServiceError('cursor_expired', detail)
 }
-
-type LaterPart = Parameters<Parameters<InTurn>[0]>[0]
 
 const BREAK_MS = 1
 const TURNS_PER_PAGE = 20

@@ -1,9 +1,9 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { ExecOutputs, OutputPiece, OutputRange } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { InTurn } from '../../ports/store/events.ts'
 import type { ExecOutput, ExecRecord } from '../../ports/store/exec.ts'
 import { withTimer } from '../common/deadline.ts'
-import type { InTurn } from '../common/turns.ts'
 import { wholeCharacters } from './text.ts'
 
 /** A command, live or ended, and its output. */

@@ -1,7 +1,7 @@
 import type { ServiceLogsQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { ActorContext } from '../../ports/store/events.ts'
+import type { ActorContext, InTurn } from '../../ports/store/events.ts'
 import type { InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
@@ -42,11 +42,18 @@ export interface LogPiece {
  * most the time in the query.
  */
 export async function readLogs(
-  { outputs, clock, actorContext }: ServiceLogsDeps,
+  deps: ServiceLogsDeps,
+  service: LoggedService,
+  query: ServiceLogsQuery,
+): Promise<LogPiece> {
+  return readInTurn({ ...deps, inTurn: turnsOf(deps.actorContext) }, service, query)
+}
+
+async function readInTurn(
+  { outputs, clock, inTurn }: ServiceLogsDeps & { inTurn: InTurn },
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): Promise<LogPiece> {
-  const inTurn = turnsOf(actorContext)
   const end = endOf(outputs, first, query.version)
   const offset = query.offset ?? Math.max(0, end - query.max_bytes)
   const isText = query.encoding === 'utf-8'
@@ -103,10 +110,8 @@ function sourceOf(
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): ValueSource<LogPiece> {
-  // Of the request that opened the stream.
-  const actor = deps.actorContext.current()
-  const reading = { ...deps, actorContext: { current: () => actor } }
-  const inTurn = turnsOf(reading.actorContext)
+  // Those of the request that opened the stream.
+  const inTurn = turnsOf(deps.actorContext)
   let unread: ObservedService | null = first
   let { offset } = query
   const cursor = (): string => String(offset ?? 0)
@@ -115,7 +120,11 @@ function sourceOf(
       const wait = offset === undefined ? 0 : STREAM_WAIT_SECONDS
       const observed = unread ?? (await inTurn(observe))
       unread = null
-      const piece = await readLogs(reading, { observed, observe }, { ...query, offset, wait_seconds: wait })
+      const piece = await readInTurn(
+        { ...deps, inTurn },
+        { observed, observe },
+        { ...query, offset, wait_seconds: wait },
+      )
       offset = piece.offset + piece.bytes.length
       return piece.bytes.length === 0 ? [] : [{ cursor: cursor(), value: piece }]
     },

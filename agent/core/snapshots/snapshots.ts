@@ -9,6 +9,7 @@ import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
+import { volumeNotFound } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 
 /** A snapshot with its measured size, which is not in its record. */
@@ -111,15 +112,17 @@ export function snapshotNotFound(box: Pick<BoxRecord, 'name'>, name: string): Se
 
 /**
  * Finds a snapshot of a data volume by its name.
- * @throws ServiceError `snapshot_not_found`
+ * @throws ServiceError `snapshot_not_found`, `volume_not_found` once the volume is deleted, which takes its snapshots along
  */
 export async function findVolumeSnapshot(
   store: Store,
-  volume: Pick<VolumeRecord, 'id' | 'name'>,
+  volume: Pick<VolumeRecord, 'id' | 'project' | 'name'>,
   name: string,
 ): Promise<SnapshotRecord> {
   const record = await store.snapshots.get(volume.id, name)
   if (record) return record
+  const current = await store.volumes.get(volume.project, volume.name)
+  if (current?.id !== volume.id) throw volumeNotFound(volume)
   throw new ServiceError('snapshot_not_found', `The data volume "${volume.name}" has no snapshot named "${name}".`)
 }
 

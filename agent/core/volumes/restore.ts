@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { discardUncommitted } from '../common/create-record.ts'
-import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
+import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { matchQuota } from '../reconcile/pending-restore.ts'
@@ -29,15 +29,7 @@ export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, reques
   const { store, filesystem, clock } = deps
   const volume = await findVolume(store, ref)
   checkIfMatch(request.ifMatch, volume.version)
-  const source = async (): Promise<string> => {
-    try {
-      return (await findVolumeSnapshot(store, volume, request.snapshot)).subvolume
-    } catch (error) {
-      // A volume that is deleted meanwhile takes its snapshots along.
-      const current = await store.volumes.get(volume.project, volume.name)
-      throw current?.id === volume.id ? error : volumeNotFound(volume)
-    }
-  }
+  const source = async (): Promise<string> => (await findVolumeSnapshot(store, volume, request.snapshot)).subvolume
   await source()
   const deadline = clock.now() + request.waitMs
   await replaceData(deps, volume, {

@@ -5,12 +5,15 @@ export interface Actor {
   requestId: string
   /** The accounts of the request, among which what is bounded is shared. */
   accounts?: readonly string[]
-  /**
-   * Runs in a turn of its account what the request does after a wait; absent: at once. `later` runs a synchronous part, and charges the
-   * account for it if `work` has waited before.
-   */
-  inTurn?<T>(work: (later: <P>(part: () => P) => P) => Promise<T>): Promise<T>
+  /** Absent: what it does after a wait is done at once. */
+  inTurn?: InTurn
 }
+
+/** Runs in a turn of an account what its request does, or goes on with after a wait. */
+export type InTurn = <T>(work: (later: LaterPart) => Promise<T>) => Promise<T>
+
+/** Runs a synchronous part of a request, and charges the account for it if the request has waited before. */
+export type LaterPart = <T>(part: () => T) => T
 
 /** Carries the actor of a request through the asynchronous work that it starts. */
 export interface ActorContext {

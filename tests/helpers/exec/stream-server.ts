@@ -19,7 +19,6 @@ import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import { createSourceAddresses } from '../../../shared/http/source-address.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { matchOperation } from '../../../shared/match.ts'
-import { createRecentProjects } from '../../../shared/project-turns.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { makeScriptedStream, type ScriptedStream } from './scripted-stream.ts'
@@ -83,7 +82,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     },
     tickets,
     rateLimit: () => undefined,
-    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
+    turns: createProcessorTurns(),
     isDraining: () => test.isDraining,
     actorContext,
     requests: createRequestMeter(silentMeter, clock),

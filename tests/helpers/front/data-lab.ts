@@ -8,7 +8,6 @@ import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
 import { trustSender } from '../../../agent/server/trust.ts'
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
-import { createRecentProjects } from '../../../shared/project-turns.ts'
 import { CALLER } from '../caller.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
@@ -44,7 +43,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     checkAlive: async () => undefined,
     tickets,
     rateLimit: createRateLimit({ perSecond: 1, burst, clock }),
-    turns: createProcessorTurns({ recent: createRecentProjects(), now: () => performance.now() }),
+    turns: createProcessorTurns(),
     isDraining: () => lab.isDraining,
     requests: createRequestMeter(silentMeter, clock),
     clock,

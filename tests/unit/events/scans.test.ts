@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { InTurn } from '../../../agent/core/common/turns.ts'
 import { createEventScans, type EventScan, type EventScans } from '../../../agent/core/events/scans.ts'
-import type { EventPage, EventQuery } from '../../../agent/ports/store/events.ts'
+import type { EventPage, EventQuery, InTurn } from '../../../agent/ports/store/events.ts'
 
 const NEWEST = 100
 const SCOPE = { projects: ['demo'], shared: false, admin: false }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
-import { createProcessorTurns, type LaterPart, type ProcessorTurns } from '../../../agent/server/processor-turns.ts'
+import type { LaterPart } from '../../../agent/ports/store/events.ts'
+import { createProcessorTurns, type ProcessorTurns } from '../../../agent/server/processor-turns.ts'
 import { createRecentProjects } from '../../../shared/project-turns.ts'
 
 let turns: ProcessorTurns
@@ -11,7 +12,7 @@ beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] })
   time = 0
   begun = []
-  turns = createProcessorTurns({ recent: createRecentProjects(), now: () => time, strangers: 'strangers' })
+  turns = createProcessorTurns({ recent: createRecentProjects(), now: () => time })
 })
 
 afterEach(() => void jest.useRealTimers())

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { createProjectTurns, createRecentProjects } from '../project-turns.ts'
+import { createProjectTurns, createRecentProjects } from '../shared/project-turns.ts'
 
 /** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
 export interface BodyTurns {

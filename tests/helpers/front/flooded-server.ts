@@ -1,0 +1,57 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Agent, request } from 'undici'
+import type { HttpHandler } from '../../../shared/http/messages.ts'
+import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** A server that one owner may flood; the target of a request is its owner. */
+export interface FloodedServer {
+  /** Sends a request. @throws Error unless it is answered with 204 */
+  ask(owner: string): Promise<void>
+  /**
+   * Has `loud` ask again and again by `LOUD` connections; once those of `first` are answered, `calm` asks `ASKS` times, one after the
+   * other. Returns how many of `loud` are answered meanwhile.
+   */
+  flood(first: readonly string[]): Promise<number>
+  close(): Promise<void>
+}
+
+/** Starts one that answers by `handler`; requests have `body`, if there is one. */
+export async function openFloodedServer(handler: HttpHandler, body?: string): Promise<FloodedServer> {
+  const server = createServer(SERVER_OPTIONS)
+  const serving = serve(server, { handler, logger: silentLogger, now: Date.now })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const dispatcher = new Agent({ connections: LOUD + 1, pipelining: 1 })
+  const sent = body === undefined ? {} : { method: 'POST', body }
+  const ask = async (owner: string): Promise<void> => {
+    const { statusCode } = await request(`${origin}/${owner}`, { ...sent, dispatcher })
+    if (statusCode !== 204) throw new Error(`${owner}: ${statusCode}`)
+  }
+  return {
+    ask,
+    flood: async (first) => {
+      let isOver = false
+      let loud = 0
+      const flood = Array.from({ length: LOUD }, async () => {
+        while (!isOver) await ask('loud').then(() => loud++)
+      })
+      for (const owner of first) await ask(owner)
+      const before = loud
+      for (let i = 0; i < ASKS; i++) await ask('calm')
+      const meanwhile = loud - before
+      isOver = true
+      await Promise.all(flood)
+      return meanwhile
+    },
+    close: async () => {
+      await dispatcher.close()
+      await serving.drain(AbortSignal.abort())
+    },
+  }
+}
+
+const LOUD = 24
+/** Requests of `calm` during a flood. */
+export const ASKS = 20
