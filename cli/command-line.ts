@@ -1,10 +1,13 @@
 import { HOST_WORDS } from './host-words.ts'
 import manifest from './package.json' with { type: 'json' }
-import type { runProgram } from './program.ts'
+import type { runProgram, verbOf } from './program.ts'
 
 /** All that is not needed to tell the version. */
 export interface Program {
   runProgram: typeof runProgram
+  verbOf: typeof verbOf
+  /** Called after a verb that has done its work. */
+  keepCompiled?(verb: string): void
 }
 
 /** Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 1 else. */
@@ -27,6 +30,9 @@ async function exitCodeOf(args: readonly string[], load: () => Promise<Program>)
     process.stderr.write(`boxyard ${word} is a command of the host's own program: ${where}.\n`)
     return 2
   }
-  const program = await load()
-  return program.runProgram(args, manifest.version)
+  const { runProgram, verbOf, keepCompiled } = await load()
+  const code = await runProgram(args, manifest.version)
+  // Others have not called all that it needs.
+  if (code === 0) keepCompiled?.(verbOf(args))
+  return code
 }

@@ -1,15 +1,92 @@
-import { existsSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import * as module from 'node:module'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { Script } from 'node:vm'
+
+/** A file of CommonJS that was run, with what it has exported. */
+export interface LoadedFile {
+  exports: unknown
+  /** Keeps what is compiled by now for later runs of this verb, unless that was done. */
+  keepCompiled(verb: string): void
+}
 
 /**
- * Lets Node.js (≥ 22.8) keep the compiled code of what is loaded from now on, in the user's cache: reading it takes less than compiling.
- * Without such a cache, or a place of the user's alone for it, all goes on without.
+ * Runs a file with the compiled code that earlier runs have kept in the user's cache, with that of all functions they have called:
+ * Node.js's own cache leaves those out, and compiling them takes longer than all else of a short verb. What the file requires is kept by
+ * Node.js (≥ 22.8). Without such a cache, or a place of the user's alone for it, all goes on without.
  */
-export function keepCompiledCode(environment: NodeJS.ProcessEnv): void {
+export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): LoadedFile {
   const directory = join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard')
-  if (isOwn(directory)) module.enableCompileCache?.(directory)
+  const isKept = isOwn(directory)
+  if (isKept) module.enableCompileCache?.(directory)
+  const path = join(directory, `${basename(file)}-${process.version}-${process.arch}`)
+  const source = readFileSync(file)
+  const kept = isKept ? readKept(path, source) : null
+  // A bundle is ASCII, which takes one byte for each character in the engine as well.
+  const script = new Script(`${PARAMETERS}{${source.toString('latin1')}\n})`, {
+    filename: file,
+    ...(kept === null ? {} : { cachedData: kept.code }),
+  })
+  const verbs = kept === null || script.cachedDataRejected === true ? [] : kept.verbs
+  const loaded = { exports: {} }
+  const run = script.runInThisContext() as RunModule
+  run(loaded.exports, module.createRequire(file), loaded, file, dirname(file))
+  return {
+    exports: loaded.exports,
+    keepCompiled: (verb) => {
+      if (isKept && !verbs.includes(verb))
+        writeKept(path, source, { verbs: [...verbs, verb], code: script.createCachedData() })
+    },
+  }
+}
+
+type RunModule = (...values: unknown[]) => void
+
+interface Kept {
+  /** Verbs that have run when it was kept. */
+  verbs: string[]
+  code: Buffer
+}
+
+// The engine itself compares the source's length alone: the source is kept with the code, before it.
+function readKept(path: string, source: Buffer): Kept | null {
+  try {
+    const kept = readFileSync(path)
+    const sourceAt = kept.indexOf('\n') + 1
+    const codeAt = sourceAt + source.length
+    if (kept.compare(source, 0, source.length, sourceAt, codeAt) !== 0) return null
+    return { verbs: JSON.parse(kept.toString('latin1', 0, sourceAt)) as string[], code: kept.subarray(codeAt) }
+  } catch {
+    return null
+  }
+}
+
+// Whole or not at all, also over a power cut: the engine would run what it finds. Whoever comes last wins.
+function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
+  const draft = `${path}.${process.pid}`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const file = openSync(draft, 'w', 0o600)
+    writeFileSync(file, Buffer.concat([Buffer.from(`${JSON.stringify(verbs)}\n`), source, code]))
+    fsyncSync(file)
+    closeSync(file)
+    renameSync(draft, path)
+  } catch {
+    // A disk that is full, or read-only.
+    rmSync(draft, { force: true })
+  }
 }
 
 // What others can write there would be run: the directory, or the nearest above it that is there, has to be this user's alone.
@@ -24,4 +101,5 @@ function isOwn(directory: string): boolean {
   }
 }
 
+const PARAMETERS = '(function (exports, require, module, __filename, __dirname) '
 const WRITABLE_BY_OTHERS = 0o002

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { type Program, runCommandLine } from './command-line.ts'
-import { keepCompiledCode } from './compiled-code.ts'
+import { loadCompiled } from './compiled-code.ts'
 
 // The entry of the package: a small file beside the program, since for the first file nothing is kept.
 runCommandLine(process.argv.slice(2), async () => {
-  keepCompiledCode(process.env)
-  return createRequire(__filename)('./program.cjs') as Program
+  const { exports, keepCompiled } = loadCompiled(join(__dirname, 'program.cjs'), process.env)
+  return { ...(exports as Program), keepCompiled }
 })

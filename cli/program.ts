@@ -15,7 +15,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
   const program = createProgram(version)
   try {
     const words = await understood(args)
-    const [word = ''] = positionalsOf(words)
+    const word = verbOf(words)
     const named = await findVerbs(word)
     const isAll = named.length === 0 && word !== COMPLETION_WORD
     // All others are only needed to tell of them.
@@ -39,6 +39,11 @@ export async function runProgram(args: readonly string[], version: string): Prom
     const write = (text: string): void => void process.stderr.write(text)
     return reportFailure(error, write, (pointer) => (running === null ? pointer : placeOf(pointer, running)))
   }
+}
+
+/** Returns the first word of the verb that `args` name; empty without one. */
+export function verbOf(args: readonly string[]): string {
+  return positionalsOf(args)[0] ?? ''
 }
 
 function createProgram(version: string): Command {

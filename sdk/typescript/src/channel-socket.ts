@@ -1,4 +1,4 @@
-import type { MessageSocket } from './message-socket.ts'
+import type { Message, MessageSocket } from './message-socket.ts'
 
 /** Channels of `v5.channel.k8s.io`: the first byte of a frame. */
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const
@@ -15,6 +15,8 @@ export interface ChannelSocket extends Pick<MessageSocket, 'id' | 'closed' | 'cl
   send(channel: number, bytes: Uint8Array): Promise<void>
   /** Returns the next frame; null once the socket has closed and all was taken. */
   receive(): Promise<Frame | null>
+  /** Returns the next frame if it has come, without waiting. */
+  receiveReady(): Frame | null
 }
 
 /** Makes the channels of a socket that was opened with CHANNEL_PROTOCOL. */
@@ -23,13 +25,15 @@ export function channelsOf(socket: MessageSocket): ChannelSocket {
   return {
     ...{ id, closed, close },
     send: (channel, bytes) => socket.send(frameOf(channel, bytes)),
-    receive: async () => {
-      const message = await socket.receive()
-      if (message === null) return null
-      const bytes = typeof message === 'string' ? new TextEncoder().encode(message) : message
-      return { channel: bytes[0] ?? CHANNEL.close, bytes: bytes.subarray(1) }
-    },
+    receive: async () => toFrame(await socket.receive()),
+    receiveReady: () => toFrame(socket.receiveReady()),
   }
+}
+
+function toFrame(message: Message | null): Frame | null {
+  if (message === null) return null
+  const bytes = typeof message === 'string' ? new TextEncoder().encode(message) : message
+  return { channel: bytes[0] ?? CHANNEL.close, bytes: bytes.subarray(1) }
 }
 
 function frameOf(channel: number, bytes: Uint8Array): Uint8Array {

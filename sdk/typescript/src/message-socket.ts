@@ -13,6 +13,8 @@ export interface MessageSocket {
   send(message: Message): Promise<void>
   /** Returns the next message; null once the socket has closed and all was taken. */
   receive(): Promise<Message | null>
+  /** Returns the next message if it has come, without waiting. */
+  receiveReady(): Message | null
   /** Code and reason of the close; null before it. */
   closed(): { code: number; reason: string } | null
   close(): void
@@ -66,6 +68,7 @@ export async function openNodeSocket(
         })
       }),
     receive: inbox.take,
+    receiveReady: inbox.takeReady,
     closed: inbox.closed,
     close: () => socket.close(1000),
   }
@@ -103,6 +106,7 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
       socket.send(message)
     },
     receive: inbox.take,
+    receiveReady: inbox.takeReady,
     closed: inbox.closed,
     close: () => socket.close(1000),
   }
@@ -112,6 +116,7 @@ interface Inbox {
   put(message: Message): void
   close(code: number, reason: string): void
   take(): Promise<Message | null>
+  takeReady(): Message | null
   closed: MessageSocket['closed']
 }
 
@@ -121,6 +126,12 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
   let queuedBytes = 0
   let closed: { code: number; reason: string } | null = null
   let wake: (() => void) | null = null
+  const takeReady = (): Message | null => {
+    const message = messages.shift() ?? null
+    queuedBytes -= message === null ? 0 : message.length
+    if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
+    return message
+  }
   return {
     put: (message) => {
       messages.push(message)
@@ -134,11 +145,9 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
     },
     take: async () => {
       while (messages.length === 0 && closed === null) await new Promise<void>((resolve) => (wake = resolve))
-      const message = messages.shift() ?? null
-      queuedBytes -= message === null ? 0 : message.length
-      if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
-      return message
+      return takeReady()
     },
+    takeReady,
     closed: () => closed,
   }
 }

@@ -1,5 +1,5 @@
 import { ConnectionError } from './api-error.ts'
-import { CHANNEL, type ChannelSocket } from './channel-socket.ts'
+import { CHANNEL, type ChannelSocket, type Frame } from './channel-socket.ts'
 
 /** Output of a command, in the order in which it came. */
 export interface OutputPiece {
@@ -70,9 +70,12 @@ async function* readPieces(
   isClosing: () => boolean,
 ): AsyncGenerator<OutputPiece, ExecEnd> {
   const offsets = { stdout: 0, stderr: 0 }
+  let left: Frame | null = null
   for (;;) {
-    const frame = await socket.receive()
-    if (frame === null) break
+    const first: Frame | null = left ?? (await socket.receive())
+    if (first === null) break
+    const { frame, next } = joinReady(first, socket)
+    left = next
     if (frame.channel === CHANNEL.status) return endOf(frame.bytes)
     if (frame.bytes.length === 0 || (frame.channel !== CHANNEL.stdout && frame.channel !== CHANNEL.stderr)) continue
     const stream = frame.channel === CHANNEL.stdout ? 'stdout' : 'stderr'
@@ -82,6 +85,33 @@ async function* readPieces(
   if (isClosing()) return { exitCode: null, message: 'The client left.' }
   if (resume !== null && socket.id !== null) return yield* resume(socket.id, offsets)
   throw new ConnectionError(socket.closed()?.reason || 'The connection was lost.')
+}
+
+/**
+ * Joins what has come of one stream up to JOINED_BYTES: commands write in pieces of some KiB, and each costs whoever takes it as much as a
+ * long one. Returns also the frame behind it, where one was taken.
+ */
+function joinReady(first: Frame, socket: ChannelSocket): { frame: Frame; next: Frame | null } {
+  const { channel } = first
+  if (channel !== CHANNEL.stdout && channel !== CHANNEL.stderr) return { frame: first, next: null }
+  const pieces = [first.bytes]
+  let length = first.bytes.length
+  let next: Frame | null = null
+  while (length < JOINED_BYTES) {
+    next = socket.receiveReady()
+    if (next === null || next.channel !== channel || length + next.bytes.length > JOINED_BYTES) break
+    pieces.push(next.bytes)
+    length += next.bytes.length
+    next = null
+  }
+  if (pieces.length === 1) return { frame: first, next }
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    bytes.set(piece, at)
+    at += piece.length
+  }
+  return { frame: { channel, bytes }, next }
 }
 
 /** Reads a Kubernetes `Status`. */
@@ -98,5 +128,6 @@ interface KubernetesStatus {
   details?: { causes?: { message: string }[] }
 }
 
+const JOINED_BYTES = 64 * 1024
 /** Below the longest message that the service takes. */
 const MESSAGE_BYTES = 256 * 1024

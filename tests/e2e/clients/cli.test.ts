@@ -1,15 +1,5 @@
 import { spawn } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -171,41 +161,6 @@ describe('logins and contexts', () => {
     const lost = await boxyard(['info', 'none'])
     expect([lost.code, lost.stdout, lost.stderr]).toEqual([1, '', 'boxyard: No box named "none" in project "demo".\n'])
     expect(await boxyard(['--version'])).toMatchObject({ code: 0, stdout: 'boxyard 0.1.0\n' })
-  })
-})
-
-describe('what is loaded', () => {
-  const loadedBy = async (...args: string[]): Promise<string[]> => {
-    const list = join(directory, 'list-modules.cjs')
-    const loaded = join(directory, 'loaded')
-    writeFileSync(
-      list,
-      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, process.moduleLoadList.join('\\n')))`,
-    )
-    expect(await boxyard(args, { env: { NODE_OPTIONS: `--require ${list}` } })).toMatchObject({ code: 0 })
-    return readFileSync(loaded, 'utf8').split('\n')
-  }
-
-  test('is no network for the version, and neither TLS nor fetch for a command over plain HTTP', async () => {
-    const network = ['NativeModule http', 'NativeModule crypto']
-    const unneeded = ['tls', 'https', 'zlib', 'child_process', 'internal/deps/undici/undici']
-    expect((await loadedBy('--version')).filter((name) => network.includes(name))).toEqual([])
-    const byExec = await loadedBy('exec', 'web', 'true')
-    expect(byExec).toContain('NativeModule http')
-    expect(byExec.filter((name) => unneeded.includes(name.replace('NativeModule ', '')))).toEqual([])
-  })
-
-  test('is kept compiled in the user’s cache, unless others can write there', async () => {
-    const keptWith = async (mode: number): Promise<number> => {
-      const cache = mkdtempSync(join(directory, 'cache-'))
-      mkdirSync(join(cache, 'boxyard'))
-      chmodSync(join(cache, 'boxyard'), mode)
-      expect(await boxyard(['ls'], { env: { XDG_CACHE_HOME: cache } })).toMatchObject({ code: 0 })
-      return readdirSync(join(cache, 'boxyard')).length
-    }
-    expect(await keptWith(0o755)).toBeGreaterThan(0)
-    expect(await keptWith(0o777)).toBe(0)
-    expect(await boxyard(['ls'], { env: { XDG_CACHE_HOME: '/dev/null' } })).toMatchObject({ code: 0, stderr: '' })
   })
 })
 
