@@ -25,7 +25,7 @@ test_packages=(
   "${host_packages[@]}" caddy git openssl procps rsync gcc libc6-dev libseccomp-dev chromium
   "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils e2fsprogs openssh-client
   cmake g++ make xz-utils python3-venv
-  htop ncurses-base vim-tiny curl jq systemd postgresql
+  htop ncurses-base vim-tiny curl jq systemd postgresql zsh fish
 )
 bench_packages=("${test_packages[@]}" restic)
 # Docker's own packages conflict with Debian's.

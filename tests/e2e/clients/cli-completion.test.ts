@@ -15,36 +15,68 @@ beforeAll(async () => {
   })
 })
 
-/** Returns what bash offers where Tab is pressed behind a command line. */
-async function offered(...typed: string[]): Promise<string[]> {
-  const words = ['boxyard', ...typed].map((word) => `'${word}'`).join(' ')
-  const script = `eval "$(boxyard completion bash)"; COMP_WORDS=(${words}); COMP_CWORD=${typed.length}
-    _boxyard; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const env = {
+/** How each shell tells what it offers where Tab is pressed behind these words. */
+const SHELLS = {
+  bash: (words) => `eval "$(boxyard completion bash)"; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+    "$(complete -p boxyard | sed 's/.* -F //; s/ .*//')"; printf '%s\n' "\${COMPREPLY[@]}"`,
+  // What offers words is there only while somebody types.
+  zsh: (words) => `autoload -U compinit; compinit -D; eval "$(boxyard completion zsh)"
+    compadd() { shift \${@[(i)--]}; print -l -- "$@" }; _files() { }
+    words=(${quoted(words)}); CURRENT=${words.length}; $_comps[boxyard]`,
+  fish: (words) => `boxyard completion fish | source; complete -C "${words.join(' ')}"`,
+} satisfies Record<string, (words: readonly string[]) => string>
+type Shell = keyof typeof SHELLS
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(' ')
+}
+
+function shellEnv(): NodeJS.ProcessEnv {
+  return {
     PATH: `${cli.directory()}:${process.env['PATH']}`,
     HOME: cli.directory(),
     BOXYARD_URL: cli.service().url,
     BOXYARD_TOKEN: cli.service().adminToken,
     BOXYARD_PROJECT: 'demo',
   }
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script], { env })
+}
+
+async function offered(shell: Shell, ...typed: string[]): Promise<string[]> {
+  const options = { zsh: ['-f'], bash: [], fish: ['--no-config'] }[shell]
+  const script = SHELLS[shell](['boxyard', ...typed])
+  const { stdout, stderr } = await promisify(execFile)(shell, [...options, '-c', script], { env: shellEnv() })
   expect(stderr).toBe('')
   return stdout.split('\n').filter((word) => word !== '')
 }
 
-test('in bash verbs, flags and the names of what is there are completed', async () => {
-  expect(await offered('sn')).toEqual(['snapshot', 'snapshots'])
-  expect(await offered('volume', 'at')).toEqual(['attach'])
-  expect(await offered('create', 'x', '--ra')).toEqual(['--ram-mb'])
-  expect(await offered('exec', 'w')).toEqual(['web', 'wide'])
-  expect(await offered('rm', 'web', '')).toEqual(['db', 'web', 'wide'])
-  expect(await offered('restore', 'web', '')).toEqual(['good'])
-  expect(await offered('cp', 'w')).toEqual(['web:', 'wide:'])
-  expect(await offered('-p', 'other', 'info', '')).toEqual([])
+test.each(['bash', 'zsh', 'fish'] as const)(
+  'in %s verbs, flags and the names of what is there are completed',
+  async (shell) => {
+    expect(await offered(shell, 'sn')).toEqual(['snapshot', 'snapshots'])
+    expect(await offered(shell, 'volume', 'at')).toEqual(['attach'])
+    expect(await offered(shell, 'create', 'x', '--ra')).toEqual(['--ram-mb'])
+    expect(await offered(shell, 'exec', 'w')).toEqual(['web', 'wide'])
+    expect(await offered(shell, 'rm', 'web', '')).toEqual(['db', 'web', 'wide'])
+    expect(await offered(shell, 'restore', 'web', '')).toEqual(['good'])
+    expect(await offered(shell, '-p', 'other', 'info', '')).toEqual([])
+  },
+)
+
+test.each(['bash', 'zsh'] as const)('in %s a path follows the name of a box', async (shell) => {
+  expect(await offered(shell, 'cp', 'w')).toEqual(['web:', 'wide:'])
 })
 
-test.each(['bash', 'zsh', 'fish'])('the completion of %s asks the program', async (shell) => {
-  expect((await cli.run(['completion', shell])).stdout).toContain('boxyard completion words -- ')
+test('in fish files of this machine are offered beside boxes where a path may be either', async () => {
+  writeFileSync(join(cli.directory(), 'wages.csv'), '')
+  const { stdout } = await promisify(execFile)(
+    'fish',
+    ['--no-config', '-c', 'boxyard completion fish | source; complete -C "boxyard cp w"'],
+    { cwd: cli.directory(), env: shellEnv() },
+  )
+  expect(stdout.split('\n')).toEqual(expect.arrayContaining(['wages.csv', 'web:', 'wide:']))
+})
+
+test('there is none for other shells', async () => {
   expect(await cli.run(['completion', 'csh'])).toMatchObject({ code: 2 })
 })
 
