@@ -14,7 +14,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'agent/drivers': [
     ['host'],
-    ['backups', 'bases', 'edge', 'exec', 'metrics', 'network', 'registry', 'store'],
+    ['backups', 'bases', 'edge', 'exec', 'fleet', 'metrics', 'network', 'registry', 'store'],
     ['boxes'],
     ['files', 'pods'],
     ['pool'],
@@ -27,7 +27,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['edge', 'volumes'],
     ['backups'],
   ],
-  'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'host'], ['pool', 'store'], ['exec']],
+  'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'fleet', 'host'], ['pool', 'store'], ['exec']],
   'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'systemd', 'threads'], ['tar']],
   shared: [['http', 'schemas'], ['auth', 'examples', 'routes'], ['openapi']],
 }

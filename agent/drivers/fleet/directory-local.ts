@@ -1,0 +1,19 @@
+import type { Directory, Home } from '../../ports/fleet/directory.ts'
+
+/**
+ * Creates the directory of a host without a fleet: every name belongs to this cell. It keeps nothing, since the database alone decides
+ * there which names are taken.
+ */
+export function createLocalDirectory(): Directory {
+  return {
+    cell: ONLY_CELL,
+    find: () => HERE,
+    read: async () => HERE,
+    findCell: () => null,
+    claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
+    release: async () => undefined,
+  }
+}
+
+const ONLY_CELL = '00'
+const HERE: Home = Object.freeze({ cell: ONLY_CELL, epoch: 1, phase: 'Live', createdBy: null })

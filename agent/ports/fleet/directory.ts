@@ -1,0 +1,67 @@
+/**
+ * The fleet's directory: which cell has the record of a box or volume, and where that cell's agent is. A cell is one data directory
+ * with its agent; its number is two to four characters of Crockford base32.
+ */
+export interface Directory {
+  /** Number of this cell. */
+  readonly cell: string
+  /** Finds the home of a name in this cell's memory, which may lag behind what other cells wrote; null if it knows of none. */
+  find(name: HomeName): Home | null
+  /**
+   * Reads the home of a name from where it is kept, and remembers it. Null if nobody has the name.
+   * @throws ServiceError `runtime_unavailable` if it cannot be read now
+   */
+  read(name: HomeName): Promise<Home | null>
+  /** Finds the agent of another cell in this cell's memory; null if it knows of none. */
+  findCell(cell: string): Cell | null
+  /**
+   * Claims a name for this cell; `find` knows of it at once. For a uid that has the name already it changes nothing and returns its
+   * home, which may be another cell by now. So a claim whose outcome is unknown is made again.
+   * @throws ServiceError `name_taken` if another uid has the name, `runtime_unavailable` if it cannot be written now
+   */
+  claim(claim: HomeClaim): Promise<Home>
+  /**
+   * Gives up a name of this cell; `find` no longer knows of it at once. Succeeds, and changes nothing, if nobody has the name, or
+   * another uid or another cell.
+   * @throws ServiceError `runtime_unavailable` if it cannot be written now
+   */
+  release(name: HomeName, uid: string): Promise<void>
+}
+
+/** A name that is unique in the fleet: of the boxes, or of the volumes, of a project. */
+export interface HomeName {
+  kind: 'box' | 'volume'
+  project: string
+  name: string
+}
+
+/** What a cell claims a name for. */
+export interface HomeClaim extends HomeName {
+  /** Id of the box or volume. */
+  uid: string
+  /** SHA-256, in hexadecimal, of the token and idempotency key of the request; null if it had no key. */
+  createdBy: string | null
+}
+
+/** The cell that a name belongs to. */
+export interface Home {
+  cell: string
+  /** At least 1; raised each time that the name comes to another cell. */
+  epoch: number
+  /** `Lost`: its cell is gone, and nothing of it is restored yet. */
+  phase: 'Live' | 'Lost'
+  /** As it was claimed. */
+  createdBy: string | null
+}
+
+/** The agent of a cell, as it last told of itself. */
+export interface Cell {
+  cell: string
+  /** Name of its node. */
+  node: string
+  /** Base URL of its channel. */
+  channelUrl: string
+  isReady: boolean
+  /** True if it takes no new boxes. */
+  isDraining: boolean
+}

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Directory, HomeClaim } from '../../../agent/ports/fleet/directory.ts'
+
+/** A directory under test. */
+export interface DirectoryLab {
+  directory: Directory
+  close(): Promise<void>
+}
+
+/** Defines the contract tests of every directory. */
+export function defineDirectorySuite(kind: string, open: () => Promise<DirectoryLab>): void {
+  let lab: DirectoryLab
+  let directory: Directory
+
+  beforeAll(async () => {
+    lab = await open()
+    directory = lab.directory
+  })
+  afterAll(() => lab?.close())
+
+  const here = (createdBy: string | null = null) => ({ cell: directory.cell, epoch: 1, phase: 'Live', createdBy })
+
+  describe(`a ${kind} directory`, () => {
+    test('has the number of its cell', () => {
+      expect(directory.cell).toMatch(/^[0-9a-hjkmnp-tv-z]{2,4}$/)
+    })
+
+    test('finds a claimed name at once, in memory and where it is kept', async () => {
+      const claim = claimOf('web', { createdBy: DIGEST })
+      const home = await directory.claim(claim)
+      expect(home).toEqual(here(DIGEST))
+      expect(directory.find(claim)).toMatchObject({ cell: directory.cell, epoch: 1, phase: 'Live' })
+      expect(await directory.read(claim)).toEqual(directory.find(claim))
+    })
+
+    test('takes a second claim of the same uid for the first', async () => {
+      const claim = claimOf('twice')
+      const first = await directory.claim(claim)
+      expect(await directory.claim(claim)).toEqual(first)
+      expect(directory.find(claim)).toEqual(first)
+    })
+
+    test('takes many claims at once, of names that differ in one part only', async () => {
+      const claims = ['box', 'volume'].flatMap((kindOf) =>
+        ['a', 'a-a'].flatMap((project) =>
+          ['a', 'a-a', 'b'].map((name) => claimOf(name, { kind: kindOf as HomeClaim['kind'], project })),
+        ),
+      )
+      const homes = await Promise.all(claims.map((claim) => directory.claim(claim)))
+      expect(homes).toEqual(claims.map(() => here()))
+      expect(claims.map((claim) => directory.find(claim))).toEqual(homes)
+    })
+
+    test('gives up a name once, and lets another uid have it', async () => {
+      const claim = claimOf('given-up')
+      await directory.claim(claim)
+      await directory.release(claim, claim.uid)
+      await directory.release(claim, claim.uid)
+      const next = claimOf('given-up')
+      expect(await directory.claim(next)).toEqual(here())
+      await directory.release(claim, claim.uid)
+      expect(directory.find(next)).toEqual(here())
+      expect(await directory.read(next)).toEqual(here())
+    })
+
+    test('gives up a name that nobody has', async () => {
+      await directory.release(claimOf('nobodys'), 'box_0')
+    })
+
+    test('knows of no cell that is not there', () => {
+      expect(directory.findCell('zz')).toBeNull()
+    })
+  })
+}
+
+/** Returns a claim of a name of project `demo`, each for a uid of its own. */
+export function claimOf(name: string, parts: Partial<HomeClaim> = {}): HomeClaim {
+  const kind = parts.kind ?? 'box'
+  const uid = `${kind === 'box' ? 'box' : 'vol'}_${String(++count).padStart(26, '0')}`
+  return { kind, project: 'demo', name, uid, createdBy: null, ...parts }
+}
+
+let count = 0
+const DIGEST = 'ab'.repeat(32)
