@@ -1,4 +1,5 @@
-import { bodyMac, SIGNATURE_HEADER } from '../shared/auth/channel.ts'
+import { bodyMac } from '../shared/auth/body-mac.ts'
+import { SIGNATURE_HEADER } from '../shared/auth/channel.ts'
 import { SEAL_BYTES, sealBody } from '../shared/auth/sealed-body.ts'
 import { ServiceError } from '../shared/errors.ts'
 import { type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'

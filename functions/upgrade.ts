@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
+import { joinSockets } from '../shared/http/joined-sockets.ts'
 import {
   givenRequestId,
   type HttpResponse,
@@ -9,7 +10,6 @@ import {
   problemResponse,
   splitTarget,
 } from '../shared/http/messages.ts'
-import { notePassing } from '../shared/http/passing-bytes.ts'
 import { endWithResponse, headOf } from '../shared/http/raw-response.ts'
 import { requestHead } from '../shared/http/serve.ts'
 import type { SourceAddresses } from '../shared/http/source-address.ts'
@@ -171,38 +171,6 @@ function keptHeaders(headers: IncomingMessage['headers']): Record<string, string
   return { upgrade: 'websocket', connection: 'Upgrade', ...Object.fromEntries(kept) }
 }
 
-/**
- * Pipes bytes and ends both ways, with backpressure; resolves when both sockets have closed. Destroys a socket that does not
- * take the rest of its data within 10 s of the other's close.
- */
-async function joinSockets(one: Socket, other: Socket): Promise<void> {
-  for (const socket of [one, other]) {
-    socket.on('error', () => undefined)
-    socket.setNoDelay(true)
-    socket.setTimeout(0)
-  }
-  one.pipe(other)
-  other.pipe(one)
-  for (const socket of [one, other]) socket.on('data', (piece: Uint8Array) => notePassing(piece.length))
-  await Promise.all([closeWith(one, other), closeWith(other, one)])
-}
-
-function closeWith(from: Socket, to: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const close = (): void => {
-      resolve()
-      if (to.destroyed) return
-      to.destroySoon()
-      const timer = setTimeout(() => to.destroy(), FLUSH_MS)
-      timer.unref()
-      to.once('close', () => clearTimeout(timer))
-    }
-    if (from.closed) close()
-    else from.once('close', close)
-  })
-}
-
 const NO_BODY = new Uint8Array(0)
 const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version']
 const KEPT = ['sec-websocket-accept', 'sec-websocket-protocol', 'x-exec-id', 'x-session-id', 'x-request-id']
-const FLUSH_MS = 10_000

@@ -5,12 +5,19 @@ import { noParams, noQuery } from './schemas/common.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
+/**
+ * Who has what an operation is about, where several agents serve one API (ARCHITECTURE.md, A fleet): the cell with the record of the
+ * box or data volume `{name}`, or of the operation; each cell with something of the project, or of anybody; or whoever is asked.
+ */
+export type Owner = 'box' | 'volume' | 'operation' | 'project' | 'fleet' | 'any'
+
 /** A row of the table that defines routing, validation, permissions, audit and the OpenAPI document. */
 export interface Operation {
   id: string
   method: Method
   /** A template: `{param}` matches one whole segment. */
   path: string
+  owner: Owner
   summary: string
   /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
   permission: Permission | 'any' | null
@@ -95,4 +102,5 @@ export function isMutation({ method, transport }: Operation): boolean {
   return method !== 'GET' || transport === 'websocket'
 }
 
-type Given = Partial<Operation> & Pick<Operation, 'id' | 'method' | 'path' | 'summary' | 'permission' | 'response'>
+type Given = Partial<Operation> &
+  Pick<Operation, 'id' | 'method' | 'path' | 'owner' | 'summary' | 'permission' | 'response'>

@@ -75,7 +75,7 @@ export async function serveAll(
   const servings = listeners.map(({ name, server, trust, match, wrap }) => {
     const sources = connections.sources(name)
     connections.bound(server, name)
-    webSockets.serve(server, { trust, match, sources })
+    webSockets.serve(server, { trust, match, sources, entry: null })
     const handler = wrap(createDispatch({ ...answering, trust, match }))
     return serve(server, { handler, logger, now: () => clock.now(), sources })
   })

@@ -140,7 +140,7 @@ export function ownersOf(
   { operation, params, trusted }: Pick<Received, 'operation' | 'params' | 'trusted'>,
   caller: Caller | null,
 ): string[] {
-  const box = operation.path.startsWith(BOX_PATH) ? [`box ${params['project']}/${params['name']}`] : []
+  const box = operation.owner === 'box' ? [`box ${params['project']}/${params['name']}`] : []
   // Before its body is read, a request of the functions is not authenticated here; they have verified its token.
   const claims = caller === null ? unverifiedClaims(bearerToken(trusted.headers)) : null
   const project = params['project'] ?? null
@@ -151,5 +151,3 @@ export function ownersOf(
 function strangerOf({ clientAddress }: RequestFacts): string {
   return `anonymous:${sourceKey(clientAddress)}`
 }
-
-const BOX_PATH = '/v1/projects/{project}/boxes/{name}'

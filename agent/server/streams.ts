@@ -16,6 +16,7 @@ import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import type { ClientEnd, StreamBridge } from './bridge.ts'
+import type { Entry } from './entry.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
 import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
@@ -36,7 +37,7 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
 /** The WebSockets of the agent. */
 export interface StreamServer {
   /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
-  serve(server: Server, options: Pick<ReceptionDeps, 'trust' | 'match'> & { sources: SourceAddresses }): void
+  serve(server: Server, options: ServedUpgrades): void
   /** Counts open WebSockets and pending upgrades, of commands and consoles or to ports. */
   open(pool: Pool): number
   /**
@@ -44,6 +45,13 @@ export interface StreamServer {
    * the rest and resolves within 1.5 s.
    */
   drain(signal: AbortSignal): Promise<void>
+}
+
+/** How upgrades of one server are served. */
+export interface ServedUpgrades extends Pick<ReceptionDeps, 'trust' | 'match'> {
+  sources: SourceAddresses
+  /** Takes those for other cells; null: there are none. */
+  entry: Pick<Entry, 'passUpgrade'> | null
 }
 
 /** Joins clients to commands, consoles and ports: trust → match → token → validate → handler → audit → 101. */
@@ -99,11 +107,11 @@ type Context = ReceptionDeps &
     heartbeat: Heartbeat
     paces: MessagePaces
     outputTurns: FlowTurns
-    sources: SourceAddresses
-  }
+  } & Omit<ServedUpgrades, 'trust' | 'match'>
 
 async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<void> {
   const request = requestHead(given.incoming, deps.sources)
+  if ((await deps.entry?.passUpgrade({ ...given, socket: given.incoming.socket }, request)) === true) return
   const facts = newFacts(request, deps.clock.now())
   const context = { ...deps, facts }
   const end = deps.requests.begin(facts)

@@ -5,18 +5,11 @@
  * streamed body would need a digest (RFC 9530) and a second signature in trailers; here a MAC seals it at its end, much faster than
  * a hash, with a key derived from the signature of the head.
  */
-import {
-  createCipheriv,
-  createHash,
-  createHmac,
-  createSecretKey,
-  type KeyObject,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import type { HeaderMap } from '../http/messages.ts'
 import { takeRandomBytes } from '../random-bytes.ts'
+import { type BodyMac, bodyMac } from './body-mac.ts'
 import { createReplayMemory } from './replay-memory.ts'
 
 /** One shared secret of the channel; the first of a set signs, all verify. */
@@ -122,20 +115,13 @@ export function createSigner(options: SignerOptions): Signer {
  */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { maxSkewMs = MAX_SKEW_MS, nonceCapacity = NONCE_CAPACITY } = options
-  const secrets = createSecretCache()
+  const open = createOpener(options)
   const replays = createReplayMemory({ lifetimeMs: maxSkewMs, capacity: nonceCapacity })
   const agentRun = randomBytes(NONCE_BYTES).toString('base64url')
   return (request) => {
-    const parsed = parseSignature(request.headers[SIGNATURE_HEADER])
-    if (!parsed) return refuse('unsigned')
-    const now = options.now()
-    const sentAt = Number(parsed.time)
-    const facts = { keyId: parsed.keyId, skewMs: sentAt - now }
-    const key = options.keys().find((one) => one.id === parsed.keyId)
-    if (!key) return refuse('unknown_key', facts)
-    const expected = sign(secrets(key), canonicalText(parsed, options.agentId, request))
-    if (!timingSafeEqual(expected, parsed.mac)) return refuse('signature', facts)
-    if (Math.abs(sentAt - now) > maxSkewMs) return refuse('stale', facts)
+    const opened = open(request)
+    if ('isAccepted' in opened) return opened
+    const { parsed, key, facts, sentAt, now } = opened
     if (sentAt <= options.startedAt + maxSkewMs && request.headers[AGENT_RUN_HEADER] !== agentRun) {
       return { ...refuse('restarted', facts), agentRun }
     }
@@ -152,30 +138,40 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 }
 
-/** A MAC that takes a body in pieces. */
-export interface BodyMac {
-  update(piece: Uint8Array): void
-  /** Returns 16 bytes; call once. */
-  digest(): Buffer
+/**
+ * Creates the check of an agent that only passes requests on to another: who sent it, and when. Whether it came before, and its body,
+ * are verified by the one that answers.
+ */
+export function createSenderCheck(
+  options: Omit<VerifierOptions, 'startedAt' | 'nonceCapacity'>,
+): (request: ChannelRequest) => Refusal | null {
+  const open = createOpener(options)
+  return (request) => {
+    const opened = open(request)
+    return 'isAccepted' in opened ? opened : null
+  }
 }
 
-/**
- * Creates the MAC that seals a streamed body: AES-256-GMAC, fifteen times as fast as a hash. Its key derives from the channel's key
- * and the signature of the head, which holds a nonce: no two bodies share a key, so the MAC needs no nonce.
- */
-export function bodyMac(key: ChannelKey, signature: string): BodyMac {
-  const secret = createHmac('sha256', Buffer.from(key.secret, 'base64url'))
-    .update(`boxyard-channel-body\n${signature}\n`)
-    .digest()
-  const cipher = createCipheriv('aes-256-gcm', secret, NO_NONCE)
-  return {
-    update: (piece) => {
-      cipher.setAAD(piece)
-    },
-    digest: () => {
-      cipher.final()
-      return cipher.getAuthTag()
-    },
+/** A signature that is right, and of now. */
+type Opened = { parsed: Stamp; key: ChannelKey; facts: SenderFacts; sentAt: number; now: number }
+
+function createOpener(
+  options: Omit<VerifierOptions, 'startedAt' | 'nonceCapacity'>,
+): (request: ChannelRequest) => Opened | Refusal {
+  const { maxSkewMs = MAX_SKEW_MS } = options
+  const secrets = createSecretCache()
+  return (request) => {
+    const parsed = parseSignature(request.headers[SIGNATURE_HEADER])
+    if (!parsed) return refuse('unsigned')
+    const now = options.now()
+    const sentAt = Number(parsed.time)
+    const facts = { keyId: parsed.keyId, skewMs: sentAt - now }
+    const key = options.keys().find((one) => one.id === parsed.keyId)
+    if (!key) return refuse('unknown_key', facts)
+    const expected = sign(secrets(key), canonicalText(parsed, options.agentId, request))
+    if (!timingSafeEqual(expected, parsed.mac)) return refuse('signature', facts)
+    if (Math.abs(sentAt - now) > maxSkewMs) return refuse('stale', facts)
+    return { parsed, key, facts, sentAt, now }
   }
 }
 
@@ -200,6 +196,8 @@ export function signedHeaders(headers: HeaderMap): Record<string, string> {
   }
   return signed
 }
+
+type SenderFacts = { keyId: string; skewMs: number | null }
 
 interface Stamp {
   keyId: string
@@ -228,7 +226,7 @@ function parseSignature(header: HeaderMap[string]): (Stamp & { mac: Buffer }) | 
   return { keyId, time, nonce, bodyDigest, mac: Buffer.from(mac, 'base64url') }
 }
 
-function refuse(reason: RefusalReason, facts: { keyId: string; skewMs: number | null } | null = null): Refusal {
+function refuse(reason: RefusalReason, facts: SenderFacts | null = null): Refusal {
   return { isAccepted: false, reason, keyId: facts?.keyId ?? null, skewMs: facts?.skewMs ?? null }
 }
 
@@ -291,6 +289,5 @@ const MAX_SKEW_MS = 30_000
 const NONCE_CAPACITY = 500_000
 /** Replaces the digest of a streamed body; no digest ends in `_`, so it matches no other body. */
 const STREAMED_DIGEST = 'this-body-comes-in-pieces-so-has-no-digest_'
-const NO_NONCE = Buffer.alloc(12)
 const EMPTY_DIGEST = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'
 const SIGNATURE = /^v1\.([a-z0-9-]{1,32})\.(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
-import type { BodyMac } from './channel.ts'
+import type { BodyMac } from './body-mac.ts'
 
 /** Appends a seal of 16 bytes to a body of unknown length, by which the receiver verifies that it has all of it. */
 export async function* sealBody(pieces: AsyncIterable<Uint8Array>, mac: BodyMac): AsyncGenerator<Uint8Array> {

@@ -7,6 +7,7 @@ export const operationOperations = {
     id: 'getOperation',
     method: 'GET',
     path: '/v1/operations/{operation}',
+    owner: 'operation',
     summary: 'Get an operation: a mutation that outlived its wait',
     permission: 'read',
     params: operationParams,

@@ -6,6 +6,7 @@ import type { StreamHandlers } from '../../../agent/handlers/common/call.ts'
 import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import type { Actor } from '../../../agent/ports/store/events.ts'
+import type { Entry } from '../../../agent/server/entry.ts'
 import type { HeartbeatTimes } from '../../../agent/server/heartbeat.ts'
 import type { MessageRate } from '../../../agent/server/message-pace.ts'
 import { createRequestMeter } from '../../../agent/server/metrics.ts'
@@ -32,6 +33,8 @@ export interface StreamServerOptions {
   heartbeatTimes?: HeartbeatTimes
   messageRate?: MessageRate
   isRevoked?(tokenId: string): boolean
+  /** Takes upgrades for other cells. */
+  entry?: Entry
 }
 
 /** The WebSocket server of an agent, without the rest: each WebSocket is connected to a scripted command. */
@@ -98,7 +101,8 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
   const http = createServer(SERVER_OPTIONS)
   const plain = async () => problemResponse(new ServiceError('route_not_found', 'Not here.'), 'req_plain')
   const serving = serve(http, { handler: plain, logger, now: Date.now })
-  server.serve(http, { trust: options.trust ?? trustSender, match: matchOperation, sources: createSourceAddresses([]) })
+  const { trust = trustSender, entry = null } = options
+  server.serve(http, { trust, match: matchOperation, sources: createSourceAddresses([]), entry })
   const wires = new Set<Socket>()
   http.on('connection', (wire: Socket) => {
     wires.add(wire)

@@ -11,6 +11,7 @@ import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
 import { openSealed } from '../../../shared/auth/sealed-body.ts'
 import {
   type HeaderMap,
+  type HttpHandler,
   type HttpRequest,
   type HttpResponse,
   jsonResponse,
@@ -44,7 +45,7 @@ export interface FakeAgent {
 /** Starts a fake agent on `port`, by default a free one. */
 export async function startFakeAgent(
   keys: () => ChannelKeySet,
-  options: Partial<VerifierOptions> & { port?: number } = {},
+  options: Partial<VerifierOptions> & { port?: number; wrap?: (here: HttpHandler) => HttpHandler } = {},
 ): Promise<FakeAgent> {
   const verify = createVerifier({
     keys: () => keys().keys,
@@ -81,7 +82,8 @@ export async function startFakeAgent(
     return { ...response, headers: { 'x-request-id': requestId, ...response.headers } }
   }
   const server = createServer(SERVER_OPTIONS)
-  const serving = serve(server, { handler, logger: silentLogger, now: Date.now })
+  const { wrap = (here) => here } = options
+  const serving = serve(server, { handler: wrap(handler), logger: silentLogger, now: Date.now })
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   agent.port = (server.address() as AddressInfo).port
   agent.url = `http://127.0.0.1:${agent.port}`

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
+import { bodyMac } from '../../../shared/auth/body-mac.ts'
 import {
   AGENT_RUN_HEADER,
-  bodyMac,
   bodyRefusal,
   type ChannelKey,
   type ChannelRequest,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
-import { bodyMac } from '../../../shared/auth/channel.ts'
+import { bodyMac } from '../../../shared/auth/body-mac.ts'
 import { openSealed, SEAL_BYTES, sealBody } from '../../../shared/auth/sealed-body.ts'
 
 const KEY = { id: 'k1', secret: Buffer.alloc(32, 1).toString('base64url') }

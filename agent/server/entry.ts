@@ -1,0 +1,265 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Refusal, SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
+import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
+import { joinSockets } from '../../shared/http/joined-sockets.ts'
+import {
+  givenRequestId,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  problemResponse,
+} from '../../shared/http/messages.ts'
+import { endWithResponse } from '../../shared/http/raw-response.ts'
+import { newId } from '../../shared/ids.ts'
+import type { Logger } from '../../shared/log.ts'
+import type { Directory } from '../ports/fleet/directory.ts'
+import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
+import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
+import type { RequestHead } from './trust.ts'
+
+/** An upgrade request, and the bytes that followed its head. */
+export interface EnteringUpgrade {
+  incoming: IncomingMessage
+  socket: Socket
+  head: Buffer
+}
+
+export interface EntryDeps {
+  directory: Pick<Directory, 'cell'>
+  owners: OwnerFinder
+  links: CellLinks
+  /** Says why a request is not one of the functions; null: it is. */
+  checkSender(request: RequestHead): Refusal | null
+  bodies: BodyBudget
+  logger: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** Where requests of the functions enter a fleet: they may come to any of its agents. */
+export interface Entry {
+  /** Wraps the handler of what this cell answers itself. */
+  wrap(here: HttpHandler): HttpHandler
+  /** Passes a WebSocket on to its owner; false, with the socket untouched: it is for this cell. Never rejects. */
+  passUpgrade(upgrade: EnteringUpgrade, head: RequestHead): Promise<boolean>
+  /** Cuts off all that is passed on. */
+  close(): Promise<void>
+}
+
+/**
+ * Creates the entry, which passes each request on at most once, as it came: its owner verifies the signature of the functions, and
+ * whether it came before. A cell that is asked by another and has not got it answers 421; then the directory is read, and the cell that
+ * has it by now is asked, if the request can still be sent. See ARCHITECTURE.md, A fleet.
+ */
+export function createEntry(deps: EntryDeps): Entry {
+  const sockets = new Set<Socket>()
+  return {
+    wrap: (here) => (request) => enter(request, here, deps),
+    passUpgrade: (upgrade, head) => enterUpgrade(upgrade, head, { ...deps, sockets }),
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await deps.links.close()
+    },
+  }
+}
+
+async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): Promise<HttpResponse> {
+  try {
+    const owner = await findFor(request, deps)
+    if (owner === null) return await here(request)
+    return owner === 'another' ? misdirected() : await pass(request, { ...deps, owner, here })
+  } catch (error) {
+    return refusalOf(error, request, deps)
+  }
+}
+
+/** Finds the owner; null: this cell; `another`: none that this request, which was passed on already, may be passed on to. */
+async function findFor(
+  request: RequestHead,
+  { owners, checkSender }: EntryDeps,
+): Promise<OwnerCell | 'another' | null> {
+  const name = owners.foreignName(request.method, request.target)
+  // What the functions have not sent asks nothing of the directory: the dispatch refuses it, and says why.
+  if (name === null || checkSender(request) !== null) return null
+  if (request.headers[ENTRY_HEADER] === undefined) return owners.find(name, { isFresh: false })
+  // Memory may lag behind a move to this cell.
+  return (await owners.find(name, { isFresh: true })) === null ? null : 'another'
+}
+
+function refusalOf(error: unknown, { headers }: RequestHead, { now }: EntryDeps): HttpResponse {
+  const requestId = givenRequestId(headers) ?? newId('req', now())
+  const refusal = problemResponse(error, requestId)
+  return { ...refusal, headers: { ...refusal.headers, 'x-request-id': requestId } }
+}
+
+async function pass(
+  request: HttpRequest,
+  deps: EntryDeps & { owner: OwnerCell; here: HttpHandler },
+): Promise<HttpResponse> {
+  const { bodies, owners, owner, here } = deps
+  const length = heldBytes(request, Number.MAX_SAFE_INTEGER)
+  const isShort = length <= SHORT_BYTES
+  const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
+  try {
+    const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
+    const answer = await send(request, { owner, body }, deps)
+    if (answer.status !== MISDIRECTED) return responseOf(answer)
+    discard(answer)
+    const next = await owners.find(owner.name, { isFresh: true })
+    if (!isShort || next?.cell.cell === owner.cell.cell) throw awayError(owner.name, owner.cell.cell)
+    if (next === null) return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
+    const second = await send(request, { owner: next, body }, deps)
+    if (second.status !== MISDIRECTED) return responseOf(second)
+    discard(second)
+    throw awayError(next.name, next.cell.cell)
+  } finally {
+    release()
+  }
+}
+
+async function send(
+  request: HttpRequest,
+  { owner, body }: { owner: OwnerCell; body: Uint8Array | AsyncIterable<Uint8Array> },
+  { directory, links, logger }: EntryDeps,
+): Promise<PassedAnswer> {
+  const { method, target } = request
+  // What a client has asked to be done is done also if it leaves, as where no cell is between.
+  const signal = method === 'GET' ? request.signal : null
+  const headers = { ...passedHeaders(request.headers, BODY_HEADERS), [ENTRY_HEADER]: directory.cell }
+  try {
+    return await links.send(owner.cell.channelUrl, { method, target, headers, signal }, body)
+  } catch (error) {
+    logger.warn('Another cell cannot be reached', {
+      cell: owner.cell.cell,
+      request_id: givenRequestId(request.headers),
+      error,
+    })
+    throw awayError(owner.name, owner.cell.cell, error)
+  }
+}
+
+async function enterUpgrade(
+  upgrade: EnteringUpgrade,
+  request: RequestHead,
+  deps: EntryDeps & { sockets: Set<Socket> },
+): Promise<boolean> {
+  const { socket: client, head } = upgrade
+  try {
+    const owner = await findFor(request, deps)
+    if (owner === null) return false
+    const opened = owner === 'another' ? null : await openUpgrade(request, { ...deps, first: owner, client })
+    if (owner === 'another') endWithResponse(client, misdirected())
+    else if (opened === null) return false
+    else if ('socket' in opened) await join({ client, head }, opened, deps.sockets)
+    else endWithResponse(client, await wholeResponseOf(opened))
+  } catch (error) {
+    endWithResponse(client, refusalOf(error, request, deps))
+  }
+  return true
+}
+
+/** Asks the owner, and once more who is it by then; null: that is this cell. */
+async function openUpgrade(
+  request: RequestHead,
+  { directory, links, owners, first, client }: EntryDeps & { first: OwnerCell; client: Socket },
+): Promise<PassedUpgrade | null> {
+  const leaving = new AbortController()
+  const leave = (): void => leaving.abort(new Error('the client left'))
+  client.once('close', leave)
+  const headers = { ...passedHeaders(request.headers, HANDSHAKE_HEADERS), [ENTRY_HEADER]: directory.cell }
+  const passed: PassedRequest = { method: request.method, target: request.target, headers, signal: leaving.signal }
+  const ask = (owner: OwnerCell): Promise<PassedUpgrade> =>
+    links.upgrade(owner.cell.channelUrl, passed).catch((error: unknown) => {
+      throw awayError(owner.name, owner.cell.cell, error)
+    })
+  try {
+    const opened = await ask(first)
+    if (!('status' in opened) || opened.status !== MISDIRECTED) return opened
+    discard(opened)
+    const next = await owners.find(first.name, { isFresh: true })
+    if (next === null) return null
+    if (next.cell.cell === first.cell.cell) throw awayError(first.name, first.cell.cell)
+    const second = await ask(next)
+    if (!('status' in second) || second.status !== MISDIRECTED) return second
+    discard(second)
+    throw awayError(next.name, next.cell.cell)
+  } finally {
+    client.off('close', leave)
+  }
+}
+
+async function join(
+  entering: { client: Socket; head: Buffer },
+  { socket, head, rawHeaders }: Extract<PassedUpgrade, { socket: Socket }>,
+  sockets: Set<Socket>,
+): Promise<void> {
+  const { client } = entering
+  const lines: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`)
+  client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
+  if (head.length > 0) client.write(head)
+  if (entering.head.length > 0) socket.write(entering.head)
+  for (const each of [client, socket]) sockets.add(each)
+  await joinSockets(client, socket)
+  for (const each of [client, socket]) sockets.delete(each)
+}
+
+/** Selects what the functions have signed, the signature, and what the body or handshake needs. */
+function passedHeaders(headers: RequestHead['headers'], others: readonly string[]): Record<string, string> {
+  const passed = signedHeaders(headers)
+  for (const name of [SIGNATURE_HEADER, ...others]) {
+    const value = headerOf(headers, name)
+    if (value !== undefined) passed[name] = value
+  }
+  return passed
+}
+
+function responseOf({ status, headers, body }: PassedAnswer): HttpResponse {
+  const kept: Record<string, string | readonly string[]> = {}
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !OF_CONNECTION.has(name)) kept[name] = value
+  return { status, headers: kept, body }
+}
+
+async function wholeResponseOf(answer: PassedAnswer): Promise<HttpResponse> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece)
+  return { ...responseOf(answer), body: Buffer.concat(pieces) }
+}
+
+/** Reads what is left of an answer, so that its connection can be used again. */
+function discard({ body }: PassedAnswer): void {
+  body.on('error', () => undefined).resume()
+}
+
+function misdirected(): HttpResponse {
+  return { status: MISDIRECTED, headers: {}, body: null }
+}
+
+function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'openBody'> {
+  return {
+    readBody: async () => body,
+    openBody: async function* () {
+      yield body
+    },
+  }
+}
+
+/** Header of a request that has been passed on, with the number of the cell that it has entered by. Never accepted from a client. */
+export const ENTRY_HEADER = 'x-boxyard-entry'
+
+/** RFC 9110, section 15.5.20: the cell that was asked is not the owner. Never seen by a client. */
+const MISDIRECTED = 421
+/** Bodies up to this many bytes are held, so that they can be sent a second time. */
+const SHORT_BYTES = 256 * 1024
+const BODY_HEADERS = ['content-length']
+const HANDSHAKE_HEADERS = [
+  'connection',
+  'upgrade',
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-extensions',
+]
+const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date'])

@@ -1,0 +1,66 @@
+import { ServiceError } from '../../shared/errors.ts'
+import { splitTarget } from '../../shared/http/messages.ts'
+import type { Matcher } from '../../shared/match.ts'
+import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
+
+/** The cell that answers a request, and the name that says so. */
+export interface OwnerCell {
+  name: HomeName
+  cell: Cell
+}
+
+/** Finds who answers requests. */
+export interface OwnerFinder {
+  /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows; null: it is answered here. */
+  foreignName(method: string, target: string): HomeName | null
+  /**
+   * Returns the cell that has it, from memory, or as the directory has it where memory knows of none or `isFresh`; null: this cell, or
+   * nobody.
+   * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
+   */
+  find(name: HomeName, options: { isFresh: boolean }): Promise<OwnerCell | null>
+}
+
+/** Creates the finder of owners by the table of operations. */
+export function createOwnerFinder(deps: { directory: Directory; match: Matcher }): OwnerFinder {
+  const { directory, match } = deps
+  return {
+    foreignName: (method, target) => {
+      const name = nameOf(match, method, target)
+      return name === null || directory.find(name)?.cell === directory.cell ? null : name
+    },
+    find: async (name, { isFresh }) => {
+      const known = isFresh ? null : directory.find(name)
+      const home = known ?? (await directory.read(name))
+      if (home === null || home.cell === directory.cell) return null
+      const cell = directory.findCell(home.cell)
+      if (cell === null) throw awayError(name, home.cell)
+      return { name, cell }
+    },
+  }
+}
+
+/** Makes the error for an owner that cannot be reached. */
+export function awayError({ kind, name }: HomeName, cell: string, cause?: unknown): ServiceError {
+  return new ServiceError(
+    'agent_unavailable',
+    `The agent of cell ${cell}, which has ${kind} "${name}", cannot be reached.`,
+    {
+      headers: { 'Retry-After': '2' },
+      cause,
+    },
+  )
+}
+
+function nameOf(match: Matcher, method: string, target: string): HomeName | null {
+  try {
+    const { operation, params } = match(method, splitTarget(target).pathname)
+    const { project, name } = params
+    if ((operation.owner !== 'box' && operation.owner !== 'volume') || project === undefined || name === undefined)
+      return null
+    return { kind: operation.owner, project, name }
+  } catch {
+    // No route, or another method: the dispatch says so.
+    return null
+  }
+}

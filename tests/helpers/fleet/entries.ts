@@ -1,0 +1,74 @@
+import type { Directory, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { createCellLinks } from '../../../agent/server/cell-links.ts'
+import { createEntry, type Entry } from '../../../agent/server/entry.ts'
+import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
+import { createSenderCheck } from '../../../shared/auth/channel.ts'
+import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
+import { createBodyBudget } from '../../../shared/http/body-budget.ts'
+import { matchOperation } from '../../../shared/match.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** The entry of a cell, over a directory of which it remembers what the test says. */
+export interface TestEntry extends Entry {
+  /** What the cell remembers of names; where it remembers nothing, it reads. */
+  memory: Map<string, string>
+  /** Names it has read from the directory, in order. */
+  reads: string[]
+}
+
+/** A fleet of entries whose directory is a table of the test. */
+export interface TestFleet {
+  /** The cell of each name (`box demo/web`), as the directory has it. */
+  homes: Map<string, string>
+  /** Base URL of the channel of each cell. */
+  urls: Map<string, string>
+  /** Makes the entry of a cell. */
+  entryOf(cell: string): TestEntry
+}
+
+export function makeFleet(keys: ChannelKeySet): TestFleet {
+  const homes: TestFleet['homes'] = new Map()
+  const urls: TestFleet['urls'] = new Map()
+  return {
+    homes,
+    urls,
+    entryOf: (cell) => {
+      const memory: TestEntry['memory'] = new Map()
+      const reads: string[] = []
+      const directory: Directory = {
+        cell,
+        find: (name) => homeAt(memory.get(textOf(name))),
+        read: async (name) => {
+          reads.push(textOf(name))
+          return homeAt(homes.get(textOf(name)))
+        },
+        findCell: (found) => {
+          const channelUrl = urls.get(found)
+          return channelUrl === undefined
+            ? null
+            : { cell: found, node: `node-${found}`, channelUrl, isReady: true, isDraining: false }
+        },
+        claim: () => Promise.reject(new Error('nothing is made here')),
+        release: () => Promise.reject(new Error('nothing is deleted here')),
+      }
+      const entry = createEntry({
+        directory,
+        owners: createOwnerFinder({ directory, match: matchOperation }),
+        links: createCellLinks({ tls: null }),
+        checkSender: createSenderCheck({ keys: () => keys.keys, agentId: keys.agent_id, now: Date.now }),
+        bodies: createBodyBudget(64 * 1024 * 1024),
+        logger: silentLogger,
+        now: Date.now,
+      })
+      return { ...entry, memory, reads }
+    },
+  }
+}
+
+function textOf({ kind, project, name }: HomeName): string {
+  return `${kind} ${project}/${name}`
+}
+
+function homeAt(cell: string | undefined): Home | null {
+  return cell === undefined ? null : { cell, epoch: 1, phase: 'Live', createdBy: null }
+}
