@@ -7,6 +7,7 @@ import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { createHostFiles } from '../drivers/files/files.ts'
+import { createLocalDirectory } from '../drivers/fleet/directory-local.ts'
 import { createBoxHandles } from '../drivers/host/handle.ts'
 import { openBtrfsPool } from '../drivers/pool/cow-filesystem.ts'
 import { createImageRegistry } from '../drivers/registry/image-registry.ts'
@@ -16,6 +17,7 @@ import type { ImageRegistry } from '../ports/bases/image-registry.ts'
 import type { World } from '../ports/boxes/world.ts'
 import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
+import type { Directory } from '../ports/fleet/directory.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { openEmbeddedWorld } from './embedded.ts'
@@ -23,6 +25,7 @@ import { openEmbeddedWorld } from './embedded.ts'
 /** The opened drivers of the core: pool mounted, network ready, running boxes adopted. */
 export interface Drivers extends World {
   filesystem: CowFilesystem
+  directory: Directory
   builder: BaseBuilder
   outputs: ExecOutputs
   files: Files
@@ -49,6 +52,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   return {
     ...world,
     filesystem,
+    directory: createLocalDirectory(),
     builder: createHostBaseBuilder(),
     outputs: deps.decorate('outputs', createExecOutputs(execFiles)),
     files,

@@ -99,9 +99,9 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     allowsNesting: settings.limits.allowsNesting,
     hostCores: host.load().cpu.cores,
   }
-  const { filesystem, runtime, files } = drivers
+  const { filesystem, directory, runtime, files } = drivers
   const admission = createAdmission({ store, ...settings, host })
-  const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
+  const shared = { store, filesystem, directory, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })
   const operations = createOperations({ store, reconciler, jobs: parts.jobs, clock })
@@ -195,8 +195,8 @@ function wireStorage(
   { boxes, replies, admission, operations, defaults }: StorageParts,
 ): Pick<Handlers, keyof StorageOperations> {
   const { store } = deployment
-  const { filesystem, runtime, files, backupStore, registry } = drivers
-  const shared = { store, filesystem, runtime, reconciler, clock, logger, admission, defaults, boxes }
+  const { filesystem, directory, runtime, files, backupStore, registry } = drivers
+  const shared = { store, filesystem, directory, runtime, reconciler, clock, logger, admission, defaults, boxes }
   const volumes = createVolumes(shared)
   const attachments = createAttachments(shared)
   const restoring = { ...shared, ...parts.backups, backupStore, jobs }

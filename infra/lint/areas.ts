@@ -5,7 +5,7 @@
 export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/core': [
     ['common'],
-    ['access', 'events', 'snapshots'],
+    ['access', 'events', 'fleet', 'snapshots'],
     ['reconcile'],
     ['boxes'],
     ['exec', 'files', 'operations', 'volumes'],

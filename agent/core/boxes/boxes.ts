@@ -11,6 +11,7 @@ import { boxGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { homeOf, releaseDeleted } from '../fleet/homes.ts'
 import { pendingRecord } from '../reconcile/outcome.ts'
 import { createBoxRecord, resourcesOf } from './create.ts'
 import { type UpdateDeps, updateBox } from './update.ts'
@@ -111,14 +112,15 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       for (;;) {
         const record = await get(ref)
         checkIfMatch(options.ifMatch, record.version)
-        const tombstone = { id: record.id, root: record.root, createdAt: clock.now() }
+        const home = homeOf('box', record)
+        const tombstone = { id: record.id, root: record.root, createdAt: clock.now(), home }
         const remains = await store.boxes.remove(record.id, record.version, tombstone)
         if (remains === null) continue
         // A restore under way may have started it with the copies made for that.
         const used = [...record.mounts.map(({ subvolume }) => subvolume), ...remains.map(({ root }) => root)]
         const trees = used.filter((name) => name !== record.root).map((name) => filesystem.path(name))
         for (const each of remains) reconciler.scheduleDestroy(each, each.id === record.id ? trees : [])
-        return
+        return releaseDeleted(deps.directory, home)
       }
     },
   }

@@ -2,6 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { BoxConfig, CreateBoxBody } from '../../../shared/schemas/boxes.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
@@ -15,6 +16,7 @@ import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { claimWhile, homeOf } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
@@ -33,6 +35,7 @@ export interface BoxDefaults {
 export interface CreateDeps {
   store: Store
   filesystem: CowFilesystem
+  directory: Directory
   reconciler: Reconciler
   clock: Clock
   admission: Admission
@@ -48,8 +51,8 @@ export interface NewBox {
 }
 
 /**
- * Copies the root of a new box from its source as it is now, then writes its record, durably. A fault up to there leaves no
- * record, and a tombstone for the root.
+ * Copies the root of a new box from its source as it is now, claims its name, then writes its record, durably. A fault up to there
+ * leaves no record, and a tombstone for root and name.
  */
 export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promise<BoxRecord> {
   const { store, clock, admission } = deps
@@ -66,10 +69,11 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const resources = { ...resourcesOf(record), recordBytes: recordGrowth(null, record) }
   await admission.check(resources)
   await checkRoom(deps.filesystem)
-  const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }
+  const home = homeOf('box', record)
+  const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt, home }
   await store.tombstones.insert(tombstone)
   try {
-    await makeRoot(deps, record, { request, origin })
+    await claimWhile(deps.directory, { kind: 'box', record }, () => makeRoot(deps, record, { request, origin }))
     await admission.admit(resources, () => insert(store, record))
   } catch (error) {
     await discardUncommitted(deps, tombstone)

@@ -2,6 +2,7 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
@@ -10,7 +11,7 @@ import { withDeadline, withTimer } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import { createWaiters } from '../common/waiters.ts'
 
-/** Destroys the remains of deleted boxes and volumes: processes first, then the subvolume, then the tombstone itself. */
+/** Destroys the remains of deleted boxes and volumes: processes first, then the subvolume, then the name, then the tombstone itself. */
 export interface Reaper {
   /** Puts a tombstone in the queue. `trees` are the host paths that processes of the deleted box may still have mounted. */
   scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
@@ -27,6 +28,7 @@ export interface ReaperDeps {
   store: Store
   runtime: Runtime
   filesystem: CowFilesystem
+  directory: Directory
   outputs: Pick<ExecOutputs, 'removeBox'>
   clock: Clock
   logger: Logger
@@ -35,7 +37,8 @@ export interface ReaperDeps {
 }
 
 /** Holds one entry for each tombstone stored. */
-export function createReaper({ store, runtime, filesystem, outputs, clock, logger, queue }: ReaperDeps): Reaper {
+export function createReaper(deps: ReaperDeps): Reaper {
+  const { store, runtime, filesystem, directory, outputs, clock, logger, queue } = deps
   const tombstones = new Map<string, Tombstone>()
   const failures = new Map<string, string>()
   const mounted = new Map<string, readonly string[]>()
@@ -59,6 +62,7 @@ export function createReaper({ store, runtime, filesystem, outputs, clock, logge
     if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
     await outputs.removeBox(id)
     await filesystem.destroy(tombstone.root)
+    if (tombstone.home !== undefined) await directory.release(tombstone.home, tombstone.home.uid)
     await store.tombstones.remove(id)
     tombstones.delete(id)
   }

@@ -1,4 +1,5 @@
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ActorContext } from '../../ports/store/events.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
@@ -13,6 +14,7 @@ import { BoxSteps, type BoxStepsDeps } from './steps.ts'
 import { createStateVerifier, type StateVerifier } from './verify.ts'
 
 export interface ReconcilerDeps extends Omit<BoxStepsDeps, 'processes' | 'reaper' | 'verifier' | 'queue' | 'changes'> {
+  directory: Directory
   outputs: Pick<ExecOutputs, 'removeBox'>
   actorContext: Pick<ActorContext, 'current'>
 }

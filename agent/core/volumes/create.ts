@@ -2,6 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
@@ -11,6 +12,7 @@ import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/create-record.ts'
 import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
 import { bytesOf, formatSizes } from '../common/sizes.ts'
+import { claimWhile, homeOf } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findVolumeSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
@@ -18,6 +20,7 @@ import { copyTree } from '../snapshots/tree-copy.ts'
 export interface CreateVolumeDeps {
   store: Store
   filesystem: CowFilesystem
+  directory: Directory
   reconciler: Reconciler
   clock: Clock
   admission: Admission
@@ -73,10 +76,11 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, reque
   }
   const resources = { project, volumes: 1, storageGb: record.sizeGb }
   await admission.check(resources)
-  const tombstone = { id, root: id, createdAt: now }
+  const tombstone = { id, root: id, createdAt: now, home: homeOf('volume', record) }
   await store.tombstones.insert(tombstone)
   try {
-    await origin.fill(id, bytesOf(record.sizeGb))
+    const fill = (): Promise<void> => origin.fill(id, bytesOf(record.sizeGb))
+    await claimWhile(deps.directory, { kind: 'volume', record }, fill)
     if (!(await admission.admit(resources, () => store.volumes.insert(record))))
       throw nameTaken({ project, name: body.name })
   } catch (error) {

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
@@ -13,12 +14,14 @@ import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
+import { homeOf, releaseDeleted } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { createVolume } from './create.ts'
 
 export interface VolumesDeps {
   store: Store
   filesystem: CowFilesystem
+  directory: Directory
   reconciler: Reconciler
   clock: Clock
   admission: Admission
@@ -98,12 +101,13 @@ export function createVolumes(deps: VolumesDeps): Volumes {
         const record = await findVolume(store, ref)
         checkIfMatch(options.ifMatch, record.version)
         // Names the subvolume, not the volume: after a restore, the subvolume named by the volume's id belongs to a snapshot.
-        const tombstone = { id: record.subvolume, root: record.subvolume, createdAt: clock.now() }
+        const home = homeOf('volume', record)
+        const tombstone = { id: record.subvolume, root: record.subvolume, createdAt: clock.now(), home }
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
         if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
         if (outcome === 'changed') continue
         for (const each of outcome) reconciler.scheduleDestroy(each)
-        return
+        return releaseDeleted(deps.directory, home)
       }
     },
   }

@@ -178,4 +178,7 @@ export const MIGRATIONS: readonly string[] = [
     '$.active.spec.env', '$.preview.spec.command', '$.preview.spec.env', '$.previous.spec.command', '$.previous.spec.env',
     '$.next.spec.command', '$.next.spec.env');
   `,
+  `
+  ALTER TABLE tombstones ADD COLUMN home TEXT;
+  `,
 ]

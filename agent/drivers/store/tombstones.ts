@@ -1,4 +1,4 @@
-import type { Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
+import type { NamedHome, Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
 import type { Database } from './database.ts'
 
 /** Creates the store of tombstones in SQLite. */
@@ -10,6 +10,7 @@ export function createTombstoneStore(database: Database): TombstoneStore {
         id: String(row.id),
         root: String(row.root),
         createdAt: Number(row.created_at),
+        ...(row.home === null ? {} : { home: JSON.parse(String(row.home)) as NamedHome }),
       })),
     remove: async (id) => {
       await database.freeingSoon(() => database.run('DELETE FROM tombstones WHERE id = ?', id))
@@ -24,6 +25,7 @@ export function dropTombstones(database: Database, ids: readonly string[]): void
 
 /** Writes a tombstone, inside an open transaction if there is one. */
 export function insertTombstone(database: Database, tombstone: Tombstone): void {
-  const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at) VALUES (?, ?, ?)'
-  database.run(sql, tombstone.id, tombstone.root, tombstone.createdAt)
+  const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at, home) VALUES (?, ?, ?, ?)'
+  const { id, root, createdAt, home } = tombstone
+  database.run(sql, id, root, createdAt, home === undefined ? null : JSON.stringify(home))
 }

@@ -1,3 +1,10 @@
+import type { HomeName } from '../fleet/directory.ts'
+
+/** A name with the id of the box or volume that has it. */
+export interface NamedHome extends HomeName {
+  uid: string
+}
+
 /**
  * A subvolume that is to be destroyed: of a deleted box or volume, written in the commit that deletes its record; or of one that
  * has no record yet, dropped in the commit that writes it.
@@ -6,6 +13,8 @@ export interface Tombstone {
   id: string
   /** The subvolume to destroy. */
   root: string
+  /** The name to give up before the tombstone goes; absent: what has none of its own. */
+  home?: NamedHome
   createdAt: number
 }
 

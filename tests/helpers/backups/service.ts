@@ -5,6 +5,7 @@ import { type BackupParts, createBackupParts } from '../../../agent/compose/core
 import { createBackupRestore } from '../../../agent/core/backups/restore.ts'
 import { createJobs } from '../../../agent/core/operations/jobs.ts'
 import { openFolderStore } from '../../../agent/drivers/backups/store-folder.ts'
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
@@ -43,7 +44,8 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
   const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore }
   const parts = createBackupParts(shared)
-  const restoring = { ...shared, runtime, admission, defaults, catalog: parts.catalog }
+  const directory = createLocalDirectory()
+  const restoring = { ...shared, directory, runtime, admission, defaults, catalog: parts.catalog }
   const restores = createBackupRestore(restoring)
   const subvolumeOf = async (name: string) => {
     const record = await store.volumes.get('demo', name)

@@ -3,6 +3,7 @@ import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
 import { createBoxRestore } from '../../../agent/core/boxes/restore.ts'
 import { pendingRecord } from '../../../agent/core/reconcile/outcome.ts'
 import { Reconciler, type ReconcilerDeps } from '../../../agent/core/reconcile/reconciler.ts'
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import type { BoxExit } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { BoxState } from '../../../shared/box-states.ts'
@@ -157,6 +158,7 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
       tombstones: { all: nothing, insert: done, remove: done },
       services: { eachWithFork: async function* () {} },
     },
+    directory: createLocalDirectory(),
     runtime: { checkReady: done, mounts: nothing, resize: done, onRecovery: () => undefined },
     filesystem: {
       ...{ exists: async () => true, path: (name: string) => name },

@@ -1,4 +1,4 @@
-import type { Directory, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import type { Directory, Home } from '../../../agent/ports/fleet/directory.ts'
 import { createCellLinks } from '../../../agent/server/cell-links.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
@@ -7,6 +7,7 @@ import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
+import { homeKey } from './table-directory.ts'
 
 /** The entry of a cell, over a directory of which it remembers what the test says. */
 export interface TestEntry extends Entry {
@@ -37,10 +38,10 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
       const reads: string[] = []
       const directory: Directory = {
         cell,
-        find: (name) => homeAt(memory.get(textOf(name))),
+        find: (name) => homeAt(memory.get(homeKey(name))),
         read: async (name) => {
-          reads.push(textOf(name))
-          return homeAt(homes.get(textOf(name)))
+          reads.push(homeKey(name))
+          return homeAt(homes.get(homeKey(name)))
         },
         findCell: (found) => {
           const channelUrl = urls.get(found)
@@ -63,10 +64,6 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
       return { ...entry, memory, reads }
     },
   }
-}
-
-function textOf({ kind, project, name }: HomeName): string {
-  return `${kind} ${project}/${name}`
 }
 
 function homeAt(cell: string | undefined): Home | null {

@@ -9,8 +9,10 @@ import { type Attachments, createAttachments } from '../../../agent/core/volumes
 import { restoreVolume } from '../../../agent/core/volumes/restore.ts'
 import { createVolumeSnapshots, type VolumeSnapshots } from '../../../agent/core/volumes/snapshots.ts'
 import { createVolumes, type Volumes } from '../../../agent/core/volumes/volumes.ts'
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { BoxMount, Runtime } from '../../../agent/ports/boxes/runtime.ts'
+import type { Directory } from '../../../agent/ports/fleet/directory.ts'
 import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { ServiceError } from '../../../shared/errors.ts'
@@ -53,11 +55,21 @@ export interface VolumeWorld {
   violations: string[]
 }
 
+export interface VolumeServiceOptions {
+  /** Default: one of its own, which goes with it. */
+  dataDir?: string
+  /** Default: all names are here. */
+  homes?: Directory
+  /** That of the service that had the directory before; default: an empty one. */
+  world?: VolumeWorld
+}
+
 /** Opens a service; `pauseMs` returns the duration of the next step. */
-export function openVolumeService(pauseMs: () => number): VolumeService {
-  const directory = mkdtempSync(join(tmpdir(), 'boxyard-volume-service-'))
+export function openVolumeService(pauseMs: () => number, options: VolumeServiceOptions = {}): VolumeService {
+  const { homes = createLocalDirectory(), dataDir } = options
+  const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'boxyard-volume-service-'))
   const store = openSqliteStore(join(directory, 'boxyard.db'))
-  const world: VolumeWorld = { pool: new Map(), mounts: new Map(), busy: new Set(), wedged: new Map(), violations: [] }
+  const world = options.world ?? emptyWorld()
   const step = (): Promise<void> => sleep(pauseMs())
   const filesystem = createFakePool(world, step)
   const runtime = createFakeRuntime(world, step)
@@ -69,20 +81,12 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   const host = { load: () => ({ memory: { total_bytes: 64 * GIB, available_bytes: 64 * GIB } }) }
   const limits = { boxesMax: 1000, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 }
   const admission = createAdmission({ store, host: host as never, limits, defaultQuota: UNLIMITED_QUOTA })
+  const given = { store, runtime, filesystem, directory: homes, clock, logger: silentLogger }
   const reconciler = new Reconciler({
-    ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
+    ...given,
+    ...{ meter: silentMeter, bootId: 'boot', limits: LIMITS },
     outputs: { removeBox: async () => undefined },
     actorContext: { current: () => null },
-    limits: {
-      startsAtOnce: 4,
-      startDeadlineMs: 20_000,
-      stopSlackMs: 20_000,
-      pidsPerBox: 10,
-      allowsNesting: false,
-      networkMbps: null,
-      diskMbps: null,
-      diskIops: null,
-    },
   })
   const defaults = {
     base: 'base',
@@ -92,7 +96,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
     hostCores: 2,
     volumeSizeGb: 1,
   }
-  const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults, logger: silentLogger }
+  const deps = { ...given, reconciler, admission, defaults }
   const boxes = createBoxes(deps)
   return {
     ...{ store, world, boxes, reconciler, filesystem, runtime, admission, defaults },
@@ -109,9 +113,13 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
     close: async () => {
       await reconciler.close()
       await store.close()
-      rmSync(directory, { recursive: true, force: true })
+      if (dataDir === undefined) rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+function emptyWorld(): VolumeWorld {
+  return { pool: new Map(), mounts: new Map(), busy: new Set(), wedged: new Map(), violations: [] }
 }
 
 function createFakePool({ pool, mounts, violations }: VolumeWorld, step: () => Promise<void>): CowFilesystem {
@@ -202,6 +210,9 @@ function createFakeRuntime(world: VolumeWorld, step: () => Promise<void>): Runti
     if (!readOnly && writers.length > 0) violations.push(`${boxId} writes to ${source}, and so does ${writers[0]?.[0]}`)
   }
   const runtime: Partial<Runtime> = {
+    list: async () => [...mounts.keys()].map((id) => ({ id, isRunning: true, pid: 1 })),
+    onExit: () => undefined,
+    onRecovery: () => undefined,
     checkReady: async () => undefined,
     start: async ({ id, mounts: wanted }) => {
       await step()
@@ -237,4 +248,14 @@ function createFakeRuntime(world: VolumeWorld, step: () => Promise<void>): Runti
   return runtime as Runtime
 }
 
+const LIMITS = {
+  startsAtOnce: 4,
+  startDeadlineMs: 20_000,
+  stopSlackMs: 20_000,
+  pidsPerBox: 10,
+  allowsNesting: false,
+  networkMbps: null,
+  diskMbps: null,
+  diskIops: null,
+}
 const GIB = 1024 ** 3

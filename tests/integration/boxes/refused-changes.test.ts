@@ -6,6 +6,7 @@ import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
 import { type Admission, createAdmission, UNLIMITED_QUOTA } from '../../../agent/core/common/admission.ts'
 import { Reconciler } from '../../../agent/core/reconcile/reconciler.ts'
 import { createVolumes, type Volumes } from '../../../agent/core/volumes/volumes.ts'
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
@@ -60,8 +61,18 @@ beforeEach(async () => {
     limits: { boxesMax: 10, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 },
     defaultQuota: UNLIMITED_QUOTA,
   })
+  const homes = createLocalDirectory()
   reconciler = new Reconciler({
-    ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
+    ...{
+      store,
+      runtime,
+      filesystem,
+      clock,
+      directory: homes,
+      logger: silentLogger,
+      meter: silentMeter,
+      bootId: 'boot',
+    },
     outputs: { removeBox: async () => undefined },
     actorContext: { current: () => null },
     limits: {
@@ -83,7 +94,7 @@ beforeEach(async () => {
     hostCores: 2,
     volumeSizeGb: 1,
   }
-  const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults }
+  const deps = { store, runtime, filesystem, directory: homes, reconciler, clock, admission, defaults }
   volumes = createVolumes(deps)
   boxes = createBoxes(deps)
 })

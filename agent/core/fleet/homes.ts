@@ -1,0 +1,69 @@
+import type { Directory, HomeClaim } from '../../ports/fleet/directory.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { NamedHome } from '../../ports/store/tombstones.ts'
+import { digestOf } from '../common/digest.ts'
+
+/** What of a box or volume its home says. */
+interface Named {
+  id: string
+  project: string
+  name: string
+  createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** Returns the name of a box or volume with its id, for its tombstone: who destroys what it had gives up the name as well. */
+export function homeOf(kind: NamedHome['kind'], { id, project, name }: Omit<Named, 'createdBy'>): NamedHome {
+  return { kind, project, name, uid: id }
+}
+
+/**
+ * Claims the name of a new box or volume while `work` makes its subvolume, and waits for both: what is under way must not outlive its
+ * tombstone.
+ * @throws ServiceError `name_taken`, `runtime_unavailable` of the claim, or else what `work` throws
+ */
+export async function claimWhile(
+  directory: Directory,
+  home: { kind: NamedHome['kind']; record: Named },
+  work: () => Promise<void>,
+): Promise<void> {
+  const outcomes = await Promise.allSettled([directory.claim(claimOf(home.kind, home.record)), work()])
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+}
+
+/** Gives up the name of what was deleted. While the directory cannot be written, its tombstone keeps it, and is tried again. */
+export async function releaseDeleted(directory: Directory, home: NamedHome): Promise<void> {
+  await directory.release(home, home.uid).catch(() => undefined)
+}
+
+/**
+ * Claims the names of all boxes and volumes of this cell that the directory does not know, as after a backup of it was restored. Calls
+ * `onConflict` for each that another has by now.
+ * @throws ServiceError `runtime_unavailable` while the directory cannot be written; what was claimed stays so
+ */
+export async function publishHomes(
+  { store, directory }: { store: Store; directory: Directory },
+  onConflict: (home: NamedHome, problem: string) => void,
+): Promise<void> {
+  const publish = async (kind: NamedHome['kind'], record: Named): Promise<void> => {
+    const home = homeOf(kind, record)
+    if (directory.find(home)?.cell === directory.cell) return
+    try {
+      const { cell } = await directory.claim(claimOf(kind, record))
+      if (cell !== directory.cell) onConflict(home, `cell ${cell} has it`)
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      onConflict(home, 'another resource has its name')
+    }
+  }
+  for await (const box of store.boxes.each()) await publish('box', box)
+  for (const volume of await store.volumes.all()) await publish('volume', volume)
+}
+
+function claimOf(kind: NamedHome['kind'], { id, project, name, createdBy }: Named): HomeClaim {
+  const { token, idempotencyKey: key } = createdBy
+  return { kind, project, name, uid: id, createdBy: key === null ? null : digestOf(`${token}\n${key}`) }
+}
+
+function isTaken(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'name_taken'
+}

@@ -1,0 +1,64 @@
+import { setImmediate as soon } from 'node:timers/promises'
+import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+
+/** The homes of a fleet, in memory: what a test sees of them, and how they fail. */
+export interface HomeTable {
+  /** By kind, project and name: `box demo/web`. */
+  homes: Map<string, Home & { uid: string }>
+  cells: Map<string, Cell>
+  /** `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it. */
+  fault: 'away' | 'answers lost' | null
+}
+
+export function createHomeTable(): HomeTable {
+  return { homes: new Map(), cells: new Map(), fault: null }
+}
+
+/** Names a home as a table does. */
+export function homeKey({ kind, project, name }: HomeName): string {
+  return `${kind} ${project}/${name}`
+}
+
+/** Creates the directory of a cell over a table that it shares with others; held to the suite of all directories. */
+export function createTableDirectory(table: HomeTable, cell: string): Directory {
+  const present = (key: string): Home | null => {
+    const found = table.homes.get(key)
+    if (found === undefined) return null
+    const { uid: _, ...home } = found
+    return home
+  }
+  const change = async <T>(work: () => T): Promise<T> => {
+    await soon()
+    if (table.fault === 'away') throw away()
+    const done = work()
+    if (table.fault === 'answers lost') throw away()
+    return done
+  }
+  return {
+    cell,
+    find: (name) => present(homeKey(name)),
+    read: (name) => change(() => present(homeKey(name))),
+    findCell: (found) => table.cells.get(found) ?? null,
+    claim: (claim) => change(() => claimIn(table, claim, cell)),
+    release: (name, uid) =>
+      change(() => {
+        const found = table.homes.get(homeKey(name))
+        if (found?.uid === uid && found.cell === cell) table.homes.delete(homeKey(name))
+      }),
+  }
+}
+
+function claimIn(table: HomeTable, claim: HomeClaim, cell: string): Home {
+  const key = homeKey(claim)
+  const { uid, createdBy } = claim
+  const found = table.homes.get(key) ?? { uid, cell, epoch: 1, phase: 'Live' as const, createdBy }
+  if (found.uid !== uid) throw new ServiceError('name_taken', `Another ${claim.kind} has the name "${claim.name}".`)
+  table.homes.set(key, found)
+  const { uid: _, ...home } = found
+  return home
+}
+
+function away(): ServiceError {
+  return new ServiceError('runtime_unavailable', 'The directory is away.')
+}
