@@ -10,6 +10,15 @@ const POLICIES = 'networkpolicies.networking.k8s.io'
 // Other tests use the manifests' namespaces at the same time: never touch their objects.
 const ELSEWHERE = `boxyard-manifests-${process.pid}`
 const NAME = `manifests-${process.pid}`
+/** Verb and resource: fleet-objects-access.test.ts tells what they lead to. */
+const FLEET_RIGHTS = [
+  ...['homes', 'bases', 'projects', 'domains', 'tokens', 'revocations'].flatMap((plural) =>
+    ['get', 'list', 'watch', 'create', 'delete'].map((verb) => `${verb} ${plural}.boxyard.dev`),
+  ),
+  ...['homes', 'bases', 'projects'].map((plural) => `patch ${plural}.boxyard.dev`),
+  ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} agents.boxyard.dev`),
+  ...['get', 'patch'].map((verb) => `${verb} agents/status.boxyard.dev`),
+]
 
 beforeAll(() => {
   if (!process.env['KUBECONFIG']) throw new Error('KUBECONFIG names no cluster; npm run cluster:up starts one.')
@@ -43,9 +52,11 @@ describe('the manifests', () => {
     const selector = ['-l', 'app.kubernetes.io/part-of=boxyard']
     const checked = await until(() => {
       const { stdout } = succeed(kubectl('get', 'validatingadmissionpolicies', ...selector, '-o', path))
-      return /\{/.test(lines(stdout).at(-1) ?? '') ? lines(stdout) : null
+      return lines(stdout).every((line) => line.includes('{')) ? lines(stdout) : null
     })
-    expect(checked).toEqual(['boxyard-boxes {}', 'boxyard-runtime-class {}'])
+    expect(checked).toEqual(
+      ['boxyard-boxes', 'boxyard-cells', 'boxyard-fleet', 'boxyard-runtime-class'].map((name) => `${name} {}`),
+    )
   })
 })
 
@@ -57,6 +68,7 @@ describe("the agent's account", () => {
         ...['get', 'watch', 'create', 'delete', 'patch'].map((verb) => `${verb} pods`),
         'patch pods/resize',
         ...['list', 'create', 'patch', 'delete'].map((verb) => `${verb} ${POLICIES}`),
+        ...FLEET_RIGHTS,
       ].sort(),
     )
   })
@@ -66,7 +78,8 @@ describe("the agent's account", () => {
     for (const namespace of [ELSEWHERE, 'boxyard-system', 'kube-system']) {
       const common = accessOfAgent(namespace, anyone)
       const more = accessOfAgent(namespace).filter((access) => !common.includes(access))
-      expect(more).toEqual(['list nodes', 'list pods'])
+      const cells = namespace === 'boxyard-system' ? ['get configmaps', 'patch configmaps'] : []
+      expect(more).toEqual([...cells, 'list nodes', 'list pods'].sort())
     }
   })
 
@@ -80,6 +93,8 @@ describe("the agent's account", () => {
     ['no', 'watch pods --all-namespaces'],
     ['no', 'create pods --namespace=default'],
     ['no', 'create pods --subresource=exec --namespace=kube-system'],
+    ['no', 'patch configmaps --namespace=boxyard-system'],
+    ['yes', 'patch configmaps/boxyard-cells --namespace=boxyard-system'],
     ['no', 'get secrets --namespace=boxyard'],
     ['no', 'get secrets --namespace=boxyard-system'],
     ['no', 'create serviceaccounts --subresource=token --namespace=boxyard-system'],
