@@ -126,6 +126,21 @@ describe('what another cell has', () => {
     expect(agents.bb.refusals.map(({ reason }) => reason)).toEqual(['restarted'])
   })
 
+  test('is asked while it and the door have both just started, many times at once', async () => {
+    await agents.aa.close()
+    await agents.bb.close()
+    agents.aa = await startCell('aa', { startedAt: Date.now() })
+    agents.bb = await startCell('bb', { startedAt: Date.now() })
+    agents.aa.entry.memory.set(WEB, 'bb')
+    door = openDoor('aa')
+    // A front signs anew in the turn in which it hears of a run, so that none is taken for another's.
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => ask('GET', i % 2 === 0 ? BOX : '/v1/projects/demo/boxes')),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(answers.map(jsonOf)).toEqual(answers.map((_, i) => ({ answered_by: i % 2 === 0 ? 'bb' : 'aa' })))
+  })
+
   test('says that it is away where it is, and may be asked again', async () => {
     await agents.bb.close()
     const response = await ask('GET', BOX, { headers: { 'x-request-id': 'req_mine' } })
