@@ -5,6 +5,16 @@ import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { openKubeCredentials } from './credentials.ts'
 import { isKubeError, type KubeFault } from './errors.ts'
+import { createFollower, type FollowedSource, type FollowedView, type Follower, type Versioned } from './follow.ts'
+import {
+  createObjectCalls,
+  decodeList,
+  decodeObject,
+  type KubeObjects,
+  objectSource,
+  orNull,
+  STRICT,
+} from './objects.ts'
 import { type KubeCall, KubeRequests } from './requests.ts'
 import { createPodWatch, type PodWatch } from './watch.ts'
 
@@ -26,6 +36,8 @@ export interface KubeApi {
     /** Creates a watch of the pods of a selector; call its `start`. */
     watch(labelSelector: string): PodWatch
   }
+  /** Creates the calls for the objects of a kind of the group `boxyard.dev`. */
+  objects(kind: 'Home' | 'Agent'): KubeObjects
   /** Fails unless the server answers, accepts the credentials and lets the agent create and delete pods. */
   checkAllowed(): Promise<void>
   networkPolicies: {
@@ -68,18 +80,23 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
   const credentials = await openKubeCredentials(kubeconfig, logger)
   const requests = new KubeRequests(credentials, now)
   const parts = { requests, namespace }
-  const watches: PodWatch[] = []
+  const followers: Follower[] = []
   const watchSettings = { logger, now, waitMs: settings.watchWaitMs ?? WATCH_WAIT_MS }
+  const follow = <T extends Versioned>(source: FollowedSource<T>, view: FollowedView<T>, what: string): Follower => {
+    const follower = createFollower(source, view, { ...watchSettings, what })
+    followers.push(follower)
+    return follower
+  }
   return {
     namespace,
     pods: {
       ...createPodCalls(parts),
       watch: (labelSelector) => {
-        const watch = createPodWatch({ ...watchSettings, source: podSource(parts, labelSelector) })
-        watches.push(watch)
-        return watch
+        const source = objectSource<Pod>(requests, podsOf(namespace), { labelSelector })
+        return createPodWatch((view) => follow(source, view, 'pods'), logger)
       },
     },
+    objects: (kind) => createObjectCalls({ ...parts, kind, follow }),
     checkAllowed: () => requests.checkAllowed(CHANGES.map((verb) => ({ verb, resource: 'pods', namespace }))),
     networkPolicies: createPolicyCalls(parts),
     nodes: async (options) => {
@@ -90,7 +107,7 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
     requestCount: () => requests.requestCount(),
     faults: () => requests.faults(),
     close: () => {
-      for (const watch of watches) watch.close()
+      for (const follower of followers) follower.close()
       requests.close()
     },
   }
@@ -103,9 +120,8 @@ interface Parts {
 
 function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
   const { requests, namespace } = parts
-  const base = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`
+  const { path: base, ...pods } = podsOf(namespace)
   const pathOf = (name: string): string => `${base}/${encodeURIComponent(name)}`
-  const pods = { resource: 'pods', namespace }
   const get = (name: string): Promise<Pod | null> =>
     orNull(async () => decodeObject<Pod>(await requests.send({ ...pods, verb: 'get', path: pathOf(name) })))
   const patchWith = async (call: Pick<KubeCall, 'resource' | 'path' | 'contentType'>, patch: object): Promise<Pod> => {
@@ -154,31 +170,16 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
   }
 }
 
+function podsOf(namespace: string): Pick<KubeCall, 'resource' | 'path'> & { namespace: string } {
+  return { resource: 'pods', namespace, path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods` }
+}
+
 /** Requests only metadata, since the agent must not read the pods of others. */
 async function countPods(requests: KubeRequests, node: string, options: { deadlineMs: number }): Promise<number> {
   const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running` }
   const call: KubeCall = { verb: 'list', resource: 'pods', namespace: null, path: '/api/v1/pods', query, ...options }
   const { items } = ((await requests.send({ ...call, accept: METADATA_LIST })) ?? {}) as { items?: unknown[] }
   return items?.length ?? 0
-}
-
-function podSource({ requests, namespace }: Parts, labelSelector: string) {
-  const call = { resource: 'pods', namespace, path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods` }
-  return {
-    list: async () => {
-      const answer = await requests.send({ ...call, verb: 'list', query: { labelSelector } })
-      const { items, version } = decodeList<Pod>(answer)
-      return { pods: items, version }
-    },
-    open: (version: string, signal: AbortSignal) => {
-      // The server sends a bookmark about every minute: without them a dead connection would look like a quiet one.
-      const query = { labelSelector, watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version }
-      return requests.open({ ...call, verb: 'watch', query }, { signal, silenceMs: SILENCE_MS })
-    },
-    decode: decodeObject<Pod>,
-    onLoss: (listener: () => void) => requests.onLoss(listener),
-    onRecovery: (listener: () => void) => requests.onRecovery(listener),
-  }
 }
 
 function createPolicyCalls({ requests, namespace }: Parts): KubeApi['networkPolicies'] {
@@ -216,15 +217,6 @@ function namesVersion(patch: object): boolean {
   return (patch as { metadata?: { resourceVersion?: unknown } }).metadata?.resourceVersion !== undefined
 }
 
-async function orNull<T>(send: () => Promise<T>): Promise<T | null> {
-  try {
-    return await send()
-  } catch (error) {
-    if (isKubeError(error, 'missing')) return null
-    throw error
-  }
-}
-
 async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -237,33 +229,12 @@ async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Returns an API object as sent (dates are strings), without large fields that the agent does not use. Does not check that it has
- * the shape of `T`: relies on the server's own validation.
- */
-function decodeObject<T>(value: unknown): T {
-  const { metadata, status } = (value ?? {}) as { metadata?: Record<string, unknown>; status?: Record<string, unknown> }
-  // `managedFields` are half of an object; a node has many images.
-  delete metadata?.['managedFields']
-  delete status?.['images']
-  return value as T
-}
-
-/** Returns the items of a list and its resourceVersion. */
-function decodeList<T>(value: unknown): { items: T[]; version: string } {
-  const { items, metadata } = (value ?? {}) as { items?: unknown[]; metadata?: { resourceVersion?: string } }
-  return { items: (items ?? []).map((item) => decodeObject<T>(item)), version: metadata?.resourceVersion ?? '' }
-}
-
-/**
  * Annotation with the id of the creation, which identifies a pod that this call made. Not below `boxyard.dev/`, since annotations
  * there describe a box and are passed on to the node's runtime.
  */
 const CREATION_ANNOTATION = 'client.boxyard.dev/creation'
-/** Makes unknown fields an error: a policy rule that lost its `from` would let in all traffic. */
-const STRICT = { fieldValidation: 'Strict' }
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 const CHANGES = ['create', 'delete'] as const
 const WATCH_WAIT_MS = { min: 1_000, max: 10_000 }
-const SILENCE_MS = 150_000
 const CONFLICTS_MAX = 8
 const CONFLICT_MS = 40

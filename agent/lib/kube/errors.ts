@@ -95,12 +95,17 @@ export function kubeRefusalError(action: KubeAction, refusal: KubeStatus): KubeE
   if (refusal.status === 401) return credentialsError(cause)
   if (refusal.status === 403) return admissionError(action, refusal, cause)
   if (refusal.status === 404 && refusal.kind === 'namespaces') return namespaceError(action, cause)
-  if (refusal.status === 404) return new KubeError('missing', 'The cluster does not know the pod.', { cause })
+  // The server answers a path of a kind that it does not have with no Status object.
+  if (refusal.status === 404 && refusal.reason === '') return kindError(action, cause)
+  if (refusal.status === 404) return new KubeError('missing', 'The cluster has no such object.', { cause })
   if (refusal.status === 410) return new KubeError('expired', 'The cluster no longer knows that version.', { cause })
   if (refusal.status === 409 && refusal.reason === 'AlreadyExists') {
     return new KubeError('exists', 'The cluster has an object of that name.', { cause })
   }
-  if (refusal.status === 409) return new KubeError('conflict', 'The pod changed meanwhile; try again.', { cause })
+  if (refusal.status === 409) return new KubeError('conflict', 'The object changed meanwhile; try again.', { cause })
+  // A policy of the cluster that cannot be evaluated, as for a while after the server's start, is no fault of the object.
+  if (refusal.status === 422 && refusal.message.includes('ValidatingAdmissionPolicy'))
+    return admissionError(action, refusal, cause)
   const fault = {
     ...refusedFault(action, refusal),
     remedy: "It is a fault of the agent or a policy; the agent's log names it.",
@@ -127,7 +132,8 @@ function admissionError(action: KubeAction, refusal: KubeStatus, cause: Error): 
     const fault = { code: 'kubernetes_quota', evidence: detail, remedy }
     return new KubeError('quota', detail, { cause, fault })
   }
-  const detail = 'A rule of the cluster refuses the pod of the box; the health report names it.'
+  const what = action.resource.startsWith('pods') ? 'the pod of the box' : `a change of ${action.resource}`
+  const detail = `A rule of the cluster refuses ${what}; the health report names it.`
   return new KubeError('refused', detail, { cause, fault: refusedFault(action, refusal) })
 }
 
@@ -135,6 +141,12 @@ function namespaceError({ namespace }: KubeAction, cause: Error): KubeError {
   const detail = `The cluster has no namespace "${namespace}".`
   const remedy = 'Apply the manifests of infra/kubernetes, or correct BOXYARD_NAMESPACE.'
   return new KubeError('refused', detail, { cause, fault: { code: 'kubernetes_namespace', evidence: detail, remedy } })
+}
+
+function kindError({ resource }: KubeAction, cause: Error): KubeError {
+  const detail = `The cluster has no kind of objects "${resource}".`
+  const remedy = 'Apply the manifests of infra/kubernetes again: they bring the kind.'
+  return new KubeError('refused', detail, { cause, fault: { code: 'kubernetes_kind', evidence: detail, remedy } })
 }
 
 function refusedFault({ verb, resource }: KubeAction, { message }: KubeStatus): KubeFault {

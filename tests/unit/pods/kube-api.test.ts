@@ -210,6 +210,14 @@ describe('a refusal', () => {
     expect(codes()).toEqual([fault])
   })
 
+  test('by a policy that cannot be evaluated is no fault of the object', async () => {
+    const message = "ValidatingAdmissionPolicy 'p' denied request: failed to configure policy"
+    kube.answer((_request, response) => sendStatus(response, 422, 'Invalid', message))
+    const error = await failureOf(kube.api.objects('Home').create('box.demo.web', {}))
+    expect(error).toMatchObject({ reason: 'refused', code: 'runtime_unavailable' })
+    expect(error.message).toBe('A rule of the cluster refuses a change of homes; the health report names it.')
+  })
+
   test('is dropped once a similar call is answered, even with a missing pod', async () => {
     refuse(true, 'pods is forbidden')
     await failureOf(kube.api.pods.get('a'))
