@@ -12,15 +12,15 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
   let lab: DirectoryLab
   let directory: Directory
 
-  beforeAll(async () => {
-    lab = await open()
-    directory = lab.directory
-  })
-  afterAll(() => lab?.close())
-
   const here = (createdBy: string | null = null) => ({ cell: directory.cell, epoch: 1, phase: 'Live', createdBy })
 
   describe(`a ${kind} directory`, () => {
+    beforeAll(async () => {
+      lab = await open()
+      directory = lab.directory
+    })
+    afterAll(() => lab?.close())
+
     test('has the number of its cell', () => {
       expect(directory.cell).toMatch(/^[0-9a-hjkmnp-tv-z]{2,4}$/)
     })

@@ -9,6 +9,8 @@ export interface CuttableLine {
   cut(how: 'refuse' | 'hang'): Promise<void>
   /** Stops all traffic without closing the near connections; the far end sees them closed. */
   freeze(): void
+  /** Passes on what open connections send, and nothing of the answers. */
+  mute(): void
   /** Resumes; ends open connections. */
   mend(): Promise<void>
   /** Ends open connections, as a server or a load balancer may; accepts new ones. */
@@ -56,6 +58,9 @@ export async function openCuttableLine(host: string, port: number): Promise<Cutt
     freeze: () => {
       isHanging = true
       for (const far of farSockets) far.destroy()
+    },
+    mute: () => {
+      for (const far of farSockets) far.unpipe().resume()
     },
     mend: async () => {
       isHanging = false

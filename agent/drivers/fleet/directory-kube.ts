@@ -1,0 +1,163 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { KubeApi } from '../../lib/kube/api.ts'
+import { isKubeError } from '../../lib/kube/errors.ts'
+import type { FollowedView } from '../../lib/kube/follow.ts'
+import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
+import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+import { decodeCell, decodeHome, encodeClaim, homeKeyOf, type StoredHome } from './fleet-objects.ts'
+import { createHomeIndex, type HomeIndex } from './home-index.ts'
+
+/** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
+export interface KubeDirectory extends Directory {
+  /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
+  open(): Promise<void>
+  /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
+  synced(): Promise<void>
+  close(): void
+}
+
+export interface KubeDirectorySettings {
+  api: Pick<KubeApi, 'objects'>
+  /** Number of this cell. */
+  cell: string
+}
+
+/** Creates the directory of a fleet; `open` starts it. While the API server is away memory stays as it is, and `find` goes on. */
+export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeDirectory {
+  const homes = api.objects('Home')
+  const index = createHomeIndex()
+  const cells = new Map<string, Cell>()
+  const followers = [homes.follow(viewHomes(index)), api.objects('Agent').follow(viewCells(cells))]
+  const parts = { homes, index, cell }
+  return {
+    cell,
+    find: (name) => index.find(homeKeyOf(name))?.home ?? null,
+    read: (name) => read(parts, name),
+    findCell: (number) => cells.get(number) ?? null,
+    claim: (claimed) => claim(parts, claimed),
+    release: (name, uid) => release(parts, name, uid),
+    open: async () => void (await Promise.all(followers.map((follower) => follower.start()))),
+    synced: async () => void (await Promise.all(followers.map((follower) => follower.synced()))),
+    close: () => {
+      for (const follower of followers) follower.close()
+    },
+  }
+}
+
+interface Parts {
+  homes: KubeObjects
+  index: HomeIndex
+  cell: string
+}
+
+async function read({ homes, index }: Parts, name: HomeName): Promise<Home | null> {
+  const key = homeKeyOf(name)
+  const known = index.find(key)
+  const found = await homes.get(key)
+  if (found !== null) return noteHome(index, found).home
+  if (known !== null) index.forget(key, known.version)
+  return null
+}
+
+async function claim({ homes, index, cell }: Parts, claimed: HomeClaim): Promise<Home> {
+  const key = homeKeyOf(claimed)
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const made = await createOrNull(homes, key, encodeClaim(claimed, cell))
+    const found = made ?? (await homes.get(key))
+    // One that is there and then is not was given up meanwhile: the name is free.
+    if (found === null) continue
+    const { uid, home } = noteHome(index, found)
+    if (uid !== claimed.uid) throw nameTaken(claimed)
+    return home
+  }
+  throw changesTooOften(claimed)
+}
+
+async function release({ homes, index, cell }: Parts, name: HomeName, uid: string): Promise<void> {
+  const key = homeKeyOf(name)
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const known = index.find(key)
+    const found = await homes.get(key)
+    if (found === null) return known === null ? undefined : index.forget(key, known.version)
+    const stored = noteHome(index, found)
+    if (stored.uid !== uid || stored.home.cell !== cell) return
+    if (await deleteUnchanged(homes, found)) return index.forget(key, stored.version)
+  }
+  throw changesTooOften(name)
+}
+
+function noteHome(index: HomeIndex, object: KubeObject): StoredHome {
+  const stored = decodeHome(object)
+  index.note(stored)
+  return stored
+}
+
+async function createOrNull(
+  homes: KubeObjects,
+  key: string,
+  spec: Record<string, unknown>,
+): Promise<KubeObject | null> {
+  try {
+    return await homes.create(key, spec)
+  } catch (error) {
+    if (isKubeError(error, 'exists')) return null
+    throw error
+  }
+}
+
+/** Deletes an object, or returns false if it has changed since it was read. */
+async function deleteUnchanged(homes: KubeObjects, object: KubeObject): Promise<boolean> {
+  try {
+    await homes.delete(object)
+    return true
+  } catch (error) {
+    if (isKubeError(error, 'conflict')) return false
+    throw error
+  }
+}
+
+function viewHomes(index: HomeIndex): FollowedView<KubeObject> {
+  return {
+    replaceAll: (pages) =>
+      index.replaceAll(
+        (async function* () {
+          for await (const { items, version } of pages) yield { homes: items.map(decodeHome), version }
+        })(),
+      ),
+    put: (object) => index.put(decodeHome(object)),
+    drop: ({ metadata }) => index.drop(metadata.name, Number(metadata.resourceVersion)),
+  }
+}
+
+function viewCells(cells: Map<string, Cell>): FollowedView<KubeObject> {
+  const put = (object: KubeObject): void => void cells.set(object.metadata.name, decodeCell(object))
+  return {
+    replaceAll: async (pages) => {
+      const listed = new Set<string>()
+      let listVersion = ''
+      for await (const { items, version } of pages) {
+        listVersion = version
+        for (const object of items) {
+          listed.add(object.metadata.name)
+          put(object)
+        }
+      }
+      for (const cell of cells.keys()) if (!listed.has(cell)) cells.delete(cell)
+      return listVersion
+    },
+    put,
+    drop: ({ metadata }) => void cells.delete(metadata.name),
+  }
+}
+
+function nameTaken({ kind, project, name }: HomeName): ServiceError {
+  const what = kind === 'box' ? 'box' : 'data volume'
+  return new ServiceError('name_taken', `Project "${project}" has a ${what} named "${name}" already.`)
+}
+
+function changesTooOften({ name }: HomeName): ServiceError {
+  return new ServiceError('runtime_unavailable', `Who has the name "${name}" changes too often now; try again.`)
+}
+
+/** Rounds in which a name is found changed by others between reading and writing. */
+const ATTEMPTS_MAX = 8

@@ -1,0 +1,46 @@
+import type { KubeObject } from '../../lib/kube/objects.ts'
+import type { Cell, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+
+/** A Home object, as far as the directory uses it. */
+export interface StoredHome {
+  /** Name of the object. */
+  key: string
+  /** Its resourceVersion: those of one history of a cluster grow with each write. */
+  version: number
+  /** Id of the box or volume. */
+  uid: string
+  home: Home
+}
+
+/** Returns the name of a Home object. Names of projects, boxes and volumes have no dot. */
+export function homeKeyOf({ kind, project, name }: HomeName): string {
+  return `${kind === 'box' ? 'box' : 'data'}.${project}.${name}`
+}
+
+/** Builds the spec of a Home object; the API server sets its phase. */
+export function encodeClaim({ kind, project, name, uid, createdBy }: HomeClaim, cell: string): Record<string, unknown> {
+  return { kind, project, name, uid, cell, epoch: 1, ...(createdBy === null ? {} : { createdBy }) }
+}
+
+/** Reads a Home object, which the API server has validated. */
+export function decodeHome({ metadata, spec }: KubeObject): StoredHome {
+  const { uid, cell, epoch, phase, createdBy } = spec ?? {}
+  const home: Home = {
+    cell: String(cell),
+    epoch: Number(epoch),
+    phase: phase === 'Lost' ? 'Lost' : 'Live',
+    createdBy: typeof createdBy === 'string' ? createdBy : null,
+  }
+  return { key: metadata.name, version: Number(metadata.resourceVersion), uid: String(uid), home }
+}
+
+/** Reads an Agent object, which the API server has validated; one without a status is not ready. */
+export function decodeCell({ metadata, spec, status }: KubeObject): Cell {
+  return {
+    cell: metadata.name,
+    node: String(spec?.['node']),
+    channelUrl: String(spec?.['channelUrl']),
+    isReady: status?.['ready'] === true,
+    isDraining: status?.['draining'] === true,
+  }
+}

@@ -1,0 +1,110 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createKubeDirectory, type KubeDirectory } from '../../../agent/drivers/fleet/directory-kube.ts'
+import { type KubeApi, openKubeApi } from '../../../agent/lib/kube/api.ts'
+import { formatKubeconfig, writeSecret } from '../../../infra/cluster/keys.ts'
+import { startPart, stopPart } from '../../../infra/cluster/part-process.ts'
+import { clusterPaths } from '../../../infra/cluster/record.ts'
+import { ROOT } from '../../../infra/commands.ts'
+import { silentLogger } from '../silent-logger.ts'
+import { type ControlPlane, startControlPlane } from './control-plane.ts'
+import { fleetAgent } from './fleet-objects.ts'
+import { succeed } from './kubectl.ts'
+
+/** A cell's directory with its connection to the API server. */
+export interface FleetCell {
+  directory: KubeDirectory
+  api: KubeApi
+  close(): void
+}
+
+/** A control plane with the product's manifests, in which a test has cells, and whose API server and etcd it may stop. */
+export interface FleetPlane extends ControlPlane {
+  /** Port of the API server. */
+  port: number
+  /** Applies the manifests. */
+  install(): void
+  /** Makes a Node and the Agent of a cell on it, and returns the token of its agent. */
+  register(cell: string): string
+  /** Creates the directory of a cell; `port` is that of a proxy to the API server. */
+  connect(cell: string, options: { token: string; port?: number }): Promise<FleetCell>
+  stopServer(): Promise<void>
+  startServer(): Promise<void>
+  /** Drops the history of etcd up to now. */
+  compact(): Promise<void>
+  /** Copies the data of etcd, which must not write meanwhile: stop the API server. */
+  save(): Promise<void>
+  /** Puts the copy in the place of the data, while the API server is stopped. */
+  restore(): Promise<void>
+}
+
+/** Starts the control plane, without the manifests. */
+export async function startFleetPlane(): Promise<FleetPlane> {
+  const plane = await startControlPlane()
+  const { name, ports } = plane.record
+  const { state } = clusterPaths(name)
+  const [data, copy] = [join(state, 'etcd'), join(state, 'etcd-copy')]
+  const etcd = (path: string, body: object): Promise<unknown> => askEtcd(ports.etcd, path, body)
+  return {
+    ...plane,
+    port: ports.apiServer,
+    install: () => {
+      succeed(plane.kubectl('apply', '--kustomize', join(ROOT, 'infra/kubernetes')))
+      const kinds = ['homes', 'agents'].map((plural) => `crd/${plural}.boxyard.dev`)
+      succeed(plane.kubectl('wait', '--for=condition=Established', '--timeout=60s', ...kinds))
+    },
+    register: (cell) => register(plane, cell),
+    connect: async (cell, { token, port = ports.apiServer }) => {
+      const kubeconfig = join(state, `${cell}-${port}.kubeconfig`)
+      writeSecret(kubeconfig, formatKubeconfig({ ...plane.record, ports: { ...ports, apiServer: port } }, token))
+      const waits = { watchWaitMs: { min: 50, max: 500 }, now: Date.now }
+      const api = await openKubeApi({ kubeconfig, namespace: 'boxyard', logger: silentLogger, ...waits })
+      const directory = createKubeDirectory({ api, cell })
+      return {
+        directory,
+        api,
+        close: () => {
+          directory.close()
+          api.close()
+        },
+      }
+    },
+    stopServer: () => stopPart(name, 'kube-apiserver', 'SIGKILL'),
+    startServer: () => startPart(name, 'kube-apiserver'),
+    compact: async () => {
+      const { header } = (await etcd('kv/range', { key: 'AA==' })) as { header: { revision: string } }
+      await etcd('kv/compaction', { revision: header.revision, physical: true })
+    },
+    save: async () => {
+      await stopPart(name, 'etcd')
+      cpSync(data, copy, { recursive: true })
+      await startPart(name, 'etcd')
+    },
+    restore: async () => {
+      await stopPart(name, 'etcd')
+      rmSync(data, { recursive: true })
+      cpSync(copy, data, { recursive: true })
+      await startPart(name, 'etcd')
+    },
+  }
+}
+
+function register({ kubectl, kubectlWith }: ControlPlane, cell: string): string {
+  const node = `node-${cell}`
+  const create = (object: object): string =>
+    succeed(kubectlWith(JSON.stringify(object), 'create', '-f', '-', '-o', 'jsonpath={.metadata.uid}')).stdout
+  const nodeUid = create({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } })
+  create(fleetAgent(cell, { node, nodeUid }))
+  const cells = JSON.stringify({ data: { [cell]: node } })
+  const system = '--namespace=boxyard-system'
+  succeed(kubectl('patch', 'configmap/boxyard-cells', system, '--type=merge', '-p', cells))
+  const bound = ['--bound-object-kind=Node', `--bound-object-name=${node}`]
+  return succeed(kubectl('create', 'token', 'boxyard-agent', system, ...bound)).stdout.trim()
+}
+
+/** Asks etcd by the JSON form of its API. */
+async function askEtcd(port: number, path: string, body: object): Promise<unknown> {
+  const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })
+  if (!answer.ok) throw new Error(`etcd answers ${answer.status} ${await answer.text()}`)
+  return await answer.json()
+}
