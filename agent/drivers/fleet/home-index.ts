@@ -20,7 +20,7 @@ export interface HomeIndex {
   replaceAll(pages: AsyncIterable<{ homes: StoredHome[]; version: string }>): Promise<string>
 }
 
-/** What is known of a name: some 250 bytes, since no object of the API is kept. */
+/** What is known of a name: some 300 bytes, since no object of the API is kept. */
 export interface KnownHome {
   home: Home
   version: number
