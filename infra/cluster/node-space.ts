@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClusterNode, clusterBridge, clusterNodes, nodePaths } from './nodes.ts'
@@ -76,6 +76,13 @@ export function foreignMounts(mountinfo: string): string[] {
 export function linksOf(record: ClusterRecord): string[] {
   const bridge = clusterBridge(record)
   return bridge === null ? [] : [bridge.link, ...clusterNodes(record).map((node) => linkTo(bridge.link, node))]
+}
+
+/** Deletes the link of a node on this host, if it is there. */
+export function disconnectNode(record: ClusterRecord, node: ClusterNode): void {
+  const bridge = clusterBridge(record)
+  if (bridge === null) return
+  spawnSync('ip', ['link', 'delete', linkTo(bridge.link, node)], { stdio: 'ignore' })
 }
 
 function connectNode(record: ClusterRecord, node: ClusterNode, holder: number): void {

@@ -7,7 +7,7 @@ import { type ApiAnswer, createApiClient } from './api-client.ts'
 import { clusterCgroup, createCgroups } from './cgroups.ts'
 import { enterCommand, holdsNode } from './node-space.ts'
 import { type ClusterNode, nodeCgroup, nodePaths } from './nodes.ts'
-import { type Part, partCommand, type Role, roleOf } from './part-table.ts'
+import { type Part, partCommand, roleOf } from './part-table.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from './record.ts'
 
 /** Stops one part of the cluster `name` and resolves when it is gone. Its children run on: containers outlive containerd. */
@@ -113,7 +113,7 @@ function readLogEnd(name: string, part: Part): string {
 }
 
 async function answers(record: ClusterRecord, part: Part): Promise<boolean> {
-  const { program, node }: Role = roleOf(record, part)
+  const { program, node } = roleOf(record, part)
   switch (program) {
     case 'etcd':
       return await isListening({ host: '127.0.0.1', port: record.ports.etcd })

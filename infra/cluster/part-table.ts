@@ -5,31 +5,32 @@ import { type ClusterRecord, clusterPaths } from './record.ts'
 
 const CONTROL_PARTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
 type ControlPart = (typeof CONTROL_PARTS)[number]
-type NodeProgram = 'containerd' | 'kubelet'
+const NODE_PROGRAMS = ['containerd', 'kubelet'] as const
+type NodeProgram = (typeof NODE_PROGRAMS)[number]
 
 /** A process of a cluster. Where there are several nodes, each has a part `node-2` that holds its namespaces, and programs in them. */
 export type Part = ControlPart | NodeProgram | `${NodeProgram | 'node'}-${number}`
 
 /** Returns the parts of a cluster. */
 export function clusterParts(record: ClusterRecord): Part[] {
-  return [...CONTROL_PARTS, ...clusterNodes(record).flatMap(nodeParts)]
+  const programs = record.nodeCount === 1 ? NODE_PROGRAMS : (['node', ...NODE_PROGRAMS] as const)
+  return [...CONTROL_PARTS, ...clusterNodes(record).flatMap((node) => programs.map((program) => nodePart(program, node)))]
 }
 
-/** Returns the parts of a node. */
-export function nodeParts({ number, suffix }: ClusterNode): Part[] {
-  if (suffix === '') return ['containerd', 'kubelet']
-  return [`node-${number}`, `containerd-${number}`, `kubelet-${number}`]
+/** Names the part that runs a program on a node. */
+export function nodePart(program: NodeProgram | 'node', { suffix }: ClusterNode): Part {
+  return `${program}${suffix}` as Part
 }
 
 /** What a part runs, and on which node: null for those of the whole cluster. */
-export type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: ClusterNode }
+type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: ClusterNode }
 
 /** @throws Error if the cluster has no such part */
 export function roleOf(record: ClusterRecord, part: Part): Role {
   for (const program of CONTROL_PARTS) if (part === program) return { program, node: null }
   for (const node of clusterNodes(record)) {
-    for (const program of ['node', 'containerd', 'kubelet'] as const) {
-      if (part === `${program}${node.suffix}`) return { program, node }
+    for (const program of ['node', ...NODE_PROGRAMS] as const) {
+      if (part === nodePart(program, node)) return { program, node }
     }
   }
   throw new Error(`The cluster ${record.name} has no part ${part}.`)

@@ -11,10 +11,11 @@ import { noteHostState } from './host-state.ts'
 import { formatKubeconfig, writeKeys, writeSecret } from './keys.ts'
 import { createMasquerade } from './network.ts'
 import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
-import { createBridge, enterCommand, furnishNode } from './node-space.ts'
+import { makeNode } from './node-life.ts'
+import { createBridge, enterCommand } from './node-space.ts'
 import { type ClusterNode, clusterNodes, nodePaths } from './nodes.ts'
 import { findHolder, findPart, launchPart, waitForPart } from './part-process.ts'
-import { clusterParts, type Part } from './part-table.ts'
+import { clusterParts, nodePart } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './record.ts'
 import { destroyCluster } from './stop.ts'
@@ -97,30 +98,24 @@ async function startParts(record: ClusterRecord): Promise<void> {
   for (const node of nodes) writeNodeConfiguration(record, node)
   createMasquerade(record)
   launchPart(record, 'etcd')
-  if (record.nodeCount > 1) await makeNodes(record, nodes)
-  for (const node of nodes) launchPart(record, `containerd${node.suffix}` as Part)
+  if (record.nodeCount > 1) {
+    createBridge(record)
+    await Promise.all(nodes.map((node) => makeNode(record, node)))
+  }
+  for (const node of nodes) launchPart(record, nodePart('containerd', node))
   await writeKeys(record)
   launchPart(record, 'kube-apiserver')
   await Promise.all([importImages(record, nodes), waitForPart(record, 'kube-apiserver')])
-  for (const node of nodes) launchPart(record, `kubelet${node.suffix}` as Part)
+  for (const node of nodes) launchPart(record, nodePart('kubelet', node))
   for (const part of ['kube-controller-manager', 'kube-scheduler'] as const) launchPart(record, part)
   await waitForNodes(record, nodes)
-}
-
-async function makeNodes(record: ClusterRecord, nodes: readonly ClusterNode[]): Promise<void> {
-  createBridge(record)
-  for (const { number } of nodes) launchPart(record, `node-${number}`)
-  for (const node of nodes) {
-    await waitForPart(record, `node-${node.number}`)
-    furnishNode(record, node, findHolder(record.name, node))
-  }
 }
 
 async function importImages(record: ClusterRecord, nodes: readonly ClusterNode[]): Promise<void> {
   const archive = join(clusterPaths(record.name).state, 'images.tar')
   writeFileSync(archive, packImages())
   const load = async (node: ClusterNode): Promise<void> => {
-    await waitForPart(record, `containerd${node.suffix}` as Part)
+    await waitForPart(record, nodePart('containerd', node))
     const { containerdSocket } = nodePaths(record.name, node)
     const command = ['--address', containerdSocket, '--namespace', 'k8s.io', 'images', 'import', '--local', archive]
     await promisify(execFile)(join(record.programs, 'ctr'), command)
