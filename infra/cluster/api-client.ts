@@ -19,7 +19,14 @@ export function createApiClient(record: ClusterRecord): { get(path: string): Pro
     get: (path) =>
       new Promise((resolve) => {
         const fail = (): void => resolve({ isOk: false, body: {} })
-        const options = { host: apiServerAddress(record), port: ports.apiServer, path, ca, headers, timeout: TIMEOUT_MS }
+        const options = {
+          host: apiServerAddress(record),
+          port: ports.apiServer,
+          path,
+          ca,
+          headers,
+          timeout: TIMEOUT_MS,
+        }
         const asked = request(options, (response) => {
           let text = ''
           response.setEncoding('utf8').on('data', (chunk: string) => {

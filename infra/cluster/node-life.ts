@@ -1,6 +1,6 @@
-import { rmSync } from 'node:fs'
-import { destroyCgroups } from './cgroups.ts'
-import { disconnectNode, furnishNode } from './node-space.ts'
+import { rmSync, writeFileSync } from 'node:fs'
+import { createCgroups, destroyCgroups } from './cgroups.ts'
+import { disconnectNode, enterCommand, furnishNode } from './node-space.ts'
 import { type ClusterNode, clusterNodes, nodeCgroup, nodePaths } from './nodes.ts'
 import { findHolder, launchPart, waitForPart } from './part-process.ts'
 import { nodePart } from './part-table.ts'
@@ -15,9 +15,19 @@ export async function makeNode(record: ClusterRecord, node: ClusterNode): Promis
   launchPart(record, holder)
   await waitForPart(record, holder)
   furnishNode(record, node, findHolder(record.name, node))
+  writeEnter(record, node)
 }
 
-/** Ends node `number` of a cluster of several as a power cut does: all its processes at once, with their containers. Its disk stays. */
+/** Writes the program that starts another one on a node, in the same directory. What it starts ends with the node. */
+function writeEnter({ name }: ClusterRecord, node: ClusterNode): void {
+  const cgroup = createCgroups(nodeCgroup(name, node))
+  const join = enterCommand(findHolder(name, node)).join(' ')
+  const inside = `sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "$@"`
+  const script = `#!/bin/sh\necho $$ >${cgroup} && exec ${join} ${inside}\n`
+  writeFileSync(nodePaths(name, node).enter, script, { mode: 0o755 })
+}
+
+/** Ends node `number` of a cluster of several as a power cut does: all its processes at once, with their containers and agents. Its disk stays. */
 export async function stopNode(cluster: string, number: number): Promise<void> {
   const { record, node } = findNode(cluster, number)
   if (!(await destroyCgroups(nodeCgroup(cluster, node)))) throw new Error(`Processes of ${node.name} do not end.`)

@@ -27,12 +27,15 @@ export function createBridge(record: ClusterRecord): void {
   const bridge = clusterBridge(record)
   if (bridge === null) return
   const { link, address, bits } = bridge
-  configureLinks([], [
-    `link add ${link} type bridge`,
-    `link set ${link} mtu ${record.node.mtu} up`,
-    `address add ${address}/${bits} dev ${link}`,
-    ...clusterNodes(record).map((node) => `route add ${node.podSubnet} via ${node.address} dev ${link}`),
-  ])
+  configureLinks(
+    [],
+    [
+      `link add ${link} type bridge`,
+      `link set ${link} mtu ${record.node.mtu} up`,
+      `address add ${address}/${bits} dev ${link}`,
+      ...clusterNodes(record).map((node) => `route add ${node.podSubnet} via ${node.address} dev ${link}`),
+    ],
+  )
   // Nodes reach other networks through this host; the first pod of a single node sets the same.
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
 }
@@ -44,7 +47,8 @@ export function furnishNode(record: ClusterRecord, node: ClusterNode, holder: nu
   const inside = (...command: string[]): void => run([...enterCommand(holder), ...command])
   const seen = readFileSync(`/proc/${holder}/mountinfo`, 'utf8')
   // The latest first, since mounts are stacked. A lazy one takes those below it with it.
-  for (const path of foreignMounts(seen).reverse()) inside('sh', '-c', 'umount --lazy -- "$1" 2>/dev/null || true', 'umount', path)
+  for (const path of foreignMounts(seen).reverse())
+    inside('sh', '-c', 'umount --lazy -- "$1" 2>/dev/null || true', 'umount', path)
   for (const path of SHARED_DIRECTORIES) {
     const own = join(state, 'own', path)
     for (const directory of [path, own]) mkdirSync(directory, { recursive: true })
@@ -68,7 +72,9 @@ export function foreignMounts(mountinfo: string): string[] {
     const path = fields.split(' ')[4] ?? ''
     const [type = '', source = ''] = rest.split(' ')
     const isForeign = /^(overlay|nsfs|fuse)/.test(type) || source.startsWith('/dev/loop')
-    return isForeign && path !== '/' ? [path.replace(/\\(\d{3})/g, (_, code) => String.fromCharCode(parseInt(code, 8)))] : []
+    return isForeign && path !== '/'
+      ? [path.replace(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))]
+      : []
   })
 }
 
@@ -90,10 +96,13 @@ function connectNode(record: ClusterRecord, node: ClusterNode, holder: number): 
   if (bridge === null) throw new Error(`The cluster ${record.name} has no bridge.`)
   const { mtu } = record.node
   const link = linkTo(bridge.link, node)
-  configureLinks([], [
-    `link add ${link} mtu ${mtu} type veth peer name eth0 mtu ${mtu} netns ${holder}`,
-    `link set ${link} master ${bridge.link} up`,
-  ])
+  configureLinks(
+    [],
+    [
+      `link add ${link} mtu ${mtu} type veth peer name eth0 mtu ${mtu} netns ${holder}`,
+      `link set ${link} master ${bridge.link} up`,
+    ],
+  )
   const others = clusterNodes(record).filter(({ number }) => number !== node.number)
   configureLinks(enterCommand(holder), [
     'link set lo up',

@@ -29,11 +29,14 @@ export interface NodePaths {
   kubeletKubeconfig: string
   /** Kubeconfig of the agent on this node. */
   agentKubeconfig: string
+  /** Of several nodes: a program that starts another one there. */
+  enter: string
 }
 
 /** Returns the nodes of a cluster, in order. */
 export function clusterNodes({ node, nodeCount, subnet }: ClusterRecord): ClusterNode[] {
-  if (nodeCount === 1) return [{ name: node.name, address: node.address, number: 1, podSubnet: subnet, suffix: '', maxPods: 250 }]
+  if (nodeCount === 1)
+    return [{ name: node.name, address: node.address, number: 1, podSubnet: subnet, suffix: '', maxPods: 250 }]
   return Array.from({ length: nodeCount }, (_, i) => ({
     number: i + 1,
     name: `${node.name.slice(0, MAX_LABEL - 2)}-${i + 1}`,
@@ -45,7 +48,10 @@ export function clusterNodes({ node, nodeCount, subnet }: ClusterRecord): Cluste
 }
 
 /** Returns the bridge of a cluster of several nodes: the first eighth of the subnet, this host at the first address; else null. */
-export function clusterBridge({ nodeCount, subnet }: ClusterRecord): { link: string; address: string; bits: number } | null {
+export function clusterBridge({
+  nodeCount,
+  subnet,
+}: ClusterRecord): { link: string; address: string; bits: number } | null {
   if (nodeCount === 1) return null
   const [, second = 0, third = 0] = subnet.split('.').map(Number)
   return { link: `byc-${hex(second)}${hex(third)}`, address: addressIn(subnet, 1), bits: BLOCK_BITS }
@@ -65,6 +71,7 @@ export function nodePaths(cluster: string, { number, suffix }: ClusterNode): Nod
     containerdSocket: join(ownRun, 'containerd.sock'),
     kubeletKubeconfig: join(state, `kubelet${suffix}.kubeconfig`),
     agentKubeconfig: join(state, `agent${suffix}.kubeconfig`),
+    enter: join(state, `enter${suffix}`),
   }
 }
 

@@ -14,7 +14,10 @@ export type Part = ControlPart | NodeProgram | `${NodeProgram | 'node'}-${number
 /** Returns the parts of a cluster. */
 export function clusterParts(record: ClusterRecord): Part[] {
   const programs = record.nodeCount === 1 ? NODE_PROGRAMS : (['node', ...NODE_PROGRAMS] as const)
-  return [...CONTROL_PARTS, ...clusterNodes(record).flatMap((node) => programs.map((program) => nodePart(program, node)))]
+  return [
+    ...CONTROL_PARTS,
+    ...clusterNodes(record).flatMap((node) => programs.map((program) => nodePart(program, node))),
+  ]
 }
 
 /** Names the part that runs a program on a node. */

@@ -12,9 +12,9 @@ import { formatKubeconfig, writeKeys, writeSecret } from './keys.ts'
 import { createMasquerade } from './network.ts'
 import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
 import { makeNode } from './node-life.ts'
-import { createBridge, enterCommand } from './node-space.ts'
+import { createBridge } from './node-space.ts'
 import { type ClusterNode, clusterNodes, nodePaths } from './nodes.ts'
-import { findHolder, findPart, launchPart, waitForPart } from './part-process.ts'
+import { findPart, launchPart, waitForPart } from './part-process.ts'
 import { clusterParts, nodePart } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './record.ts'
@@ -32,8 +32,8 @@ export interface NodeUse {
   name: string
   /** `BOXYARD_*` settings of an agent on the node. */
   settings: Record<string, string>
-  /** The command that starts a program on the node, which follows; empty for this host itself. */
-  enter: string[]
+  /** Path of a program that starts another one, its arguments, on the node; null for this host itself. */
+  enter: string | null
 }
 
 /**
@@ -50,7 +50,9 @@ export async function startCluster(
     const running = findComplete(name)
     if (running !== null) {
       if (nodeCount === undefined || nodeCount === running.nodeCount) return useOf(running)
-      throw new Error(`The cluster ${name} runs with another number of nodes: ${running.nodeCount}. Take it down first.`)
+      throw new Error(
+        `The cluster ${name} runs with another number of nodes: ${running.nodeCount}. Take it down first.`,
+      )
     }
     const programs = await buildPrograms(say)
     await destroyCluster(name)
@@ -77,7 +79,7 @@ function useOf(record: ClusterRecord): RunningCluster {
       BOXYARD_NODE: node.name,
       BOXYARD_POD_IMAGE: PAUSE_IMAGE,
     },
-    enter: record.nodeCount === 1 ? [] : enterCommand(findHolder(record.name, node)),
+    enter: record.nodeCount === 1 ? null : nodePaths(record.name, node).enter,
   }))
   return { adminKubeconfig: clusterPaths(record.name).adminKubeconfig, nodes }
 }
@@ -166,7 +168,14 @@ async function installManifests(record: ClusterRecord): Promise<void> {
   for (const node of clusterNodes(record)) {
     // Of several agents each has a token that tells its node, and ends with it.
     const bound = record.nodeCount === 1 ? [] : ['--bound-object-kind=Node', `--bound-object-name=${node.name}`]
-    const token = await kubectl('create', 'token', 'boxyard-agent', '--namespace=boxyard-system', '--duration=24h', ...bound)
+    const token = await kubectl(
+      'create',
+      'token',
+      'boxyard-agent',
+      '--namespace=boxyard-system',
+      '--duration=24h',
+      ...bound,
+    )
     writeSecret(nodePaths(record.name, node).agentKubeconfig, formatKubeconfig(record, token.trim()))
   }
 }

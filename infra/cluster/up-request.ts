@@ -4,7 +4,11 @@ import type { RunningCluster } from './start.ts'
 
 /** Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up`. @throws Error if there are others, or N is not 1 to MAX_NODES */
 export function readUpRequest(args: readonly string[]): { name: string; nodeCount: number | undefined } {
-  const { values, positionals } = parseArgs({ args: [...args], options: { nodes: { type: 'string' } }, allowPositionals: true })
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { nodes: { type: 'string' } },
+    allowPositionals: true,
+  })
   const [name = 'default', ...others] = positionals
   if (others.length > 0) throw new Error(`A cluster has one name: ${positionals.join(' ')}`)
   if (values.nodes === undefined) return { name, nodeCount: undefined }
@@ -21,7 +25,7 @@ export function readUpRequest(args: readonly string[]): { name: string; nodeCoun
  */
 export function describeUse({ adminKubeconfig, nodes }: RunningCluster): string[] {
   const blocks = nodes.flatMap(({ name, settings, enter }) => [
-    ...(enter.length === 0 ? [] : [`# ${name} (${enter.join(' ')} COMMAND)`]),
+    ...(enter === null ? [] : [`# ${name} (${enter} COMMAND…)`]),
     ...Object.entries(settings).map(([setting, value]) => `${setting}=${value}`),
   ])
   return [...blocks, `KUBECONFIG=${adminKubeconfig}`]

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -46,7 +46,15 @@ test('pods on three nodes reach each other, a node that ends is told, and the cl
   for (const [from, to] of ['ab', 'bc', 'ca'].map(([from = '', to = '']) => [from, to] as const)) reach(from, to)
   expect(leftSince(before)).not.toEqual([])
 
+  const enter = nodes[2]?.enter ?? ''
+  expect(execFileSync(enter, ['sh', '-c', 'hostname && pwd'], { encoding: 'utf8' })).toBe(
+    `${names[2]}\n${process.cwd()}\n`,
+  )
+  const agent = spawn(enter, ['sleep', 'infinity'])
+  const agentEnded = once(agent, 'exit')
+  await once(agent, 'spawn')
   await stopNode(name, 3)
+  expect(await agentEnded).toEqual([null, 'SIGKILL'])
   here('wait', `node/${names[2]}`, '--for=condition=Ready=Unknown', '--timeout=150s')
   expect(here('get', 'nodes', '-o', ready)).toBe('True True Unknown')
   reach('a', 'b')
@@ -58,14 +66,17 @@ test('pods on three nodes reach each other, a node that ends is told, and the cl
   await untilSucceeds(async () => expect(leftSince(before)).toEqual([]))
 })
 
-test.each(['node-2', 'kubelet-2'])('a start that is cut off at %s leaves nothing once it is taken down', async (part) => {
-  const before = findHostTraces(name)
-  const starting = spawn(process.execPath, ['infra/cluster-up.ts', name, '--nodes=2'], { stdio: 'ignore' })
-  const ended = once(starting, 'exit')
-  while (!existsSync(join(clusterPaths(name).run, `${part}.json`)) && starting.exitCode === null) await sleep(5)
-  starting.kill('SIGKILL')
-  await ended
-  expect(leftSince(before)).not.toEqual([])
-  expect(await stopCluster(name)).toBe(true)
-  await untilSucceeds(async () => expect(leftSince(before)).toEqual([]))
-})
+test.each(['node-2', 'kubelet-2'])(
+  'a start that is cut off at %s leaves nothing once it is taken down',
+  async (part) => {
+    const before = findHostTraces(name)
+    const starting = spawn(process.execPath, ['infra/cluster-up.ts', name, '--nodes=2'], { stdio: 'ignore' })
+    const ended = once(starting, 'exit')
+    while (!existsSync(join(clusterPaths(name).run, `${part}.json`)) && starting.exitCode === null) await sleep(5)
+    starting.kill('SIGKILL')
+    await ended
+    expect(leftSince(before)).not.toEqual([])
+    expect(await stopCluster(name)).toBe(true)
+    await untilSucceeds(async () => expect(leftSince(before)).toEqual([]))
+  },
+)
