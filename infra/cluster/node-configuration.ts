@@ -2,11 +2,11 @@ import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../commands.ts'
 import { podNetwork } from './network.ts'
-import { type ClusterNode, nodeCgroup, nodePaths } from './nodes.ts'
+import { type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /** Writes the configuration of a node's containerd, CNI and kubelet, and installs the OCI runtime of boxes. */
-export function writeNodeConfiguration(record: ClusterRecord, node: ClusterNode): void {
+export function writeNodeConfiguration(record: ClusterRecord, node: NodeRecord): void {
   const { bin } = clusterPaths(record.name)
   const { state, run } = nodePaths(record.name, node)
   for (const directory of [run, join(state, 'containerd'), join(state, 'kubelet'), bin]) {
@@ -27,7 +27,7 @@ function installBoxRuntime({ programs }: ClusterRecord, bin: string): void {
   writeFileSync(`${runtime}.conf`, `RUNC=${runc}\n`)
 }
 
-function formatContainerd({ name, programs }: ClusterRecord, node: ClusterNode): string {
+function formatContainerd({ name, programs }: ClusterRecord, node: NodeRecord): string {
   const { bin } = clusterPaths(name)
   const { state, run, containerdSocket } = nodePaths(name, node)
   const runtime = (handler: string, program: string): string => `
@@ -68,7 +68,7 @@ use_internal_loopback = true
 ${runtime('runc', join(programs, 'runc'))}${runtime('boxyard', join(bin, 'boxyard-oci'))}`
 }
 
-function podNetworkSettings({ name, node: { mtu } }: ClusterRecord, node: ClusterNode): object {
+function podNetworkSettings({ name, node: { mtu } }: ClusterRecord, node: NodeRecord): object {
   const ipam = {
     type: 'host-local',
     dataDir: join(nodePaths(name, node).state, 'cni/addresses'),
@@ -78,7 +78,7 @@ function podNetworkSettings({ name, node: { mtu } }: ClusterRecord, node: Cluste
   return { cniVersion: '1.0.0', name: podNetwork(name), plugins: [{ type: 'ptp', mtu, ipam }] }
 }
 
-function kubeletSettings({ name, ports }: ClusterRecord, node: ClusterNode): object {
+function kubeletSettings({ name, ports }: ClusterRecord, node: NodeRecord): object {
   const { keys } = clusterPaths(name)
   const { state, containerdSocket } = nodePaths(name, node)
   return {

@@ -1,13 +1,13 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { createCgroups, destroyCgroups } from './cgroups.ts'
 import { disconnectNode, enterCommand, furnishNode } from './node-space.ts'
-import { type ClusterNode, clusterNodes, nodeCgroup, nodePaths } from './nodes.ts'
+import { clusterNodes, type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
 import { findHolder, launchPart, waitForPart } from './part-process.ts'
 import { nodePart } from './part-table.ts'
 import { type ClusterRecord, readRecord } from './record.ts'
 
 /** Makes the namespaces of a node of several. Forgets what an earlier one had in memory, as a machine does that starts again. */
-export async function makeNode(record: ClusterRecord, node: ClusterNode): Promise<void> {
+export async function makeNode(record: ClusterRecord, node: NodeRecord): Promise<void> {
   disconnectNode(record, node)
   const { run } = nodePaths(record.name, node)
   rmSync(run, { recursive: true, force: true })
@@ -19,7 +19,7 @@ export async function makeNode(record: ClusterRecord, node: ClusterNode): Promis
 }
 
 /** Writes the program that starts another one on a node, in the same directory. What it starts ends with the node. */
-function writeEnter({ name }: ClusterRecord, node: ClusterNode): void {
+function writeEnter({ name }: ClusterRecord, node: NodeRecord): void {
   const cgroup = createCgroups(nodeCgroup(name, node))
   const join = enterCommand(findHolder(name, node)).join(' ')
   const inside = `sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "$@"`
@@ -44,7 +44,7 @@ export async function startNode(cluster: string, number: number): Promise<void> 
   }
 }
 
-function findNode(cluster: string, number: number): { record: ClusterRecord; node: ClusterNode } {
+function findNode(cluster: string, number: number): { record: ClusterRecord; node: NodeRecord } {
   const record = readRecord(cluster)
   const node = record === null ? undefined : clusterNodes(record)[number - 1]
   if (record === null || node === undefined) throw new Error(`There is no node ${number} in a cluster ${cluster}.`)

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ClusterNode, clusterBridge, clusterNodes, nodePaths } from './nodes.ts'
+import { clusterBridge, clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import type { ClusterRecord } from './record.ts'
 
 // A node of several is a network, mount and UTS namespace that only its processes keep: they end, and it is gone.
@@ -12,7 +12,7 @@ export function enterCommand(holder: number): string[] {
 }
 
 /** Returns the command of the process that holds a node's namespaces: it makes them, names the host, and sleeps. */
-export function holdCommand({ name }: ClusterNode): string[] {
+export function holdCommand({ name }: NodeRecord): string[] {
   const script = 'hostname "$1" && exec sleep infinity'
   return ['unshare', '--mount', '--net', '--uts', '--propagation=slave', '--', 'sh', '-c', script, 'node', name]
 }
@@ -41,7 +41,7 @@ export function createBridge(record: ClusterRecord): void {
 }
 
 /** Makes the namespaces that `holder` holds a node's: its link to the bridge, and directories of its own where programs share them. */
-export function furnishNode(record: ClusterRecord, node: ClusterNode, holder: number): void {
+export function furnishNode(record: ClusterRecord, node: NodeRecord, holder: number): void {
   connectNode(record, node, holder)
   const { state } = nodePaths(record.name, node)
   const inside = (...command: string[]): void => run([...enterCommand(holder), ...command])
@@ -85,13 +85,13 @@ export function linksOf(record: ClusterRecord): string[] {
 }
 
 /** Deletes the link of a node on this host, if it is there. */
-export function disconnectNode(record: ClusterRecord, node: ClusterNode): void {
+export function disconnectNode(record: ClusterRecord, node: NodeRecord): void {
   const bridge = clusterBridge(record)
   if (bridge === null) return
   spawnSync('ip', ['link', 'delete', linkTo(bridge.link, node)], { stdio: 'ignore' })
 }
 
-function connectNode(record: ClusterRecord, node: ClusterNode, holder: number): void {
+function connectNode(record: ClusterRecord, node: NodeRecord, holder: number): void {
   const bridge = clusterBridge(record)
   if (bridge === null) throw new Error(`The cluster ${record.name} has no bridge.`)
   const { mtu } = record.node
@@ -113,7 +113,7 @@ function connectNode(record: ClusterRecord, node: ClusterNode, holder: number): 
   ])
 }
 
-function linkTo(bridge: string, { suffix }: ClusterNode): string {
+function linkTo(bridge: string, { suffix }: NodeRecord): string {
   return `${bridge}${suffix}`
 }
 

@@ -6,7 +6,7 @@ import { type ClusterRecord, clusterPaths } from './record.ts'
 export const MAX_NODES = 5
 
 /** A node of a cluster. The only one is this host itself; of several each has a network, mount and UTS namespace of its own. */
-export interface ClusterNode {
+export interface NodeRecord {
   /** From 1. */
   number: number
   /** Its name in Kubernetes, and in its UTS namespace. */
@@ -34,7 +34,7 @@ export interface NodePaths {
 }
 
 /** Returns the nodes of a cluster, in order. */
-export function clusterNodes({ node, nodeCount, subnet }: ClusterRecord): ClusterNode[] {
+export function clusterNodes({ node, nodeCount, subnet }: ClusterRecord): NodeRecord[] {
   if (nodeCount === 1)
     return [{ name: node.name, address: node.address, number: 1, podSubnet: subnet, suffix: '', maxPods: 250 }]
   return Array.from({ length: nodeCount }, (_, i) => ({
@@ -62,7 +62,7 @@ export function apiServerAddress(record: ClusterRecord): string {
   return clusterBridge(record)?.address ?? '127.0.0.1'
 }
 
-export function nodePaths(cluster: string, { number, suffix }: ClusterNode): NodePaths {
+export function nodePaths(cluster: string, { number, suffix }: NodeRecord): NodePaths {
   const { state, run } = clusterPaths(cluster)
   const ownRun = suffix === '' ? run : join(run, `${number}`)
   return {
@@ -76,7 +76,7 @@ export function nodePaths(cluster: string, { number, suffix }: ClusterNode): Nod
 }
 
 /** Returns the name of a node's cgroup, the same in every hierarchy: below that of its cluster, or the same. */
-export function nodeCgroup(cluster: string, { suffix }: ClusterNode): string {
+export function nodeCgroup(cluster: string, { suffix }: NodeRecord): string {
   return join(clusterCgroup(cluster), suffix === '' ? '' : `node${suffix}`)
 }
 

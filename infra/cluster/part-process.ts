@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, createApiClient } from './api-client.ts'
 import { clusterCgroup, createCgroups } from './cgroups.ts'
 import { enterCommand, holdsNode } from './node-space.ts'
-import { type ClusterNode, nodeCgroup, nodePaths } from './nodes.ts'
+import { type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
 import { type Part, partCommand, roleOf } from './part-table.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from './record.ts'
 
@@ -81,7 +81,7 @@ export function findPart(name: string, part: Part): number | null {
 }
 
 /** Returns the pid of the process that holds the namespaces of a node of several. @throws Error if the node is down */
-export function findHolder(name: string, { number, name: node }: ClusterNode): number {
+export function findHolder(name: string, { number, name: node }: NodeRecord): number {
   const pid = findPart(name, `node-${number}`)
   if (pid === null) throw new Error(`The node ${node} is down.`)
   return pid
@@ -137,7 +137,7 @@ function isHeld(holder: number | null): boolean {
 }
 
 /** Waits past the open port: a kubelet listens before it has listed its pods, and until then refuses commands for them. */
-async function knowsItsPods(record: ClusterRecord, node: ClusterNode): Promise<boolean> {
+async function knowsItsPods(record: ClusterRecord, node: NodeRecord): Promise<boolean> {
   const { name, ports } = record
   if (!(await isListening({ host: node.address, port: ports.kubelet }))) return false
   if (findPart(name, 'kube-apiserver') === null) return true

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { holdCommand } from './node-space.ts'
-import { apiServerAddress, type ClusterNode, clusterNodes, nodePaths } from './nodes.ts'
+import { apiServerAddress, clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 const CONTROL_PARTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
@@ -21,12 +21,12 @@ export function clusterParts(record: ClusterRecord): Part[] {
 }
 
 /** Names the part that runs a program on a node. */
-export function nodePart(program: NodeProgram | 'node', { suffix }: ClusterNode): Part {
+export function nodePart(program: NodeProgram | 'node', { suffix }: NodeRecord): Part {
   return `${program}${suffix}` as Part
 }
 
 /** What a part runs, and on which node: null for those of the whole cluster. */
-type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: ClusterNode }
+type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: NodeRecord }
 
 /** @throws Error if the cluster has no such part */
 export function roleOf(record: ClusterRecord, part: Part): Role {
@@ -90,7 +90,7 @@ const CONTROL_ARGUMENTS: Record<ControlPart, (record: ClusterRecord) => string[]
   'kube-scheduler': ({ name }) => asUser(name, 'kube-scheduler'),
 }
 
-const NODE_ARGUMENTS: Record<NodeProgram, (record: ClusterRecord, node: ClusterNode) => string[]> = {
+const NODE_ARGUMENTS: Record<NodeProgram, (record: ClusterRecord, node: NodeRecord) => string[]> = {
   containerd: ({ name }, node) => [`--config=${join(nodePaths(name, node).state, 'containerd.toml')}`],
   kubelet: ({ name }, node) => {
     const { state, kubeletKubeconfig } = nodePaths(name, node)

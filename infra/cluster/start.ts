@@ -13,7 +13,7 @@ import { createMasquerade } from './network.ts'
 import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
 import { makeNode } from './node-life.ts'
 import { createBridge } from './node-space.ts'
-import { type ClusterNode, clusterNodes, nodePaths } from './nodes.ts'
+import { clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import { findPart, launchPart, waitForPart } from './part-process.ts'
 import { clusterParts, nodePart } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
@@ -113,10 +113,10 @@ async function startParts(record: ClusterRecord): Promise<void> {
   await waitForNodes(record, nodes)
 }
 
-async function importImages(record: ClusterRecord, nodes: readonly ClusterNode[]): Promise<void> {
+async function importImages(record: ClusterRecord, nodes: readonly NodeRecord[]): Promise<void> {
   const archive = join(clusterPaths(record.name).state, 'images.tar')
   writeFileSync(archive, packImages())
-  const load = async (node: ClusterNode): Promise<void> => {
+  const load = async (node: NodeRecord): Promise<void> => {
     await waitForPart(record, nodePart('containerd', node))
     const { containerdSocket } = nodePaths(record.name, node)
     const command = ['--address', containerdSocket, '--namespace', 'k8s.io', 'images', 'import', '--local', archive]
@@ -127,7 +127,7 @@ async function importImages(record: ClusterRecord, nodes: readonly ClusterNode[]
 }
 
 /** Waits until all nodes are ready and untainted, and the default namespace has the service account of its pods. */
-async function waitForNodes(record: ClusterRecord, nodes: readonly ClusterNode[]): Promise<void> {
+async function waitForNodes(record: ClusterRecord, nodes: readonly NodeRecord[]): Promise<void> {
   const deadline = performance.now() + NODE_DEADLINE_MS
   const client = createApiClient(record)
   const isUp = async (): Promise<boolean> => {
