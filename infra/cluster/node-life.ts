@@ -1,8 +1,8 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createCgroups, destroyCgroups } from './cgroups.ts'
 import { disconnectNode, enterCommand, furnishNode } from './node-space.ts'
 import { clusterNodes, type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
-import { findHolder, launchPart, waitForPart } from './part-process.ts'
+import { findHolder, findPart, launchPart, waitForPart } from './part-process.ts'
 import { nodePart } from './part-table.ts'
 import { type ClusterRecord, readRecord } from './record.ts'
 
@@ -11,6 +11,7 @@ export async function makeNode(record: ClusterRecord, node: NodeRecord): Promise
   disconnectNode(record, node)
   const { run } = nodePaths(record.name, node)
   rmSync(run, { recursive: true, force: true })
+  mkdirSync(run, { recursive: true, mode: 0o711 })
   const holder = nodePart('node', node)
   launchPart(record, holder)
   await waitForPart(record, holder)
@@ -34,10 +35,10 @@ export async function stopNode(cluster: string, number: number): Promise<void> {
   disconnectNode(record, node)
 }
 
-/** Starts a node that was stopped, and resolves when its kubelet answers. */
+/** Starts a node that was stopped, or what has ended of one that runs, and resolves when its kubelet answers. */
 export async function startNode(cluster: string, number: number): Promise<void> {
   const { record, node } = findNode(cluster, number)
-  await makeNode(record, node)
+  if (findPart(cluster, nodePart('node', node)) === null) await makeNode(record, node)
   for (const part of [nodePart('containerd', node), nodePart('kubelet', node)]) {
     launchPart(record, part)
     await waitForPart(record, part)

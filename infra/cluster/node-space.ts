@@ -30,7 +30,7 @@ export function createBridge(record: ClusterRecord): void {
   configureLinks(
     [],
     [
-      `link add ${link} type bridge`,
+      `link add ${link} address ${macOf(address)} type bridge`,
       `link set ${link} mtu ${record.node.mtu} up`,
       `address add ${address}/${bits} dev ${link}`,
       ...clusterNodes(record).map((node) => `route add ${node.podSubnet} via ${node.address} dev ${link}`),
@@ -99,7 +99,7 @@ function connectNode(record: ClusterRecord, node: NodeRecord, holder: number): v
   configureLinks(
     [],
     [
-      `link add ${link} mtu ${mtu} type veth peer name eth0 mtu ${mtu} netns ${holder}`,
+      `link add ${link} mtu ${mtu} type veth peer name eth0 address ${macOf(node.address)} mtu ${mtu} netns ${holder}`,
       `link set ${link} master ${bridge.link} up`,
     ],
   )
@@ -111,6 +111,12 @@ function connectNode(record: ClusterRecord, node: NodeRecord, holder: number): v
     `route add default via ${bridge.address}`,
     ...others.map(({ podSubnet, address }) => `route add ${podSubnet} via ${address}`),
   ])
+}
+
+/** Derives a MAC address from an IPv4 address: a node that was stopped and started is found at once by those who remember it. */
+function macOf(address: string): string {
+  const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
+  return ['02', '62', ...bytes].join(':')
 }
 
 function linkTo(bridge: string, { suffix }: NodeRecord): string {
