@@ -66,7 +66,7 @@ export function readRecord(name: string): ClusterRecord | null {
 }
 
 /** Chooses ports and a subnet that no other cluster of this host has, and writes the record. Call it under the host's lock. */
-export async function createClusterRecord(name: string, programs: string, nodeCount: number): Promise<ClusterRecord> {
+export async function createClusterRecord(name: string, programs: string, nodeCount = 1): Promise<ClusterRecord> {
   const others = listClusters()
     .map(readRecord)
     .filter((record) => record !== null)

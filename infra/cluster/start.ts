@@ -60,7 +60,7 @@ export async function startCluster(
     say(`Starting the cluster ${name}`)
     const record = await withLock('host', async () => {
       noteHostState()
-      return await createClusterRecord(name, programs, nodeCount ?? 1)
+      return await createClusterRecord(name, programs, nodeCount)
     })
     await startParts(record)
     await installManifests(record)
