@@ -16,6 +16,7 @@ const LONGEST = [
   '/cluster/weather-outage.test.ts',
   '/cluster/weather-node.test.ts',
   '/cluster/warm-pool.test.ts',
+  '/cluster/three-nodes.test.ts',
   '/clients/examined.test.ts',
   '/clients/python-sdk.test.ts',
   '/e2e/debian.test.ts',

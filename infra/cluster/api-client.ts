@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { apiServerAddress } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 export interface ApiAnswer {
@@ -9,7 +10,8 @@ export interface ApiAnswer {
 }
 
 /** Reads from a cluster's API server as its admin. A request without an answer resolves as not ok, whatever the cause. */
-export function createApiClient({ name, ports }: ClusterRecord): { get(path: string): Promise<ApiAnswer> } {
+export function createApiClient(record: ClusterRecord): { get(path: string): Promise<ApiAnswer> } {
+  const { name, ports } = record
   const { users, clusters } = JSON.parse(readFileSync(clusterPaths(name).adminKubeconfig, 'utf8')) as Kubeconfig
   const ca = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64')
   const headers = { authorization: `Bearer ${users[0].user.token}` }
@@ -17,7 +19,14 @@ export function createApiClient({ name, ports }: ClusterRecord): { get(path: str
     get: (path) =>
       new Promise((resolve) => {
         const fail = (): void => resolve({ isOk: false, body: {} })
-        const options = { host: '127.0.0.1', port: ports.apiServer, path, ca, headers, timeout: TIMEOUT_MS }
+        const options = {
+          host: apiServerAddress(record),
+          port: ports.apiServer,
+          path,
+          ca,
+          headers,
+          timeout: TIMEOUT_MS,
+        }
         const asked = request(options, (response) => {
           let text = ''
           response.setEncoding('utf8').on('data', (chunk: string) => {

@@ -9,27 +9,29 @@ export function clusterCgroup(name: string): string {
   return `boxyard-cluster-${name}`
 }
 
-/** Creates the cgroups of a cluster and returns the `cgroup.procs` file by which a process joins them. */
-export function createCgroups(name: string): string {
+/** Creates a cgroup, of a cluster or of a node of it, in all hierarchies; returns the `cgroup.procs` file by which a part joins it. */
+export function createCgroups(cgroup: string): string {
   for (const { root, controllers } of limitingHierarchies()) {
-    const path = join(root, clusterCgroup(name))
-    mkdirSync(path, { recursive: true })
-    if (controllers === null) {
+    let path = root
+    if (controllers === null) delegateControllers(path)
+    for (const level of cgroup.split('/')) {
+      path = join(path, level)
+      mkdirSync(path, { recursive: true })
       // Version 2: a cgroup may give controllers to its children only while it has no process itself.
-      for (const directory of [root, path]) delegateControllers(directory)
-    } else if (controllers.includes('cpuset')) {
+      if (controllers === null) delegateControllers(path)
+      if (!controllers?.includes('cpuset')) continue
       for (const file of ['cpuset.cpus', 'cpuset.mems']) writeFileSync(join(path, file), readFileSync(join(root, file)))
     }
   }
-  const parts = partsCgroup(name)
+  const parts = partsCgroup(cgroup)
   mkdirSync(parts, { recursive: true })
   return join(parts, 'cgroup.procs')
 }
 
-/** Kills every process of a cluster and removes its cgroups; returns false if some remain after `patienceMs`. */
-export async function destroyCgroups(name: string, patienceMs = 10_000): Promise<boolean> {
+/** Kills every process in and below a cgroup and removes it; returns false if some remain after `patienceMs`. */
+export async function destroyCgroups(cgroup: string, patienceMs = 10_000): Promise<boolean> {
   const deadline = performance.now() + patienceMs
-  const paths = hierarchies().map(({ root }) => join(root, clusterCgroup(name)))
+  const paths = hierarchies().map(({ root }) => join(root, cgroup))
   for (;;) {
     // A process may fork during the scan, so scan again until none is left.
     for (const pid of new Set(paths.flatMap(processesBelow))) kill(pid)
@@ -40,16 +42,16 @@ export async function destroyCgroups(name: string, patienceMs = 10_000): Promise
   }
 }
 
-/** Returns the pids of a cluster, those of its containers included. */
-export function findProcesses(name: string): number[] {
-  return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, clusterCgroup(name)))))]
+/** Returns the pids in and below a cgroup, those of containers included. */
+export function findProcesses(cgroup: string): number[] {
+  return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, cgroup))))]
 }
 
 /** Puts the parts in one hierarchy only: enough to find them, and away from the limits of pods. */
-function partsCgroup(name: string): string {
+function partsCgroup(cgroup: string): string {
   const all = limitingHierarchies()
   const { root } = all.find(({ controllers }) => controllers?.includes('pids')) ?? all[0] ?? { root: CGROUPS }
-  return join(root, clusterCgroup(name), 'parts')
+  return join(root, cgroup, 'parts')
 }
 
 interface Hierarchy {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { apiServerAddress, clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /**
@@ -10,23 +11,19 @@ import { type ClusterRecord, clusterPaths } from './record.ts'
  * and as the kubelet's client), the key that signs service account tokens, and a kubeconfig with a fixed token for each other user.
  */
 export async function writeKeys(record: ClusterRecord): Promise<void> {
-  const { keys, state } = clusterPaths(record.name)
+  const { keys } = clusterPaths(record.name)
   mkdirSync(keys, { recursive: true, mode: 0o700 })
-  const tokens = Object.fromEntries(Object.keys(USERS).map((file) => [file, randomBytes(16).toString('hex')]))
-  const rows = Object.entries(USERS).map(
-    ([file, describe], i) => `${tokens[file]},${describe(record)[0]},${i},"${describe(record)[1]}"`,
-  )
+  const users = usersOf(record).map((user) => ({ ...user, token: randomBytes(16).toString('hex') }))
+  const rows = users.map(({ token, name, groups }, i) => `${token},${name},${i},"${groups}"`)
   writeSecret(join(keys, 'tokens.csv'), `${rows.join('\n')}\n`)
   await Promise.all([createCertificates(record, keys), createAccountKey(keys)])
-  for (const file of Object.keys(USERS)) {
-    writeSecret(join(state, `${file}.kubeconfig`), formatKubeconfig(record, tokens[file] ?? ''))
-  }
+  for (const { kubeconfig, token } of users) writeSecret(kubeconfig, formatKubeconfig(record, token))
 }
 
 /** Formats a kubeconfig for the bearer of `token`. */
 export function formatKubeconfig(record: ClusterRecord, token: string): string {
   const authority = readFileSync(join(clusterPaths(record.name).keys, 'ca.crt')).toString('base64')
-  const server = `https://127.0.0.1:${record.ports.apiServer}`
+  const server = `https://${apiServerAddress(record)}:${record.ports.apiServer}`
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -41,7 +38,7 @@ export function writeSecret(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600 })
 }
 
-async function createCertificates({ node }: ClusterRecord, keys: string): Promise<void> {
+async function createCertificates(record: ClusterRecord, keys: string): Promise<void> {
   const configuration = join(keys, 'openssl.cnf')
   // Debian's default configuration would mark every certificate as a CA.
   writeFileSync(configuration, '[req]\ndistinguished_name = subject\n[subject]\n')
@@ -54,7 +51,9 @@ async function createCertificates({ node }: ClusterRecord, keys: string): Promis
   await make('ca', '/CN=boxyard-cluster', '-addext', 'basicConstraints=critical,CA:TRUE')
   const sign = (file: string, subject: string, extension: string): Promise<unknown> =>
     make(file, subject, '-CA', join(keys, 'ca.crt'), '-CAkey', join(keys, 'ca.key'), '-addext', extension)
-  const names = `subjectAltName=IP:127.0.0.1,IP:10.96.0.1,IP:${node.address},DNS:localhost,DNS:kubernetes.default.svc`
+  const addresses = ['127.0.0.1', '10.96.0.1', record.node.address, apiServerAddress(record)]
+  const hosts = [...new Set(addresses)].map((address) => `IP:${address}`)
+  const names = `subjectAltName=${[...hosts, 'DNS:localhost', 'DNS:kubernetes.default.svc'].join(',')}`
   await Promise.all([
     sign('api-server', '/CN=kube-apiserver', names),
     sign('kubelet-client', '/O=system:masters/CN=kube-apiserver', 'extendedKeyUsage=clientAuth'),
@@ -70,10 +69,25 @@ function openssl(args: readonly string[]): Promise<unknown> {
   return promisify(execFile)('openssl', args)
 }
 
-/** Name and groups of each user with a fixed token, by the name of its kubeconfig. */
-const USERS: Record<string, (record: ClusterRecord) => [name: string, groups: string]> = {
-  admin: () => ['admin', 'system:masters'],
-  'kube-controller-manager': () => ['system:kube-controller-manager', ''],
-  'kube-scheduler': () => ['system:kube-scheduler', ''],
-  kubelet: ({ node }) => [`system:node:${node.name}`, 'system:nodes'],
+interface User {
+  /** Path of its kubeconfig. */
+  kubeconfig: string
+  name: string
+  groups: string
+}
+
+/** Returns the users with a fixed token. */
+function usersOf(record: ClusterRecord): User[] {
+  const { state, adminKubeconfig } = clusterPaths(record.name)
+  const parts = ['kube-controller-manager', 'kube-scheduler'].map((part) => ({
+    kubeconfig: join(state, `${part}.kubeconfig`),
+    name: `system:${part}`,
+    groups: '',
+  }))
+  const kubelets = clusterNodes(record).map((node) => ({
+    kubeconfig: nodePaths(record.name, node).kubeletKubeconfig,
+    name: `system:node:${node.name}`,
+    groups: 'system:nodes',
+  }))
+  return [{ kubeconfig: adminKubeconfig, name: 'admin', groups: 'system:masters' }, ...parts, ...kubelets]
 }

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { linksOf } from './node-space.ts'
 import type { ClusterRecord } from './record.ts'
 
 /** Returns the name of the pods' network, by which CNI plugins store their state. */
@@ -25,8 +26,14 @@ export function destroyMasquerade(name: string): void {
   spawnSync('nft', ['delete', 'table', 'ip', tableOf(name)], { stdio: 'ignore' })
 }
 
-/** Waits until the kernel has removed the host ends of the pods' veth pairs, which it does after the pods; deletes those that stay. */
-export async function destroyLinks({ subnet }: ClusterRecord): Promise<void> {
+/**
+ * Deletes the links of a cluster's nodes. Waits until the kernel has removed the host ends of the pods' veth pairs, which it does
+ * after the pods; deletes those that stay.
+ */
+export async function destroyLinks(record: ClusterRecord): Promise<void> {
+  const { subnet } = record
+  // A link may be gone already with its node, or was never made.
+  for (const link of linksOf(record)) spawnSync('ip', ['link', 'delete', link], { stdio: 'ignore' })
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {
     const links = findLinks(subnet)

@@ -1,21 +1,22 @@
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../commands.ts'
-import { clusterCgroup } from './cgroups.ts'
 import { podNetwork } from './network.ts'
+import { type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
-/** Writes the configuration of containerd, CNI and the kubelet, and installs the OCI runtime of boxes. */
-export function writeNodeConfiguration(record: ClusterRecord): void {
-  const { state, run, bin } = clusterPaths(record.name)
+/** Writes the configuration of a node's containerd, CNI and kubelet, and installs the OCI runtime of boxes. */
+export function writeNodeConfiguration(record: ClusterRecord, node: NodeRecord): void {
+  const { bin } = clusterPaths(record.name)
+  const { state, run } = nodePaths(record.name, node)
   for (const directory of [run, join(state, 'containerd'), join(state, 'kubelet'), bin]) {
     mkdirSync(directory, { recursive: true, mode: 0o711 })
   }
   installBoxRuntime(record, bin)
-  writeFileSync(join(state, 'containerd.toml'), formatContainerd(record))
+  writeFileSync(join(state, 'containerd.toml'), formatContainerd(record, node))
   mkdirSync(join(state, 'cni'), { recursive: true })
-  writeFileSync(join(state, 'cni/10-cluster.conflist'), JSON.stringify(podNetworkSettings(record), null, 2))
-  writeFileSync(join(state, 'kubelet.json'), JSON.stringify(kubeletSettings(record), null, 2))
+  writeFileSync(join(state, 'cni/10-cluster.conflist'), JSON.stringify(podNetworkSettings(record, node), null, 2))
+  writeFileSync(join(state, 'kubelet.json'), JSON.stringify(kubeletSettings(record, node), null, 2))
 }
 
 function installBoxRuntime({ programs }: ClusterRecord, bin: string): void {
@@ -26,8 +27,9 @@ function installBoxRuntime({ programs }: ClusterRecord, bin: string): void {
   writeFileSync(`${runtime}.conf`, `RUNC=${runc}\n`)
 }
 
-function formatContainerd({ name, programs }: ClusterRecord): string {
-  const { state, run, bin, containerdSocket } = clusterPaths(name)
+function formatContainerd({ name, programs }: ClusterRecord, node: NodeRecord): string {
+  const { bin } = clusterPaths(name)
+  const { state, run, containerdSocket } = nodePaths(name, node)
   const runtime = (handler: string, program: string): string => `
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.${handler}]
 runtime_type = 'io.containerd.runc.v2'
@@ -66,24 +68,25 @@ use_internal_loopback = true
 ${runtime('runc', join(programs, 'runc'))}${runtime('boxyard', join(bin, 'boxyard-oci'))}`
 }
 
-function podNetworkSettings({ name, subnet, node }: ClusterRecord): object {
+function podNetworkSettings({ name, node: { mtu } }: ClusterRecord, node: NodeRecord): object {
   const ipam = {
     type: 'host-local',
-    dataDir: join(clusterPaths(name).state, 'cni/addresses'),
-    ranges: [[{ subnet }]],
+    dataDir: join(nodePaths(name, node).state, 'cni/addresses'),
+    ranges: [[{ subnet: node.podSubnet }]],
     routes: [{ dst: '0.0.0.0/0' }],
   }
-  return { cniVersion: '1.0.0', name: podNetwork(name), plugins: [{ type: 'ptp', mtu: node.mtu, ipam }] }
+  return { cniVersion: '1.0.0', name: podNetwork(name), plugins: [{ type: 'ptp', mtu, ipam }] }
 }
 
-function kubeletSettings({ name, node, ports }: ClusterRecord): object {
-  const { state, containerdSocket, keys } = clusterPaths(name)
+function kubeletSettings({ name, ports }: ClusterRecord, node: NodeRecord): object {
+  const { keys } = clusterPaths(name)
+  const { state, containerdSocket } = nodePaths(name, node)
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     containerRuntimeEndpoint: `unix://${containerdSocket}`,
     cgroupDriver: 'cgroupfs',
-    cgroupRoot: `/${clusterCgroup(name)}`,
+    cgroupRoot: `/${nodeCgroup(name, node)}`,
     failCgroupV1: false,
     failSwapOn: false,
     address: node.address,
@@ -98,7 +101,7 @@ function kubeletSettings({ name, node, ports }: ClusterRecord): object {
     // The default takes CAP_SYS_RESOURCE, which a host may withhold.
     oomScoreAdj: 0,
     maxOpenFiles: 20_000,
-    maxPods: 250,
+    maxPods: node.maxPods,
     podPidsLimit: -1,
     // A test host may be short of memory and disk; its pods must not be evicted.
     evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },

@@ -4,8 +4,10 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, createApiClient } from './api-client.ts'
-import { createCgroups } from './cgroups.ts'
-import { type Part, partCommand } from './part-table.ts'
+import { clusterCgroup, createCgroups } from './cgroups.ts'
+import { enterCommand, holdsNode } from './node-space.ts'
+import { type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
+import { type Part, partCommand, roleOf } from './part-table.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from './record.ts'
 
 /** Stops one part of the cluster `name` and resolves when it is gone. Its children run on: containers outlive containerd. */
@@ -31,14 +33,19 @@ export async function startPart(name: string, part: Part): Promise<void> {
 /** Starts a part, unless it runs, in a session of its own, so that it outlives this process. */
 export function launchPart(record: ClusterRecord, part: Part): void {
   if (findPart(record.name, part) !== null) return
-  const { state, run, log } = clusterPaths(record.name)
+  const { name } = record
+  const { run, log } = clusterPaths(name)
+  const { program, node } = roleOf(record, part)
+  const { state } = node === null ? clusterPaths(name) : nodePaths(name, node)
   // containerd mounts a temporary directory as it starts; below `state` it goes with the cluster.
   const temporary = join(state, 'tmp')
   for (const directory of [log, run, temporary]) mkdirSync(directory, { recursive: true, mode: 0o711 })
   const output = openSync(join(log, `${part}.log`), 'a', 0o600)
   // The shell joins the cgroup before exec, so that no child of the part can be outside.
   const script = 'echo $$ >"$1" && shift && exec "$@"'
-  const child = spawn('/bin/sh', ['-c', script, part, createCgroups(record.name), ...partCommand(record, part)], {
+  const cgroup = createCgroups(node === null ? clusterCgroup(name) : nodeCgroup(name, node))
+  const enter = node === null || node.suffix === '' || program === 'node' ? [] : enterCommand(findHolder(name, node))
+  const child = spawn('/bin/sh', ['-c', script, part, cgroup, ...enter, ...partCommand(record, part)], {
     cwd: state,
     detached: true,
     stdio: ['ignore', output, output],
@@ -48,13 +55,13 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   child.on('error', () => undefined)
   child.unref()
   if (child.pid === undefined) throw new Error(`${part} cannot be started.`)
-  writeFileSync(noteOf(record.name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
+  writeFileSync(noteOf(name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
 }
 
 /** Resolves when a part answers; rejects with the end of its log if it ends first or `deadlineMs` passes. */
 export async function waitForPart(record: ClusterRecord, part: Part, deadlineMs = 60_000): Promise<void> {
   const deadline = performance.now() + deadlineMs
-  while (!(await ANSWERS[part](record))) {
+  while (!(await answers(record, part))) {
     const hasEnded = findPart(record.name, part) === null
     if (hasEnded || performance.now() > deadline) {
       throw new Error(`${part} ${hasEnded ? 'ended' : 'does not answer'}:\n${readLogEnd(record.name, part)}`)
@@ -71,6 +78,13 @@ export function findPart(name: string, part: Part): number | null {
   } catch {
     return null
   }
+}
+
+/** Returns the pid of the process that holds the namespaces of a node of several. @throws Error if the node is down */
+export function findHolder(name: string, { number, name: node }: NodeRecord): number {
+  const pid = findPart(name, `node-${number}`)
+  if (pid === null) throw new Error(`The node ${node} is down.`)
+  return pid
 }
 
 interface Process {
@@ -98,19 +112,33 @@ function readLogEnd(name: string, part: Part): string {
   return `${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n')}\n(all of it: ${path})`
 }
 
-const ANSWERS: Record<Part, (record: ClusterRecord) => Promise<boolean>> = {
-  etcd: ({ ports }) => isListening({ host: '127.0.0.1', port: ports.etcd }),
-  containerd: ({ name }) => isListening({ path: clusterPaths(name).containerdSocket }),
-  'kube-apiserver': async (record) => (await createApiClient(record).get('/readyz')).isOk,
-  // These two listen on no port: they work once the API server answers.
-  'kube-controller-manager': async (record) => findPart(record.name, 'kube-controller-manager') !== null,
-  'kube-scheduler': async (record) => findPart(record.name, 'kube-scheduler') !== null,
-  kubelet: knowsItsPods,
+async function answers(record: ClusterRecord, part: Part): Promise<boolean> {
+  const { program, node } = roleOf(record, part)
+  switch (program) {
+    case 'etcd':
+      return await isListening({ host: '127.0.0.1', port: record.ports.etcd })
+    case 'kube-apiserver':
+      return (await createApiClient(record).get('/readyz')).isOk
+    // These two listen on no port: they work once the API server answers.
+    case 'kube-controller-manager':
+    case 'kube-scheduler':
+      return findPart(record.name, program) !== null
+    case 'node':
+      return isHeld(findPart(record.name, part))
+    case 'containerd':
+      return await isListening({ path: nodePaths(record.name, node).containerdSocket })
+    case 'kubelet':
+      return await knowsItsPods(record, node)
+  }
+}
+
+function isHeld(holder: number | null): boolean {
+  return holder !== null && holdsNode(holder)
 }
 
 /** Waits past the open port: a kubelet listens before it has listed its pods, and until then refuses commands for them. */
-async function knowsItsPods(record: ClusterRecord): Promise<boolean> {
-  const { name, node, ports } = record
+async function knowsItsPods(record: ClusterRecord, node: NodeRecord): Promise<boolean> {
+  const { name, ports } = record
   if (!(await isListening({ host: node.address, port: ports.kubelet }))) return false
   if (findPart(name, 'kube-apiserver') === null) return true
   const client = createApiClient(record)

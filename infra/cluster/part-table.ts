@@ -1,23 +1,53 @@
 import { join } from 'node:path'
+import { holdCommand } from './node-space.ts'
+import { apiServerAddress, clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
-/** The programs of a cluster. */
-export const PARTS = [
-  'etcd',
-  'containerd',
-  'kube-apiserver',
-  'kube-controller-manager',
-  'kube-scheduler',
-  'kubelet',
-] as const
-export type Part = (typeof PARTS)[number]
+const CONTROL_PARTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
+type ControlPart = (typeof CONTROL_PARTS)[number]
+const NODE_PROGRAMS = ['containerd', 'kubelet'] as const
+type NodeProgram = (typeof NODE_PROGRAMS)[number]
 
-/** Returns the command line of a part, with the full path of its program. */
-export function partCommand(record: ClusterRecord, part: Part): string[] {
-  return [join(record.programs, part), ...ARGUMENTS[part](record)]
+/** A process of a cluster. Where there are several nodes, each has a part `node-2` that holds its namespaces, and programs in them. */
+export type Part = ControlPart | NodeProgram | `${NodeProgram | 'node'}-${number}`
+
+/** Returns the parts of a cluster. */
+export function clusterParts(record: ClusterRecord): Part[] {
+  const programs = record.nodeCount === 1 ? NODE_PROGRAMS : (['node', ...NODE_PROGRAMS] as const)
+  return [
+    ...CONTROL_PARTS,
+    ...clusterNodes(record).flatMap((node) => programs.map((program) => nodePart(program, node))),
+  ]
 }
 
-const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
+/** Names the part that runs a program on a node. */
+export function nodePart(program: NodeProgram | 'node', { suffix }: NodeRecord): Part {
+  return `${program}${suffix}` as Part
+}
+
+/** What a part runs, and on which node: null for those of the whole cluster. */
+type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: NodeRecord }
+
+/** @throws Error if the cluster has no such part */
+export function roleOf(record: ClusterRecord, part: Part): Role {
+  for (const program of CONTROL_PARTS) if (part === program) return { program, node: null }
+  for (const node of clusterNodes(record)) {
+    for (const program of ['node', ...NODE_PROGRAMS] as const) {
+      if (part === nodePart(program, node)) return { program, node }
+    }
+  }
+  throw new Error(`The cluster ${record.name} has no part ${part}.`)
+}
+
+/** Returns the command line of a part, with the full path of a program of the cluster. */
+export function partCommand(record: ClusterRecord, part: Part): string[] {
+  const { program, node } = roleOf(record, part)
+  if (node === null) return [join(record.programs, program), ...CONTROL_ARGUMENTS[program](record)]
+  if (program === 'node') return holdCommand(node)
+  return [join(record.programs, program), ...NODE_ARGUMENTS[program](record, node)]
+}
+
+const CONTROL_ARGUMENTS: Record<ControlPart, (record: ClusterRecord) => string[]> = {
   etcd: ({ name, ports }) => {
     const client = `http://127.0.0.1:${ports.etcd}`
     const peer = `http://127.0.0.1:${ports.etcdPeer}`
@@ -29,12 +59,14 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
       '--unsafe-no-fsync',
     ]
   },
-  containerd: ({ name }) => [`--config=${join(clusterPaths(name).state, 'containerd.toml')}`],
-  'kube-apiserver': ({ name, node, ports }) => {
+  'kube-apiserver': (record) => {
+    const { name, node, nodeCount, ports } = record
     const { keys } = clusterPaths(name)
+    const address = apiServerAddress(record)
+    const advertised = nodeCount === 1 ? node.address : address
     return [
       `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
-      ...['--bind-address=127.0.0.1', `--secure-port=${ports.apiServer}`, `--advertise-address=${node.address}`],
+      ...[`--bind-address=${address}`, `--secure-port=${ports.apiServer}`, `--advertise-address=${advertised}`],
       ...[`--tls-cert-file=${keys}/api-server.crt`, `--tls-private-key-file=${keys}/api-server.key`],
       ...[`--client-ca-file=${keys}/ca.crt`, `--token-auth-file=${keys}/tokens.csv`],
       ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
@@ -56,11 +88,14 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
     ]
   },
   'kube-scheduler': ({ name }) => asUser(name, 'kube-scheduler'),
-  kubelet: ({ name, node }) => {
-    const { state } = clusterPaths(name)
+}
+
+const NODE_ARGUMENTS: Record<NodeProgram, (record: ClusterRecord, node: NodeRecord) => string[]> = {
+  containerd: ({ name }, node) => [`--config=${join(nodePaths(name, node).state, 'containerd.toml')}`],
+  kubelet: ({ name }, node) => {
+    const { state, kubeletKubeconfig } = nodePaths(name, node)
     return [
-      `--config=${join(state, 'kubelet.json')}`,
-      `--kubeconfig=${join(state, 'kubelet.kubeconfig')}`,
+      ...[`--config=${join(state, 'kubelet.json')}`, `--kubeconfig=${kubeletKubeconfig}`],
       ...[`--hostname-override=${node.name}`, `--node-ip=${node.address}`, '--node-labels=boxyard.dev/node=true'],
       ...[`--root-dir=${join(state, 'kubelet')}`, `--cert-dir=${join(state, 'kubelet/pki')}`],
     ]
@@ -68,7 +103,7 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
 }
 
 /** Turns off the port and leader election: these parts serve no requests, and each is the only one of its kind. */
-function asUser(name: string, part: Part): string[] {
+function asUser(name: string, part: ControlPart): string[] {
   const kubeconfig = join(clusterPaths(name).state, `${part}.kubeconfig`)
   return [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0']
 }

@@ -10,8 +10,10 @@ export interface ClusterRecord {
   name: string
   /** The directory of the built programs. */
   programs: string
+  /** This host, the only node if there is but one. */
   node: { name: string; address: string; mtu: number }
-  /** Subnet of the pods, a /22. */
+  nodeCount: number
+  /** Subnet of the pods, and of several nodes, a /22. */
   subnet: string
   ports: { apiServer: number; kubelet: number; etcd: number; etcdPeer: number }
 }
@@ -58,11 +60,13 @@ export function listClusters(): string[] {
 /** Returns the record of a cluster, or null if it was never created. */
 export function readRecord(name: string): ClusterRecord | null {
   const { record } = clusterPaths(name)
-  return existsSync(record) ? (JSON.parse(readFileSync(record, 'utf8')) as ClusterRecord) : null
+  if (!existsSync(record)) return null
+  // Records of earlier versions, which knew one node only, do not tell how many there are.
+  return { nodeCount: 1, ...(JSON.parse(readFileSync(record, 'utf8')) as Omit<ClusterRecord, 'nodeCount'>) }
 }
 
 /** Chooses ports and a subnet that no other cluster of this host has, and writes the record. Call it under the host's lock. */
-export async function createClusterRecord(name: string, programs: string): Promise<ClusterRecord> {
+export async function createClusterRecord(name: string, programs: string, nodeCount = 1): Promise<ClusterRecord> {
   const others = listClusters()
     .map(readRecord)
     .filter((record) => record !== null)
@@ -70,6 +74,7 @@ export async function createClusterRecord(name: string, programs: string): Promi
     name,
     programs,
     node: { name: hostname().toLowerCase(), ...findNodeAddress() },
+    nodeCount,
     subnet: chooseSubnet(name, others),
     ports: await choosePorts(name, others),
   }

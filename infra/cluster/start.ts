@@ -11,8 +11,11 @@ import { noteHostState } from './host-state.ts'
 import { formatKubeconfig, writeKeys, writeSecret } from './keys.ts'
 import { createMasquerade } from './network.ts'
 import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
+import { makeNode } from './node-life.ts'
+import { createBridge } from './node-space.ts'
+import { clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import { findPart, launchPart, waitForPart } from './part-process.ts'
-import { PARTS } from './part-table.ts'
+import { clusterParts, nodePart } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './record.ts'
 import { destroyCluster } from './stop.ts'
@@ -21,90 +24,123 @@ import { destroyCluster } from './stop.ts'
 export interface RunningCluster {
   /** Path of its administrator's kubeconfig. */
   adminKubeconfig: string
-  /** `BOXYARD_*` settings of an agent on its node. */
+  nodes: NodeUse[]
+}
+
+/** How a node of a cluster is used. */
+export interface NodeUse {
+  name: string
+  /** `BOXYARD_*` settings of an agent on the node. */
   settings: Record<string, string>
+  /** Path of a program that starts another one, its arguments, on the node; null for this host itself. */
+  enter: string | null
 }
 
 /**
- * Starts the cluster `name`, unless it runs, and tells how it is used once pods can be created.
+ * Starts the cluster `name` of so many nodes (1 if not told), unless it runs, and tells how it is used once pods can be created.
  * Takes down the remains of an unfinished start first; a start that fails leaves its state and logs for inspection.
+ * @throws Error if it runs with another number of nodes
  */
-export async function startCluster(name: string, say: (text: string) => void): Promise<RunningCluster> {
+export async function startCluster(
+  name: string,
+  say: (text: string) => void,
+  nodeCount?: number,
+): Promise<RunningCluster> {
   return await withLock(`cluster:${name}`, async () => {
-    if (isComplete(name)) return useOf(name)
+    const running = findComplete(name)
+    if (running !== null) {
+      if (nodeCount === undefined || nodeCount === running.nodeCount) return useOf(running)
+      throw new Error(
+        `The cluster ${name} runs with another number of nodes: ${running.nodeCount}. Take it down first.`,
+      )
+    }
     const programs = await buildPrograms(say)
     await destroyCluster(name)
     const startedAt = performance.now()
     say(`Starting the cluster ${name}`)
     const record = await withLock('host', async () => {
       noteHostState()
-      return await createClusterRecord(name, programs)
+      return await createClusterRecord(name, programs, nodeCount)
     })
-    await startNode(record)
+    await startParts(record)
     await installManifests(record)
     writeFileSync(completionOf(name), '')
     say(`The cluster ${name} is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
-    return useOf(name)
+    return useOf(record)
   })
 }
 
-function useOf(name: string): RunningCluster {
-  const { adminKubeconfig, agentKubeconfig } = clusterPaths(name)
-  const settings = {
-    BOXYARD_RUNTIME: 'kubernetes',
-    BOXYARD_KUBECONFIG: agentKubeconfig,
-    BOXYARD_NODE: readRecord(name)?.node.name ?? '',
-    BOXYARD_POD_IMAGE: PAUSE_IMAGE,
-  }
-  return { adminKubeconfig, settings }
+function useOf(record: ClusterRecord): RunningCluster {
+  const nodes = clusterNodes(record).map((node) => ({
+    name: node.name,
+    settings: {
+      BOXYARD_RUNTIME: 'kubernetes',
+      BOXYARD_KUBECONFIG: nodePaths(record.name, node).agentKubeconfig,
+      BOXYARD_NODE: node.name,
+      BOXYARD_POD_IMAGE: PAUSE_IMAGE,
+    },
+    enter: record.nodeCount === 1 ? null : nodePaths(record.name, node).enter,
+  }))
+  return { adminKubeconfig: clusterPaths(record.name).adminKubeconfig, nodes }
 }
 
-/** True if all parts run and the start was completed. */
-function isComplete(name: string): boolean {
-  return (
-    readRecord(name) !== null && existsSync(completionOf(name)) && PARTS.every((part) => findPart(name, part) !== null)
-  )
+/** Returns the record of a cluster if all its parts run and the start was completed. */
+function findComplete(name: string): ClusterRecord | null {
+  const record = readRecord(name)
+  if (record === null || !existsSync(completionOf(name))) return null
+  return clusterParts(record).every((part) => findPart(name, part) !== null) ? record : null
 }
 
 function completionOf(name: string): string {
   return join(clusterPaths(name).run, 'complete')
 }
 
-async function startNode(record: ClusterRecord): Promise<void> {
-  writeNodeConfiguration(record)
+async function startParts(record: ClusterRecord): Promise<void> {
+  const nodes = clusterNodes(record)
+  for (const node of nodes) writeNodeConfiguration(record, node)
   createMasquerade(record)
   launchPart(record, 'etcd')
-  launchPart(record, 'containerd')
+  if (record.nodeCount > 1) {
+    createBridge(record)
+    await Promise.all(nodes.map((node) => makeNode(record, node)))
+  }
+  for (const node of nodes) launchPart(record, nodePart('containerd', node))
   await writeKeys(record)
   launchPart(record, 'kube-apiserver')
-  const images = waitForPart(record, 'containerd').then(() => importImages(record))
-  await Promise.all([images, waitForPart(record, 'kube-apiserver')])
-  for (const part of ['kubelet', 'kube-controller-manager', 'kube-scheduler'] as const) launchPart(record, part)
-  await waitForNode(record)
+  await Promise.all([importImages(record, nodes), waitForPart(record, 'kube-apiserver')])
+  for (const node of nodes) launchPart(record, nodePart('kubelet', node))
+  for (const part of ['kube-controller-manager', 'kube-scheduler'] as const) launchPart(record, part)
+  await waitForNodes(record, nodes)
 }
 
-async function importImages(record: ClusterRecord): Promise<void> {
-  const { state, containerdSocket } = clusterPaths(record.name)
-  const archive = join(state, 'images.tar')
+async function importImages(record: ClusterRecord, nodes: readonly NodeRecord[]): Promise<void> {
+  const archive = join(clusterPaths(record.name).state, 'images.tar')
   writeFileSync(archive, packImages())
-  const command = ['--address', containerdSocket, '--namespace', 'k8s.io', 'images', 'import', '--local', archive]
-  await promisify(execFile)(join(record.programs, 'ctr'), command)
+  const load = async (node: NodeRecord): Promise<void> => {
+    await waitForPart(record, nodePart('containerd', node))
+    const { containerdSocket } = nodePaths(record.name, node)
+    const command = ['--address', containerdSocket, '--namespace', 'k8s.io', 'images', 'import', '--local', archive]
+    await promisify(execFile)(join(record.programs, 'ctr'), command)
+  }
+  await Promise.all(nodes.map(load))
   rmSync(archive)
 }
 
-/** Waits until the node is ready and untainted, and the default namespace has the service account of its pods. */
-async function waitForNode(record: ClusterRecord): Promise<void> {
+/** Waits until all nodes are ready and untainted, and the default namespace has the service account of its pods. */
+async function waitForNodes(record: ClusterRecord, nodes: readonly NodeRecord[]): Promise<void> {
   const deadline = performance.now() + NODE_DEADLINE_MS
   const client = createApiClient(record)
   const isUp = async (): Promise<boolean> => {
-    const { isOk, body } = await client.get(`/api/v1/nodes/${record.node.name}`)
-    if (!isOk || !takesPods(body)) return false
+    for (const { name } of nodes) {
+      const { isOk, body } = await client.get(`/api/v1/nodes/${name}`)
+      if (!isOk || !takesPods(body)) return false
+    }
     return (await client.get('/api/v1/namespaces/default/serviceaccounts/default')).isOk
   }
   while (!(await isUp())) {
-    for (const part of PARTS) await waitForPart(record, part)
+    for (const part of clusterParts(record)) await waitForPart(record, part)
     if (performance.now() > deadline) {
-      throw new Error(`The node is not ready; see the logs in ${clusterPaths(record.name).log}.`)
+      throw new Error(`A node is not ready; see the logs in ${clusterPaths(record.name).log}.`)
     }
     await sleep(POLL_MS)
   }
@@ -119,18 +155,29 @@ function takesPods(node: Record<string, unknown>): boolean {
   return isReady && (spec?.taints ?? []).length === 0
 }
 
-/** Applies the product's manifests, as an operator does, and writes the kubeconfig of the agent's account. */
+/** Applies the product's manifests, as an operator does, and writes the kubeconfig of each node's agent. */
 async function installManifests(record: ClusterRecord): Promise<void> {
   const manifests = join(ROOT, 'infra/kubernetes')
   if (!existsSync(manifests)) return
-  const { state, adminKubeconfig, agentKubeconfig } = clusterPaths(record.name)
+  const { state, adminKubeconfig } = clusterPaths(record.name)
   const kubectl = async (...args: string[]): Promise<string> => {
     const command = ['--kubeconfig', adminKubeconfig, '--cache-dir', join(state, 'kubectl'), ...args]
     return (await promisify(execFile)(join(record.programs, 'kubectl'), command)).stdout
   }
   await kubectl('apply', '--kustomize', manifests)
-  const token = await kubectl('create', 'token', 'boxyard-agent', '--namespace=boxyard-system', '--duration=24h')
-  writeSecret(agentKubeconfig, formatKubeconfig(record, token.trim()))
+  for (const node of clusterNodes(record)) {
+    // Of several agents each has a token that tells its node, and ends with it.
+    const bound = record.nodeCount === 1 ? [] : ['--bound-object-kind=Node', `--bound-object-name=${node.name}`]
+    const token = await kubectl(
+      'create',
+      'token',
+      'boxyard-agent',
+      '--namespace=boxyard-system',
+      '--duration=24h',
+      ...bound,
+    )
+    writeSecret(nodePaths(record.name, node).agentKubeconfig, formatKubeconfig(record, token.trim()))
+  }
 }
 
 const POLL_MS = 50

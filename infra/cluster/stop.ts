@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
-import { destroyCgroups, findProcesses } from './cgroups.ts'
+import { clusterCgroup, destroyCgroups, findProcesses } from './cgroups.ts'
 import { withLock } from './host-lock.ts'
 import { removeOutsideFiles, restoreHostState } from './host-state.ts'
 import { destroyLinks, destroyMasquerade, podNetwork } from './network.ts'
@@ -16,8 +16,8 @@ export async function destroyCluster(name: string): Promise<boolean> {
   const paths = clusterPaths(name)
   if (!listClusters().includes(name)) return false
   const record = readRecord(name)
-  if (!(await destroyCgroups(name))) {
-    throw new Error(`Processes of the cluster ${name} do not end: ${findProcesses(name).join(', ')}`)
+  if (!(await destroyCgroups(clusterCgroup(name)))) {
+    throw new Error(`Processes of the cluster ${name} do not end: ${findProcesses(clusterCgroup(name)).join(', ')}`)
   }
   for (const directory of [paths.run, paths.state]) unmountBelow(directory)
   rmSync(paths.run, { recursive: true, force: true })

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from '@jest/globals'
 import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import { PARTS } from '../../infra/cluster/part-table.ts'
-import { clusterPaths } from '../../infra/cluster/record.ts'
+import { clusterParts } from '../../infra/cluster/part-table.ts'
+import { clusterPaths, readRecord } from '../../infra/cluster/record.ts'
 import { startCluster } from '../../infra/cluster/start.ts'
 import { stopCluster } from '../../infra/cluster/stop.ts'
 import { untilSucceeds } from '../helpers/eventually.ts'
@@ -33,7 +33,9 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
   succeed(kubectlWith(busyboxPod('one'), here, 'create', '-f', '-'))
   succeed(kubectl(here, 'wait', 'pod/one', '--for=condition=Ready', '--timeout=100s'))
   expect(leftSince(before)).not.toEqual([])
-  for (const part of PARTS) {
+  const record = readRecord(name)
+  if (record === null) throw new Error('The cluster has no record.')
+  for (const part of clusterParts(record)) {
     await stopPart(name, part, 'SIGKILL')
     expect(findPart(name, part)).toBe(null)
     await startPart(name, part)

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { linksOf } from '../../infra/cluster/node-space.ts'
 import { listClusters, readRecord } from '../../infra/cluster/record.ts'
 import { directoriesOf, readText } from './leftovers.ts'
 
@@ -30,12 +31,14 @@ function cgroups(): string[] {
   return found.map((path) => `cgroup ${path}`)
 }
 
-/** Lists the host ends of pods' links, except those with the gateway address of another cluster. */
+/** Lists the host ends of pods' and nodes' links, except those with the gateway address or a name of another cluster. */
 function links(others: readonly string[]): string[] {
-  const gateways = others.flatMap((other) => readRecord(other)?.subnet.replace(/\.0\/\d+$/, '.1') ?? [])
+  const records = others.map(readRecord).filter((record) => record !== null)
+  const gateways = records.map(({ subnet }) => subnet.replace(/\.0\/\d+$/, '.1'))
+  const foreign = records.flatMap(linksOf)
   const interfaces = networkInterfaces()
   return readdirSync('/sys/class/net')
-    .filter((link) => link.startsWith('veth'))
+    .filter((link) => /^(veth|byc-)/.test(link) && !foreign.includes(link))
     .filter((link) => !interfaces[link]?.some(({ address }) => gateways.includes(address)))
     .map((link) => `link ${link}`)
 }

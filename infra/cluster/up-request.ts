@@ -1,0 +1,32 @@
+import { parseArgs } from 'node:util'
+import { MAX_NODES } from './nodes.ts'
+import type { RunningCluster } from './start.ts'
+
+/** Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up`. @throws Error if there are others, or N is not 1 to MAX_NODES */
+export function readUpRequest(args: readonly string[]): { name: string; nodeCount: number | undefined } {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { nodes: { type: 'string' } },
+    allowPositionals: true,
+  })
+  const [name = 'default', ...others] = positionals
+  if (others.length > 0) throw new Error(`A cluster has one name: ${positionals.join(' ')}`)
+  if (values.nodes === undefined) return { name, nodeCount: undefined }
+  const nodeCount = Number(values.nodes)
+  if (!/^\d+$/.test(values.nodes) || nodeCount < 1 || nodeCount > MAX_NODES) {
+    throw new Error(`A cluster has 1 to ${MAX_NODES} nodes: ${values.nodes}`)
+  }
+  return { name, nodeCount }
+}
+
+/**
+ * Formats how a cluster is used, a line each: the settings of an agent on each node, and last the KUBECONFIG of its administrator.
+ * Where there are several nodes, a comment before the settings names the node and how a program is started there.
+ */
+export function describeUse({ adminKubeconfig, nodes }: RunningCluster): string[] {
+  const blocks = nodes.flatMap(({ name, settings, enter }) => [
+    ...(enter === null ? [] : [`# ${name} (${enter} COMMAND…)`]),
+    ...Object.entries(settings).map(([setting, value]) => `${setting}=${value}`),
+  ])
+  return [...blocks, `KUBECONFIG=${adminKubeconfig}`]
+}
