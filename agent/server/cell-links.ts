@@ -26,7 +26,7 @@ export type PassedUpgrade = { socket: Socket; head: Buffer; rawHeaders: readonly
 
 /** Connections to the agents of other cells, by the base URLs of their channels. */
 export interface CellLinks {
-  /** @throws Error of the network; whether the request has been sent is not known */
+  /** @throws Error of the network, whether the request has been sent is not known; or if too many wait for that cell */
   send(channelUrl: string, request: PassedRequest, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<PassedAnswer>
   /** Sends an upgrade over a connection of its own. @throws Error of the network */
   upgrade(channelUrl: string, request: PassedRequest): Promise<PassedUpgrade>
@@ -41,10 +41,22 @@ export interface LinkTls {
   key: string
 }
 
+export interface CellLinkOptions {
+  tls: LinkTls | null
+  /** Most requests that wait for the head of an answer of one cell; default: as many as it gets connections. */
+  waitingMax?: number
+}
+
 /** Creates the links, over TLS with both certificates where `tls` is given. */
-export function createCellLinks({ tls }: { tls: LinkTls | null }): CellLinks {
+export function createCellLinks({ tls, waitingMax = CONNECTIONS_MAX }: CellLinkOptions): CellLinks {
   const pools = new Map<string, Pool>()
+  const waiting = new Map<string, number>()
+  let isClosed = false
+  const checkOpen = (): void => {
+    if (isClosed) throw new Error('the links to other cells are closed')
+  }
   const poolOf = (channelUrl: string): Pool => {
+    checkOpen()
     const known = pools.get(channelUrl)
     if (known !== undefined) return known
     const pool = new Pool(channelUrl, {
@@ -64,17 +76,25 @@ export function createCellLinks({ tls }: { tls: LinkTls | null }): CellLinks {
     send: async (channelUrl, { method, target, headers, signal }, body) => {
       // undici takes any iterable, unlike its types.
       const sent = body instanceof Uint8Array && body.length === 0 ? null : (body as Uint8Array)
-      const answer = await poolOf(channelUrl).request({
-        method,
-        path: target,
-        headers,
-        body: sent,
-        signal,
-      })
-      return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+      const pool = poolOf(channelUrl)
+      const before = waiting.get(channelUrl) ?? 0
+      if (before >= waitingMax) throw new Error(`${before} requests wait for its answers`)
+      waiting.set(channelUrl, before + 1)
+      try {
+        const answer = await pool.request({ method, path: target, headers, body: sent, signal })
+        return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+      } finally {
+        const left = (waiting.get(channelUrl) ?? 1) - 1
+        if (left === 0) waiting.delete(channelUrl)
+        else waiting.set(channelUrl, left)
+      }
     },
-    upgrade: (channelUrl, request) => dial(channelUrl, request, tls),
+    upgrade: async (channelUrl, request) => {
+      checkOpen()
+      return dial(channelUrl, request, tls)
+    },
     close: async () => {
+      isClosed = true
       const open = [...pools.values()]
       pools.clear()
       await Promise.all(open.map((pool) => pool.destroy()))

@@ -146,16 +146,21 @@ async function enterUpgrade(
   deps: EntryDeps & { sockets: Set<Socket> },
 ): Promise<boolean> {
   const { socket: client, head } = upgrade
+  const { sockets } = deps
+  sockets.add(client)
   try {
     const owner = await findFor(request, deps)
     if (owner === null) return false
     const opened = owner === 'another' ? null : await openUpgrade(request, { ...deps, first: owner, client })
     if (owner === 'another') endWithResponse(client, misdirected())
     else if (opened === null) return false
-    else if ('socket' in opened) await join({ client, head }, opened, deps.sockets)
+    else if ('socket' in opened) await join({ client, head }, opened, sockets)
     else endWithResponse(client, await wholeResponseOf(opened))
   } catch (error) {
     endWithResponse(client, refusalOf(error, request, deps))
+  } finally {
+    // What this cell answers itself is not the entry's to cut off.
+    sockets.delete(client)
   }
   return true
 }
@@ -166,8 +171,7 @@ async function openUpgrade(
   { directory, links, owners, first, client }: EntryDeps & { first: OwnerCell; client: Socket },
 ): Promise<PassedUpgrade | null> {
   const leaving = new AbortController()
-  const leave = (): void => leaving.abort(new Error('the client left'))
-  client.once('close', leave)
+  const forget = onLeave(client, () => leaving.abort(new Error('the client left')))
   const headers = { ...passedHeaders(request.headers, HANDSHAKE_HEADERS), [ENTRY_HEADER]: directory.cell }
   const passed: PassedRequest = { method: request.method, target: request.target, headers, signal: leaving.signal }
   const ask = (owner: OwnerCell): Promise<PassedUpgrade> =>
@@ -186,8 +190,19 @@ async function openUpgrade(
     discard(second)
     throw awayError(next.name, next.cell.cell)
   } finally {
-    client.off('close', leave)
+    forget()
   }
+}
+
+/** Calls `leave` once the client has closed or ended its side, and takes none of its bytes; returns what stops that. */
+function onLeave(client: Socket, leave: () => void): () => void {
+  // An end is told to readers alone, who would take what comes before it.
+  const look = (): void => {
+    if (client.readableLength === 0) client.read()
+  }
+  if (client.destroyed || client.readableEnded) leave()
+  client.on('readable', look).once('end', leave).once('close', leave)
+  return () => client.off('readable', look).off('end', leave).off('close', leave)
 }
 
 async function join(
@@ -201,9 +216,9 @@ async function join(
   client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
   if (head.length > 0) client.write(head)
   if (entering.head.length > 0) socket.write(entering.head)
-  for (const each of [client, socket]) sockets.add(each)
+  sockets.add(socket)
   await joinSockets(client, socket)
-  for (const each of [client, socket]) sockets.delete(each)
+  sockets.delete(socket)
 }
 
 /** Selects what the functions have signed, the signature, and what the body or handshake needs. */

@@ -50,6 +50,9 @@ export async function publishHomes(
     try {
       const { cell } = await directory.claim(claimOf(kind, record))
       if (cell !== directory.cell) onConflict(home, `cell ${cell} has it`)
+      // Deleted meanwhile, it may have given up its name before the claim.
+      else if ((await store[RECORDS[kind]].get(home.project, home.name))?.id !== home.uid)
+        await directory.release(home, home.uid)
     } catch (error) {
       if (!isTaken(error)) throw error
       onConflict(home, 'another resource has its name')
@@ -58,6 +61,8 @@ export async function publishHomes(
   for await (const box of store.boxes.each()) await publish('box', box)
   for (const volume of await store.volumes.all()) await publish('volume', volume)
 }
+
+const RECORDS = { box: 'boxes', volume: 'volumes' } as const
 
 function claimOf(kind: NamedHome['kind'], { id, project, name, createdBy }: Named): HomeClaim {
   const { token, idempotencyKey: key } = createdBy

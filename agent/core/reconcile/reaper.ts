@@ -62,9 +62,22 @@ export function createReaper(deps: ReaperDeps): Reaper {
     if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
     await outputs.removeBox(id)
     await filesystem.destroy(tombstone.root)
+  }
+  const bury = async (id: string): Promise<void> => {
+    const tombstone = tombstones.get(id)
+    if (!tombstone) return
     if (tombstone.home !== undefined) await directory.release(tombstone.home, tombstone.home.uid)
     await store.tombstones.remove(id)
     tombstones.delete(id)
+  }
+  const attempt = async (id: string, step: (id: string) => Promise<void>, what: string): Promise<void> => {
+    try {
+      await withDeadline(step(id), { ms: DESTROY_MS, what, clock, onLate: () => undefined })
+      failures.delete(id)
+    } catch (error) {
+      failures.set(id, error instanceof Error ? error.message : String(error))
+      throw error
+    }
   }
   return {
     scheduleDestroy: (tombstone, trees = []) => {
@@ -78,16 +91,9 @@ export function createReaper(deps: ReaperDeps): Reaper {
       const tombstone = tombstones.get(id)
       // Waits outside the limiter, so that the destroys it waits for can get a slot.
       if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
-      await limiter.run(async () => {
-        try {
-          const options = { ms: DESTROY_MS, what: 'The remains were not destroyed', clock, onLate: () => undefined }
-          await withDeadline(destroy(id), options)
-          failures.delete(id)
-        } catch (error) {
-          failures.set(id, error instanceof Error ? error.message : String(error))
-          throw error
-        }
-      })
+      await limiter.run(() => attempt(id, destroy, 'The remains were not destroyed'))
+      // Also outside it: a directory that does not answer must not keep processes of other boxes alive.
+      await attempt(id, bury, 'The name was not given up')
     },
     stuck: () => [...failures].map(([id, error]) => ({ id, error })),
   }

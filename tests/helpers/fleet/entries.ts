@@ -15,6 +15,8 @@ export interface TestEntry extends Entry {
   memory: Map<string, string>
   /** Names it has read from the directory, in order. */
   reads: string[]
+  /** Awaited by each read, before it answers. */
+  beforeRead: () => Promise<void>
 }
 
 /** A fleet of entries whose directory is a table of the test. */
@@ -41,6 +43,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         find: (name) => homeAt(memory.get(homeKey(name))),
         read: async (name) => {
           reads.push(homeKey(name))
+          await made.beforeRead()
           return homeAt(homes.get(homeKey(name)))
         },
         findCell: (found) => {
@@ -61,7 +64,8 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         logger: silentLogger,
         now: Date.now,
       })
-      return { ...entry, memory, reads }
+      const made: TestEntry = { ...entry, memory, reads, beforeRead: async () => undefined }
+      return made
     },
   }
 }

@@ -7,8 +7,11 @@ export interface HomeTable {
   /** By kind, project and name: `box demo/web`. */
   homes: Map<string, Home & { uid: string }>
   cells: Map<string, Cell>
-  /** `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it. */
-  fault: 'away' | 'answers lost' | null
+  /**
+   * `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it; a promise: nothing is answered
+   * before it resolves.
+   */
+  fault: 'away' | 'answers lost' | Promise<void> | null
 }
 
 export function createHomeTable(): HomeTable {
@@ -30,6 +33,7 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
   }
   const change = async <T>(work: () => T): Promise<T> => {
     await soon()
+    if (table.fault instanceof Promise) await table.fault
     if (table.fault === 'away') throw away()
     const done = work()
     if (table.fault === 'answers lost') throw away()

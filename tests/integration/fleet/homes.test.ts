@@ -142,6 +142,22 @@ describe('while the directory is away', () => {
   })
 })
 
+test('while the directory does not answer, what was deleted is destroyed, however much it is', async () => {
+  const names = Array.from({ length: 6 }, (_, i) => `web-${i}`)
+  for (const name of names) await createBox(here, name)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  table.fault = promise
+  const removals = names.map((name) => removeBox(here, name))
+  await eventually(() => here.world.pool.size === 1)
+  expect([...here.world.pool.keys()]).toEqual(['bas_a'])
+  expect(await here.store.tombstones.all()).toHaveLength(names.length)
+  table.fault = null
+  resolve()
+  await Promise.all(removals)
+  await untilClean(here)
+  expect(table.homes.size).toBe(0)
+})
+
 describe('a cell that starts', () => {
   test('claims what the directory has lost, and tells what another has by now', async () => {
     const conflicts: string[] = []
@@ -163,5 +179,18 @@ describe('a cell that starts', () => {
     table.homes.clear()
     table.fault = 'away'
     await expect(publish()).rejects.toMatchObject({ code: 'runtime_unavailable' })
+  })
+
+  test('keeps no name for what is deleted while it claims it', async () => {
+    await createBox(here)
+    table.homes.clear()
+    const directory = createTableDirectory(table, 'aa')
+    const claim: typeof directory.claim = async (claimed) => {
+      await removeBox(here)
+      await untilClean(here)
+      return directory.claim(claimed)
+    }
+    await publishHomes({ store: here.store, directory: { ...directory, claim } }, () => undefined)
+    expect(table.homes.size).toBe(0)
   })
 })
