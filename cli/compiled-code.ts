@@ -30,7 +30,10 @@ export interface LoadedFile {
 export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): LoadedFile {
   const directory = join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard')
   const isKept = isOwn(directory)
-  if (isKept) module.enableCompileCache?.(directory)
+  if (isKept) {
+    makePrivate(directory)
+    module.enableCompileCache?.(directory)
+  }
   const path = join(directory, `${basename(file)}-${process.version}-${process.arch}`)
   const source = readFileSync(file)
   const kept = isKept ? readKept(path, source) : null
@@ -73,12 +76,21 @@ function readKept(path: string, source: Buffer): Kept | null {
   }
 }
 
+// Node.js would make it for all to write in, where the umask lets it.
+function makePrivate(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch {
+    // A disk that is full, or read-only.
+  }
+}
+
 // Whole or not at all, also over a power cut: the engine would run what it finds. Whoever comes last wins.
 function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
-  const draft = `${path}.${process.pid}`
+  // A home that containers share may have two processes of one number.
+  const draft = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const file = openSync(draft, 'w', 0o600)
+    const file = openSync(draft, 'wx', 0o600)
     writeFileSync(file, Buffer.concat([Buffer.from(`${JSON.stringify(verbs)}\n`), source, code]))
     fsyncSync(file)
     closeSync(file)

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
@@ -40,6 +40,10 @@ describe('what is loaded', () => {
     }
     expect(await keptWith(0o755)).toContain('program.cjs')
     expect(await keptWith(0o777)).toEqual([])
+    const fresh = mkdtempSync(join(cli.directory(), 'cache-'))
+    const mask = process.umask(0)
+    await cli.run(['ls'], { env: { XDG_CACHE_HOME: fresh } }).finally(() => process.umask(mask))
+    expect(statSync(join(fresh, 'boxyard')).mode & 0o777).toBe(0o700)
     expect(await cli.run(['ls'], { env: { XDG_CACHE_HOME: '/dev/null' } })).toMatchObject({ code: 0, stderr: '' })
   })
 
