@@ -103,7 +103,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(await shell(READ)).toBe(contents[0])
       expect(await shell('echo mine >> /db/file && cat /db/file && kill -0 $(cat /root/pid)')).toBe('one\nmine\n')
 
-      await shell('cd /db && sleep 1000 >/dev/null 2>&1 & echo $! >> /root/pid')
+      await shell('cd /db; sleep 1000 >/dev/null 2>&1 & echo $! >> /root/pid')
       const busy = await over(made[1], '?wait_seconds=2')
       expect(told(busy)).toEqual([409, 'volume_busy'])
       expect(await shell('cat /db/file')).toBe('one\nmine\n')
