@@ -131,9 +131,14 @@ describe('the root of a box', () => {
       return reply.trim()
     }
     /** Returns the configuration of the box's own container, with other annotations. */
-    const config = (annotations: Record<string, string> = {}): string => {
-      const id = weather.kubectl('get', 'pod', weather.podOf('victim').name, '-o', 'jsonpath={..containerID}')
-      const bundle = findBundle(id.replace('containerd://', ''))
+    const config = async (annotations: Record<string, string> = {}): Promise<string> => {
+      let bundle = ''
+      // A kubelet may write the container into the status of the pod after the box runs.
+      await until(() => {
+        const id = weather.kubectl('get', 'pod', weather.podOf('victim').name, '-o', 'jsonpath={..containerID}')
+        bundle = id === '' ? '' : findBundle(id.replace('containerd://', ''))
+        return bundle !== ''
+      }, 'the container of the box is told by its pod')
       const given = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8'))
       return JSON.stringify({ ...given, annotations: { ...given.annotations, ...annotations } })
     }
@@ -148,7 +153,7 @@ describe('the root of a box', () => {
       ],
       ['for another kind of container', { 'io.kubernetes.cri.container-type': 'sandbox' }, 'config.json: annotations'],
     ])('%s', async (_, annotations, reason) => {
-      expect(await ask(config(annotations))).toContain(reason)
+      expect(await ask(await config(annotations))).toContain(reason)
     })
 
     test.each(['', 'null', '[]', '{"annotations":', '{}', '{"annotations":{"a":1}}'])(
@@ -161,7 +166,7 @@ describe('the root of a box', () => {
     test('by reporting a foreign init', async () => {
       for (const pid of [1, process.pid, before[0]])
         writeFileSync(`/run/boxyard/${instance}/node.fifo`, `created ${pid} ${home}\n`)
-      expect(await ask(config())).toContain(NO_BOX)
+      expect(await ask(await config())).toContain(NO_BOX)
     })
   })
 
