@@ -63,14 +63,17 @@ interface Kept {
   code: Buffer
 }
 
-// The engine itself compares the source's length alone: the source is kept with the code, before it.
+// The engine itself compares the source's length alone: the source is kept with the code, before it. Code with a wrong bit may crash the
+// engine, at each run: it is kept twice, which costs less than loading what counts a checksum.
 function readKept(path: string, source: Buffer): Kept | null {
   try {
     const kept = readFileSync(path)
     const sourceAt = kept.indexOf('\n') + 1
     const codeAt = sourceAt + source.length
-    if (kept.compare(source, 0, source.length, sourceAt, codeAt) !== 0) return null
-    return { verbs: JSON.parse(kept.toString('latin1', 0, sourceAt)) as string[], code: kept.subarray(codeAt) }
+    const copyAt = codeAt + (kept.length - codeAt) / 2
+    const isWhole = kept.compare(source, 0, source.length, sourceAt, codeAt) === 0
+    if (!isWhole || kept.compare(kept, copyAt, kept.length, codeAt, copyAt) !== 0) return null
+    return { verbs: JSON.parse(kept.toString('latin1', 0, sourceAt)) as string[], code: kept.subarray(codeAt, copyAt) }
   } catch {
     return null
   }
@@ -91,7 +94,7 @@ function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
   const draft = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   try {
     const file = openSync(draft, 'wx', 0o600)
-    writeFileSync(file, Buffer.concat([Buffer.from(`${JSON.stringify(verbs)}\n`), source, code]))
+    writeFileSync(file, Buffer.concat([Buffer.from(`${JSON.stringify(verbs)}\n`), source, code, code]))
     fsyncSync(file)
     closeSync(file)
     renameSync(draft, path)

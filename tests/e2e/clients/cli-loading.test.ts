@@ -63,13 +63,16 @@ describe('what is loaded', () => {
     await cli.run(['-p', 'demo', 'exec', 'web', 'true'], { env })
     expect(kept().verbs).toBe('["ls","exec"]')
     expect(kept().bytes.length).toBeGreaterThan(first.bytes.length)
-    // Of another program of the same length; cut by a full disk; no code.
+    // Of another program of the same length; cut by a full disk; no code; a bit that a disk has changed.
     const { path, bytes } = kept()
     const another = Buffer.from(bytes)
     another.write('#', bytes.indexOf('\n') + 1)
     const noCode = Buffer.from(bytes).fill(0, bytes.length - 1000)
+    const wrongBit = Buffer.from(bytes)
+    wrongBit.writeUInt8(wrongBit.readUInt8(bytes.length - 50_000) ^ 4, bytes.length - 50_000)
     for (const broken of [
       another,
+      wrongBit,
       bytes.subarray(0, 1000),
       Buffer.alloc(bytes.length),
       noCode.subarray(0, -1),
