@@ -4,7 +4,9 @@ import { createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { build } from 'esbuild'
 import { buildCli } from '../../infra/cli-bundle.ts'
+import { ROOT } from '../../infra/commands.ts'
 import { type BenchContext, boxPath, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 
@@ -26,6 +28,7 @@ export async function benchCli(context: BenchContext): Promise<void> {
     ...context,
     directory,
     ours: (...args) => run(process.execPath, [program, ...args]),
+    node: (path) => run(process.execPath, [path]),
     plain: () => run(process.execPath, ['-e', '0']),
     theirs: (...args) => run('docker', args),
     watch: (...args) => spawn(process.execPath, [program, ...args], { env, cwd: directory }),
@@ -47,6 +50,8 @@ interface Lab extends BenchContext {
   directory: string
   /** Runs our command line to its end. */
   ours(...args: string[]): Promise<void>
+  /** Runs another program to its end. */
+  node(program: string): Promise<void>
   /** Runs nothing by Node.js. */
   plain(): Promise<void>
   /** Runs docker's to its end. */
@@ -66,7 +71,8 @@ async function measureStart({ ours, theirs, plain }: Lab): Promise<number[]> {
   return mine
 }
 
-async function measureExec({ ours, theirs, client }: Lab, starts: readonly number[]): Promise<void> {
+async function measureExec(lab: Lab, starts: readonly number[]): Promise<void> {
+  const { ours, theirs, client } = lab
   const call = async (): Promise<void> => {
     const { body, text } = await client.post(`${boxPath(NAME)}/exec`, { command: ['true'] })
     if (body.exit_code !== 0) throw new Error(text)
@@ -82,6 +88,37 @@ async function measureExec({ ours, theirs, client }: Lab, starts: readonly numbe
   report('  the same HTTP call', summary(calls), 'told', true)
   const above = percentile(mine, 0.5) - percentile(calls, 0.5) - percentile(starts, 0.5)
   report('  above the HTTP call and the start', `${above.toFixed(1)} ms`, '≤ 15 ms', above <= 15)
+  const least = await writeLeastProgram(lab)
+  const floor = percentile(await timeEach(ROUNDS, () => lab.node(least)), 0.5) - percentile(calls, 0.5)
+  report('  the same by a program of ws alone', `${(floor - percentile(starts, 0.5)).toFixed(1)} ms`, 'told', true)
+}
+
+/** Writes the shortest program that streams a command by the package that we stream by, with its code kept, and returns its path. */
+async function writeLeastProgram({ service, directory }: Lab): Promise<string> {
+  const path = join(directory, 'least.cjs')
+  const url = `${service.url.replace('http', 'ws')}${boxPath(NAME)}/exec/ws?command=true`
+  const options = JSON.stringify({
+    headers: { authorization: `Bearer ${service.adminToken}` },
+    perMessageDeflate: false,
+  })
+  await build({
+    stdin: {
+      contents: `const { WebSocket } = require('ws')
+        const socket = new WebSocket('${url}', ['v5.channel.k8s.io'], ${options})
+        socket.on('message', (frame) => frame[0] === 3 && process.exit(0))`,
+      resolveDir: ROOT,
+    },
+    ...{
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      outfile: join(directory, 'least-bundle.cjs'),
+      logLevel: 'error',
+    },
+  })
+  const cache = JSON.stringify(join(directory, 'least-cache'))
+  writeFileSync(path, `require('node:module').enableCompileCache(${cache}); require('./least-bundle.cjs')`)
+  return path
 }
 
 async function measureCopies(lab: Lab): Promise<void> {
