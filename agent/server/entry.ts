@@ -104,19 +104,38 @@ async function pass(
   const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
   try {
     const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
-    const answer = await send(request, { owner, body }, deps)
-    if (answer.status !== MISDIRECTED) return responseOf(answer)
-    discard(answer)
-    const next = await owners.find(owner.name, { isFresh: true })
-    if (!isShort || next?.cell.cell === owner.cell.cell) throw awayError(owner.name, owner.cell.cell)
-    if (next === null) return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
-    const second = await send(request, { owner: next, body }, deps)
-    if (second.status !== MISDIRECTED) return responseOf(second)
-    discard(second)
-    throw awayError(next.name, next.cell.cell)
+    const ask = (each: OwnerCell): Promise<PassedAnswer> => send(request, { owner: each, body }, deps)
+    const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
+    if (answer !== null) return responseOf(answer)
+    return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
   } finally {
     release()
   }
+}
+
+/**
+ * Asks the first owner, and if that has not got it, who has it by then; null: that is this cell.
+ * @throws ServiceError `agent_unavailable` if none has it, or it `isRepeatable` no more
+ */
+async function askOwner<T extends PassedUpgrade>(
+  first: OwnerCell,
+  ask: (owner: OwnerCell) => Promise<T>,
+  { owners, isRepeatable }: Pick<EntryDeps, 'owners'> & { isRepeatable: boolean },
+): Promise<T | null> {
+  const answer = await ask(first)
+  if (!isMisdirected(answer)) return answer
+  discard(answer)
+  const next = await owners.find(first.name, { isFresh: true })
+  if (!isRepeatable || next?.cell.cell === first.cell.cell) throw awayError(first.name, first.cell.cell)
+  if (next === null) return null
+  const second = await ask(next)
+  if (!isMisdirected(second)) return second
+  discard(second)
+  throw awayError(next.name, next.cell.cell)
+}
+
+function isMisdirected(answer: PassedUpgrade): answer is PassedAnswer {
+  return 'status' in answer && answer.status === MISDIRECTED
 }
 
 async function send(
@@ -165,7 +184,7 @@ async function enterUpgrade(
   return true
 }
 
-/** Asks the owner, and once more who is it by then; null: that is this cell. */
+/** Opens a WebSocket at its owner; null: that is this cell by now. */
 async function openUpgrade(
   request: RequestHead,
   { directory, links, owners, first, client }: EntryDeps & { first: OwnerCell; client: Socket },
@@ -179,16 +198,7 @@ async function openUpgrade(
       throw awayError(owner.name, owner.cell.cell, error)
     })
   try {
-    const opened = await ask(first)
-    if (!('status' in opened) || opened.status !== MISDIRECTED) return opened
-    discard(opened)
-    const next = await owners.find(first.name, { isFresh: true })
-    if (next === null) return null
-    if (next.cell.cell === first.cell.cell) throw awayError(first.name, first.cell.cell)
-    const second = await ask(next)
-    if (!('status' in second) || second.status !== MISDIRECTED) return second
-    discard(second)
-    throw awayError(next.name, next.cell.cell)
+    return await askOwner(first, ask, { owners, isRepeatable: true })
   } finally {
     forget()
   }

@@ -1,3 +1,4 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { Directory, HomeClaim } from '../../ports/fleet/directory.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { NamedHome } from '../../ports/store/tombstones.ts'
@@ -54,7 +55,7 @@ export async function publishHomes(
       else if ((await store[RECORDS[kind]].get(home.project, home.name))?.id !== home.uid)
         await directory.release(home, home.uid)
     } catch (error) {
-      if (!isTaken(error)) throw error
+      if (!(error instanceof ServiceError && error.code === 'name_taken')) throw error
       onConflict(home, 'another resource has its name')
     }
   }
@@ -67,8 +68,4 @@ const RECORDS = { box: 'boxes', volume: 'volumes' } as const
 function claimOf(kind: NamedHome['kind'], { id, project, name, createdBy }: Named): HomeClaim {
   const { token, idempotencyKey: key } = createdBy
   return { kind, project, name, uid: id, createdBy: key === null ? null : digestOf(`${token}\n${key}`) }
-}
-
-function isTaken(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'name_taken'
 }
