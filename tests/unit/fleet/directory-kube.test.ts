@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createKubeDirectory, type KubeDirectory } from '../../../agent/drivers/fleet/directory-kube.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   type FaultyKube,
   type KubeRequest,
@@ -46,12 +46,7 @@ const asked = (): string[] =>
         : `list ${String(query.get('limit'))} ${query.get('continue') ?? ''}`.trim(),
     )
 
-const until = async (isSo: () => boolean): Promise<void> => {
-  for (let waited = 0; !isSo(); waited += 5) {
-    if (waited > 5_000) throw new Error(`It did not come to that: ${asked().join()}`)
-    await delay(5)
-  }
-}
+const until = (isSo: () => boolean): Promise<void> => eventually(isSo, 5)
 
 beforeEach(async () => {
   kube = await startFaultyKube()

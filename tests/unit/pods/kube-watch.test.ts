@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   type FaultyKube,
   type KubeRequest,
@@ -34,12 +35,7 @@ const answerWell = (request: KubeRequest, response: ServerResponse): void => {
 
 const send = (type: string, object: unknown): void => void open.at(-1)?.write(`${JSON.stringify({ type, object })}\n`)
 
-const until = async (isSo: () => boolean): Promise<void> => {
-  for (let waited = 0; !isSo(); waited += 5) {
-    if (waited > 5_000) throw new Error(`it did not come to that: ${changes.join()} ${kube.requests.length}`)
-    await delay(5)
-  }
-}
+const until = (isSo: () => boolean): Promise<void> => eventually(isSo, 5)
 
 const watched = () =>
   kube.requests.filter(({ query }) => query.has('watch')).map(({ query }) => query.get('resourceVersion'))
