@@ -1,5 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sharedBaseNames } from '../core/bases/bases.ts'
+import { measureFree } from '../core/common/admission.ts'
 import { startIdleStops } from '../core/edge/idle-stop.ts'
 import { type HealthReport, reportHealth } from '../core/health/health.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
@@ -11,6 +13,7 @@ import { startCoreParts } from './core.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { openDrivers } from './drivers.ts'
 import { openEdge } from './edge.ts'
+import { openFleet } from './fleet.ts'
 import type { HandlerParts } from './handlers.ts'
 import { createReload, openControl, type ReloadDeps } from './reload.ts'
 import { createMeter, serveAll } from './servers.ts'
@@ -39,9 +42,10 @@ export async function startAgent(
   const meter = createMeter(deps, deps.version)
   const deployment = openDeployment(deps, { exclusive: true })
   const { store } = deployment
+  const fleet = await openFleet(deps, deployment, deps.version.version)
   const adminToken = { ...deps, ...deployment, dataDir: settings.dataDir }
   await keepAdminToken(adminToken)
-  const drivers = await openDrivers(deps, deployment)
+  const drivers = await openDrivers({ ...deps, directory: fleet.directory }, deployment)
   const connections = createConnectionGuard(settings, { meter, logger })
   const edge = await openEdge({ ...deps, connections }, deployment, drivers.network)
   const { standingFaults, ...parts } = await startCoreParts(
@@ -49,24 +53,18 @@ export async function startAgent(
     signal,
   )
   const { reconciler, execs, activity } = parts
-  const health = (): Promise<HealthReport> =>
-    reportHealth({
-      ...drivers,
-      store,
-      edge: edge.edge,
-      reconciler,
-      host: createLinuxHost(),
-      logger,
-      dataDir: settings.dataDir,
-      isDraining: () => state.isDraining,
-      standingFaults,
-    })
-  const { channel, stopServing, reloadTls } = await serveAll({
+  const host = createLinuxHost()
+  const health = (): Promise<HealthReport> => {
+    const own = { dataDir: settings.dataDir, isDraining: () => state.isDraining, standingFaults }
+    return reportHealth({ ...drivers, ...own, store, edge: edge.edge, reconciler, fleet, host, logger })
+  }
+  const { channel, stopServing, reloadTls, origins } = await serveAll({
     ...deps,
     deployment,
     drivers,
     ...parts,
     edge,
+    fleet,
     health,
     state,
     meter,
@@ -79,6 +77,15 @@ export async function startAgent(
   const watching = { edge: edge.edge, routes: edge.routes, activity }
   closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
   await edge.edge.started()
+  await fleet.join({
+    addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` },
+    measure: async () => ({
+      isReady: !state.isDraining,
+      isDraining: state.isDraining,
+      free: await measureFree({ store, ...drivers, host, limits: settings.limits }),
+      bases: await sharedBaseNames(store),
+    }),
+  })
   // Until a front is there and asks, it needs the processor more, as at boot.
   channel.once('request', (_request, response) => {
     response.once('close', () => {

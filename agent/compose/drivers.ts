@@ -7,7 +7,6 @@ import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { createHostFiles } from '../drivers/files/files.ts'
-import { createLocalDirectory } from '../drivers/fleet/directory-local.ts'
 import { createBoxHandles } from '../drivers/host/handle.ts'
 import { openBtrfsPool } from '../drivers/pool/cow-filesystem.ts'
 import { createImageRegistry } from '../drivers/registry/image-registry.ts'
@@ -39,7 +38,10 @@ export interface Drivers extends World {
  * Opens the drivers that the settings name.
  * @throws Error for a pool that belongs to another database, is missing, or cannot be mounted
  */
-export async function openDrivers(deps: DeploymentDeps, deployment: Deployment): Promise<Drivers> {
+export async function openDrivers(
+  deps: DeploymentDeps & Pick<Drivers, 'directory'>,
+  deployment: Deployment,
+): Promise<Drivers> {
   const { settings } = deps
   makeRunDirectories(deps, deployment)
   const filesystem = await openPool(deps, deployment)
@@ -52,7 +54,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   return {
     ...world,
     filesystem,
-    directory: createLocalDirectory(),
+    directory: deps.directory,
     builder: createHostBaseBuilder(),
     outputs: deps.decorate('outputs', createExecOutputs(execFiles)),
     files,

@@ -26,6 +26,8 @@ import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
 import type { ConnectionGuard } from './connections.ts'
 import type { DeploymentDeps } from './deployment.ts'
 import type { EdgeParts } from './edge.ts'
+import { openEntry } from './entry.ts'
+import type { Fleet } from './fleet-kube.ts'
 import { type HandlerParts, wireHandlers } from './handlers.ts'
 import { openServer, originOf, reloadTls } from './listening.ts'
 
@@ -33,15 +35,23 @@ import { openServer, originOf, reloadTls } from './listening.ts'
 export interface ServedParts
   extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'logStreams' | 'trail' | 'edge'> {
   edge: EdgeParts
+  fleet: Fleet
   state: { isDraining: boolean }
   meter: PrometheusMeter
   connections: ConnectionGuard
 }
 
+/** What is served. */
+export interface Served {
+  channel: Server
+  /** By which others reach the channel and the data address. */
+  origins: { channelUrl: string; dataUrl: string }
+  stopServing(late: AbortSignal): Promise<void>
+  reloadTls(): void
+}
+
 /** Serves the channel to the functions and the data address to clients with a ticket, and meters both. */
-export async function serveAll(
-  parts: ServedParts,
-): Promise<{ channel: Server; stopServing(late: AbortSignal): Promise<void>; reloadTls(): void }> {
+export async function serveAll(parts: ServedParts): Promise<Served> {
   const { settings, deployment, clock, closers, logger, connections } = parts
   const { limits } = settings
   const listening = {
@@ -68,14 +78,23 @@ export async function serveAll(
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
+  const { directory, api } = parts.fleet
+  const entry = api === null ? null : openEntry(parts, { deployment, directory, bodies })
   const listeners = [
-    { name: 'agent', server: channel, trust: trustChannel(parts), match: matchOperation, wrap: asIs },
-    { name: 'data', server: data, trust: trustSender, match: matchTicketed(), wrap: allowPages },
+    {
+      name: 'agent',
+      server: channel,
+      trust: trustChannel(parts),
+      match: matchOperation,
+      entry,
+      wrap: entry?.wrap ?? asIs,
+    },
+    { name: 'data', server: data, trust: trustSender, match: matchTicketed(), entry: null, wrap: allowPages },
   ] as const
-  const servings = listeners.map(({ name, server, trust, match, wrap }) => {
+  const servings = listeners.map(({ name, server, trust, match, entry, wrap }) => {
     const sources = connections.sources(name)
     connections.bound(server, name)
-    webSockets.serve(server, { trust, match, sources, entry: null })
+    webSockets.serve(server, { trust, match, sources, entry })
     const handler = wrap(createDispatch({ ...answering, trust, match }))
     return serve(server, { handler, logger, now: () => clock.now(), sources })
   })
@@ -91,7 +110,8 @@ export async function serveAll(
     { server: channel, tls: listening.channel.tls },
     { server: data, tls: listening.data.tls },
   ]
-  return { channel, stopServing, reloadTls: () => reloadTls(secured) }
+  const channelUrl = settings.fleet?.channelUrl ?? originOf(channel, listening.channel)
+  return { channel, origins: { channelUrl, dataUrl }, stopServing, reloadTls: () => reloadTls(secured) }
 }
 
 function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {

@@ -1,10 +1,12 @@
 import { cpus, hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import type { BoxShares } from '../ports/boxes/limits.ts'
+import { BACKUP_VARIABLES, type BackupSettings, backupsOf } from './backups.ts'
 import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
+import { FLEET_VARIABLES, type FleetSettings, fleetOf } from './fleet.ts'
 import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
@@ -26,6 +28,8 @@ export interface AgentSettings {
   /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
   view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
+  /** Place in a fleet, whose objects the cluster of `kubernetes` keeps; null: an agent alone. */
+  fleet: FleetSettings | null
   channelTls: ChannelTlsFiles | null
   data: DataListener
   /** Address of the Prometheus metrics; null: off. */
@@ -33,23 +37,12 @@ export interface AgentSettings {
   edge: EdgeSettings
   /** Addresses and networks whose `X-Forwarded-For` is trusted at the data address. */
   trustedProxies: string[]
-  /** Backup store: `s3` if set, else `directory`. */
-  backups: { directory: string; s3: S3Settings | null }
+  backups: BackupSettings
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number; reservePercent: number }
   /** Quota of projects that have none of their own; null is unlimited. */
   defaultQuota: DefaultQuota
   network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
   limits: AgentLimits
-}
-
-/** An S3 bucket for backups. */
-export interface S3Settings {
-  endpoint: string
-  bucket: string
-  region: string
-  /** Prefix of all object names; may be empty. */
-  prefix: string
-  keyFile: string
 }
 
 /** The bounds in force, published by `GET /v1/config`; the shares are those that a box gets, and the most that one may have. */
@@ -121,6 +114,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       image: env.BOXYARD_POD_IMAGE,
       warmPool: env.BOXYARD_WARM_POOL,
     },
+    fleet: fleetOf(env),
     channelTls: channelTlsOf(env),
     data: dataOf(env),
     metrics:
@@ -173,20 +167,6 @@ function allowsNesting(env: z.infer<typeof environmentSchema>): boolean {
   return env.BOXYARD_NESTING
 }
 
-function backupsOf(env: z.infer<typeof environmentSchema>): AgentSettings['backups'] {
-  const { BOXYARD_BACKUP_S3_ENDPOINT: endpoint, BOXYARD_BACKUP_S3_BUCKET: bucket } = env
-  const { BOXYARD_BACKUP_S3_KEY_FILE: keyFile, BOXYARD_BACKUP_DIR: given } = env
-  const directory = given ?? join(env.BOXYARD_DATA_DIR, 'backups')
-  if (endpoint === undefined && bucket === undefined && keyFile === undefined) return { directory, s3: null }
-  if (endpoint === undefined || bucket === undefined || keyFile === undefined || given !== undefined) {
-    throw new Error(
-      'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE must be given together, without BOXYARD_BACKUP_DIR.',
-    )
-  }
-  const { BOXYARD_BACKUP_S3_REGION: region, BOXYARD_BACKUP_S3_PREFIX: prefix } = env
-  return { directory, s3: { endpoint, bucket, region, prefix, keyFile } }
-}
-
 function describeFault(error: z.ZodError, environment: Record<string, string | undefined>): string {
   const issue = error.issues[0]
   if (issue?.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such setting.`
@@ -222,9 +202,11 @@ const environmentSchema = z.strictObject({
   BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => resolve(path)),
   BOXYARD_RUN_DIR: absolute.default('/run/boxyard').transform((path) => resolve(path)),
   BOXYARD_LOG: z.string().optional(),
+  ...BACKUP_VARIABLES,
   ...EDGE_VARIABLES,
   ...SHARE_VARIABLES,
   ...CONNECTION_VARIABLES,
+  ...FLEET_VARIABLES,
   BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
   BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
   BOXYARD_DATA_HOST: z.string().default('127.0.0.1'),
@@ -241,21 +223,6 @@ const environmentSchema = z.strictObject({
       'expected a port from 0 to 65535, or off',
     )
     .transform((text) => (text === 'off' ? null : Number(text))),
-  BOXYARD_BACKUP_DIR: absolute.optional(),
-  BOXYARD_BACKUP_S3_ENDPOINT: origin.optional(),
-  BOXYARD_BACKUP_S3_BUCKET: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of a bucket')
-    .optional(),
-  BOXYARD_BACKUP_S3_REGION: z.string().default('us-east-1'),
-  BOXYARD_BACKUP_S3_PREFIX: z
-    .string()
-    .regex(
-      /^([A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$/,
-      'expected a prefix such as boxyard/main',
-    )
-    .default(''),
-  BOXYARD_BACKUP_S3_KEY_FILE: absolute.optional(),
   BOXYARD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   BOXYARD_REGION: name.default('local'),
   BOXYARD_BASE: name.default('debian'),

@@ -14,16 +14,21 @@ export interface OwnerFinder {
   /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows; null: it is answered here. */
   foreignName(method: string, target: string): HomeName | null
   /**
-   * Returns the cell that has it, from memory, or as the directory has it where memory knows of none or `isFresh`; null: this cell, or
-   * nobody.
+   * Returns the cell that has it, from memory, or as the directory has it where memory knows of none or `isFresh`; null: this cell,
+   * also by its own record where memory knows of none or `isFresh`, or nobody.
    * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
    */
   find(name: HomeName, options: { isFresh: boolean }): Promise<OwnerCell | null>
 }
 
 /** Creates the finder of owners by the table of operations. */
-export function createOwnerFinder(deps: { directory: Directory; match: Matcher }): OwnerFinder {
-  const { directory, match } = deps
+export function createOwnerFinder(deps: {
+  directory: Directory
+  match: Matcher
+  /** Whether this cell has a record of that name, for as long as memory knows nothing, as after a start without the cluster. */
+  hasRecord(name: HomeName): Promise<boolean>
+}): OwnerFinder {
+  const { directory, match, hasRecord } = deps
   return {
     foreignName: (method, target) => {
       const name = nameOf(match, method, target)
@@ -31,6 +36,7 @@ export function createOwnerFinder(deps: { directory: Directory; match: Matcher }
     },
     find: async (name, { isFresh }) => {
       const known = isFresh ? null : directory.find(name)
+      if (known === null && (await hasRecord(name))) return null
       const home = known ?? (await directory.read(name))
       if (home === null || home.cell === directory.cell) return null
       const cell = directory.findCell(home.cell)

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
-import type { HostFacts } from '../../ports/host/facts.ts'
+import type { DiskCapacity, HostFacts } from '../../ports/host/facts.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord, RecordUsage, Usage } from '../../ports/store/volumes.ts'
 
@@ -73,6 +73,28 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 }
 
+/** Measures what boxes may still be promised on this host. */
+export async function measureFree({
+  store,
+  host,
+  limits,
+  filesystem,
+}: Pick<AdmissionDeps, 'store' | 'host' | 'limits'> & {
+  filesystem: { capacity(): Promise<DiskCapacity> }
+}): Promise<{ cpus: number; ramMb: number; storageBytes: number }> {
+  const used = await store.quotas.usage(null)
+  const { cpu, memory } = host.load()
+  return {
+    cpus: Math.max(0, cpu.cores - used.cpus),
+    ramMb: Math.max(0, promisableMb(memory.total_bytes, limits) - used.ramMb),
+    storageBytes: Math.max(0, (await filesystem.capacity()).availableBytes),
+  }
+}
+
+function promisableMb(totalBytes: number, { memoryOvercommit }: AdmissionLimits): number {
+  return Math.floor((totalBytes * memoryOvercommit) / MIB)
+}
+
 function checkQuota(request: ResourceRequest, quota: Bounds, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
     const [allowed, requested] = [quota[key], request[key] ?? 0]
@@ -106,7 +128,7 @@ function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, us
   const requested = request.ramMb ?? 0
   if (requested === 0) return
   const { total_bytes: total, available_bytes: available } = host.load().memory
-  const promisable = Math.floor((total * limits.memoryOvercommit) / MIB)
+  const promisable = promisableMb(total, limits)
   if (used.ramMb + requested > promisable) {
     const figures = `${used.ramMb} of ${promisable} MiB are promised to running boxes, ${requested} MiB more were asked for`
     throw new ServiceError('quota_exceeded', `The memory of this host is promised: ${figures}.`)

@@ -19,6 +19,8 @@ export interface HealthDeps {
   edge: Pick<Edge, 'problems'>
   cluster: ClusterFacts
   reconciler: Reconciler
+  /** What keeps this cell from its fleet. */
+  fleet: { problems(): HealthFault[] }
   host: HostFacts
   logger: Logger
   dataDir: string
@@ -52,6 +54,7 @@ export async function reportHealth(deps: HealthDeps): Promise<HealthReport> {
   const edge = await measure('edge_unreadable', () => deps.edge.problems())
   const runtime = await measure('runtime_unreadable', () => deps.runtime.problems())
   faults.push(...[...(network ?? []), ...(edge ?? []), ...(runtime ?? [])].map((problem) => ({ ...problem })))
+  faults.push(...deps.fleet.problems())
   faults.push(...(condition ? poolFaults(condition) : []))
   faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler))
   const unstarted = await measure('store_unreadable', () => unstartedBoxes(deps))

@@ -13,6 +13,8 @@ export interface KubeDirectory extends Directory {
   open(): Promise<void>
   /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
   synced(): Promise<void>
+  /** Returns since when (ms since the epoch) the memory lags, and why; null while it does not. */
+  fault(): { since: number; error: ServiceError } | null
   close(): void
 }
 
@@ -34,10 +36,12 @@ export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeD
     find: (name) => index.find(homeKeyOf(name))?.home ?? null,
     read: (name) => read(parts, name),
     findCell: (number) => cells.get(number) ?? null,
+    cells: () => [...cells.values()].filter((each) => each.cell !== cell),
     claim: (claimed) => claim(parts, claimed),
     release: (name, uid) => release(parts, name, uid),
     open: async () => void (await Promise.all(followers.map((follower) => follower.start()))),
     synced: async () => void (await Promise.all(followers.map((follower) => follower.synced()))),
+    fault: () => followers.map((follower) => follower.fault()).find((fault) => fault !== null) ?? null,
     close: () => {
       for (const follower of followers) follower.close()
     },

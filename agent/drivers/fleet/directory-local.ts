@@ -10,6 +10,7 @@ export function createLocalDirectory(): Directory {
     find: () => HERE,
     read: async () => HERE,
     findCell: () => null,
+    cells: () => [],
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
   }

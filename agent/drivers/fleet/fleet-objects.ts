@@ -40,7 +40,21 @@ export function decodeCell({ metadata, spec, status }: KubeObject): Cell {
     cell: metadata.name,
     node: String(spec?.['node']),
     channelUrl: String(spec?.['channelUrl']),
+    dataUrl: String(spec?.['dataUrl']),
+    edgeAddress: textOr(spec?.['edgeAddress'], null),
+    region: textOr(spec?.['region'], null),
+    free: decodeFree(status?.['free']),
+    warm: Number(status?.['warm'] ?? 0),
     isReady: status?.['ready'] === true,
     isDraining: status?.['draining'] === true,
   }
+}
+
+function decodeFree(free: unknown): Cell['free'] {
+  const { ramMb, storageBytes } = (free ?? {}) as Record<string, unknown>
+  return typeof ramMb === 'number' && typeof storageBytes === 'number' ? { ramMb, storageBytes } : null
+}
+
+function textOr<T>(value: unknown, otherwise: T): string | T {
+  return typeof value === 'string' ? value : otherwise
 }

@@ -11,6 +11,7 @@ import {
   decodeList,
   decodeObject,
   type KubeObjects,
+  MERGE_PATCH,
   objectSource,
   orNull,
   STRICT,
@@ -47,8 +48,10 @@ export interface KubeApi {
     delete(name: string): Promise<void>
     list(labelSelector: string): Promise<NetworkPolicy[]>
   }
-  /** Lists the nodes, without their images. */
-  nodes(options?: { deadlineMs: number }): Promise<Node[]>
+  /** Lists the nodes, or the one of a name, without their images. */
+  nodes(options?: { deadlineMs?: number; name?: string }): Promise<Node[]>
+  /** Adds to the data of a ConfigMap, by a merge patch. Fails with reason `missing` if there is none of that name. */
+  addToConfigMap(at: { namespace: string; name: string }, data: Record<string, string>): Promise<void>
   /** Counts all running pods of a node, in any namespace. */
   countPods(node: string, options: { deadlineMs: number }): Promise<number>
   /** Returns the number of requests sent; each opening of a watch counts as one. */
@@ -99,9 +102,15 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
     objects: (kind) => createObjectCalls({ ...parts, kind, follow }),
     checkAllowed: () => requests.checkAllowed(CHANGES.map((verb) => ({ verb, resource: 'pods', namespace }))),
     networkPolicies: createPolicyCalls(parts),
-    nodes: async (options) => {
-      const call: KubeCall = { verb: 'list', resource: 'nodes', namespace: null, path: '/api/v1/nodes', ...options }
-      return decodeList<Node>(await requests.send(call)).items
+    nodes: async ({ name, ...options } = {}) => {
+      const query = name === undefined ? {} : { query: { fieldSelector: `metadata.name=${name}` } }
+      const nodes = { resource: 'nodes', namespace: null, path: '/api/v1/nodes' }
+      return decodeList<Node>(await requests.send({ verb: 'list', ...nodes, ...query, ...options })).items
+    },
+    addToConfigMap: async ({ namespace, name }, data) => {
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/${encodeURIComponent(name)}`
+      const call = { resource: 'configmaps', namespace, path, contentType: MERGE_PATCH }
+      await requests.send({ verb: 'patch', ...call, body: { data } })
     },
     countPods: (node, options) => countPods(requests, node, options),
     requestCount: () => requests.requestCount(),
@@ -161,8 +170,7 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
         }),
       )
     },
-    patch: (name, patch) =>
-      patchWith({ resource: 'pods', path: pathOf(name), contentType: 'application/merge-patch+json' }, patch),
+    patch: (name, patch) => patchWith({ resource: 'pods', path: pathOf(name), contentType: MERGE_PATCH }, patch),
     resize: (name, patch) => {
       const path = `${pathOf(name)}/resize`
       return patchWith({ resource: 'pods/resize', path, contentType: 'application/strategic-merge-patch+json' }, patch)

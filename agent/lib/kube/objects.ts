@@ -15,6 +15,8 @@ export interface KubeObjects {
   create(name: string, spec: Record<string, unknown>): Promise<KubeObject>
   /** Returns null if there is no such object. */
   get(name: string): Promise<KubeObject | null>
+  /** Applies a JSON merge patch, to the status alone if `part` says so. Returns null if there is no such object. */
+  patch(name: string, patch: object, part?: 'status'): Promise<KubeObject | null>
   /** Deletes an object if it is as it was read, else fails with reason `conflict`. Succeeds if it is gone. */
   delete(object: KubeObject): Promise<void>
   /** Creates a follower that keeps `view` in step; call its `start`. */
@@ -42,6 +44,20 @@ export function createObjectCalls({ requests, namespace, kind, follow }: ObjectC
       return decodeObject(await requests.send({ ...call, verb: 'create', path: base, query: STRICT, body }))
     },
     get: (name) => orNull(async () => decodeObject(await requests.send({ ...call, verb: 'get', path: pathOf(name) }))),
+    patch: (name, patch, part) =>
+      orNull(async () => {
+        const [path, resource] = part ? [`${pathOf(name)}/${part}`, `${plural}/${part}`] : [pathOf(name), plural]
+        const sent = {
+          ...call,
+          verb: 'patch',
+          path,
+          resource,
+          query: STRICT,
+          contentType: MERGE_PATCH,
+          body: patch,
+        } as const
+        return decodeObject(await requests.send(sent))
+      }),
     delete: async ({ metadata: { name, uid, resourceVersion } }) => {
       const body = { preconditions: { uid, resourceVersion } }
       await orNull(() => requests.send({ ...call, verb: 'delete', path: pathOf(name), body }))
@@ -122,6 +138,7 @@ export function decodeList<T>(value: unknown): ObjectPage<T> & { rest: string } 
 
 /** Makes unknown fields an error: a policy rule that lost its `from` would let in all traffic. */
 export const STRICT = { fieldValidation: 'Strict' }
+export const MERGE_PATCH = 'application/merge-patch+json'
 const GROUP_VERSION = 'boxyard.dev/v1alpha1'
 /** As kubectl and client-go have it: an answer of some 500 KB. */
 const PAGE_OBJECTS = '500'

@@ -14,6 +14,8 @@ export interface Directory {
   read(name: HomeName): Promise<Home | null>
   /** Finds the agent of another cell in this cell's memory; null if it knows of none. */
   findCell(cell: string): Cell | null
+  /** Lists the agents of all other cells, as far as this cell's memory knows of them. */
+  cells(): Cell[]
   /**
    * Claims a name for this cell; `find` knows of it at once. For a uid that has the name already it changes nothing and returns its
    * home, which may be another cell by now. So a claim whose outcome is unknown is made again.
@@ -61,6 +63,16 @@ export interface Cell {
   node: string
   /** Base URL of its channel. */
   channelUrl: string
+  /** Origin at which its tickets are redeemed. */
+  dataUrl: string
+  /** Host and port of its edge; null: it has none. */
+  edgeAddress: string | null
+  /** Region of its boxes; null if it tells none. */
+  region: string | null
+  /** What boxes may still be promised there, as last told; null if it has not told. */
+  free: { ramMb: number; storageBytes: number } | null
+  /** Number of places that are ready for boxes to come. */
+  warm: number
   isReady: boolean
   /** True if it takes no new boxes. */
   isDraining: boolean

@@ -7,7 +7,7 @@ import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
-import { homeKey } from './table-directory.ts'
+import { homeKey, tableCell } from './table-directory.ts'
 
 /** The entry of a cell, over a directory of which it remembers what the test says. */
 export interface TestEntry extends Entry {
@@ -48,16 +48,15 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         },
         findCell: (found) => {
           const channelUrl = urls.get(found)
-          return channelUrl === undefined
-            ? null
-            : { cell: found, node: `node-${found}`, channelUrl, isReady: true, isDraining: false }
+          return channelUrl === undefined ? null : tableCell(found, channelUrl)
         },
+        cells: () => [...urls].filter(([each]) => each !== cell).map(([each, url]) => tableCell(each, url)),
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
       }
       const entry = createEntry({
         directory,
-        owners: createOwnerFinder({ directory, match: matchOperation }),
+        owners: createOwnerFinder({ directory, match: matchOperation, hasRecord: async () => false }),
         links: createCellLinks({ tls: null }),
         checkSender: createSenderCheck({ keys: () => keys.keys, agentId: keys.agent_id, now: Date.now }),
         bodies: createBodyBudget(64 * 1024 * 1024),

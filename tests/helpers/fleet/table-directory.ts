@@ -23,6 +23,12 @@ export function homeKey({ kind, project, name }: HomeName): string {
   return `${kind} ${project}/${name}`
 }
 
+/** Describes a cell that is reached at `channelUrl`. */
+export function tableCell(cell: string, channelUrl: string): Cell {
+  const reached = { node: `node-${cell}`, channelUrl, dataUrl: channelUrl, edgeAddress: null }
+  return { cell, ...reached, region: null, free: null, warm: 0, isReady: true, isDraining: false }
+}
+
 /** Creates the directory of a cell over a table that it shares with others; held to the suite of all directories. */
 export function createTableDirectory(table: HomeTable, cell: string): Directory {
   const present = (key: string): Home | null => {
@@ -44,6 +50,7 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
     find: (name) => present(homeKey(name)),
     read: (name) => change(() => present(homeKey(name))),
     findCell: (found) => table.cells.get(found) ?? null,
+    cells: () => [...table.cells.values()].filter((each) => each.cell !== cell),
     claim: (claim) => change(() => claimIn(table, claim, cell)),
     release: (name, uid) =>
       change(() => {

@@ -8,7 +8,7 @@ import { clusterPaths } from '../../../infra/cluster/record.ts'
 import { ROOT } from '../../../infra/commands.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
-import { fleetAgent } from './fleet-objects.ts'
+import { FLEET_KINDS, fleetAgent } from './fleet-objects.ts'
 import { succeed } from './kubectl.ts'
 
 /** A cell's directory with its connection to the API server. */
@@ -26,6 +26,8 @@ export interface FleetPlane extends ControlPlane {
   install(): void
   /** Makes a Node and the Agent of a cell on it, and returns the token of its agent. */
   register(cell: string): string
+  /** Makes a Node, and returns the path of a kubeconfig for the agent on it. */
+  addNode(node: string): string
   /** Creates the directory of a cell; `port` is that of a proxy to the API server. */
   connect(cell: string, options: { token: string; port?: number }): Promise<FleetCell>
   stopServer(): Promise<void>
@@ -50,10 +52,14 @@ export async function startFleetPlane(): Promise<FleetPlane> {
     port: ports.apiServer,
     install: () => {
       succeed(plane.kubectl('apply', '--kustomize', join(ROOT, 'infra/kubernetes')))
-      const kinds = ['homes', 'agents'].map((plural) => `crd/${plural}.boxyard.dev`)
+      const kinds = FLEET_KINDS.map(({ plural }) => `crd/${plural}.boxyard.dev`)
       succeed(plane.kubectl('wait', '--for=condition=Established', '--timeout=60s', ...kinds))
     },
     register: (cell) => register(plane, cell),
+    addNode: (node) => {
+      makeNode(plane, node)
+      return plane.writeKubeconfig(`${node}.kubeconfig`, tokenOf(plane, node))
+    },
     connect: async (cell, { token, port = ports.apiServer }) => {
       const kubeconfig = join(state, `${cell}-${port}.kubeconfig`)
       writeSecret(kubeconfig, formatKubeconfig({ ...plane.record, ports: { ...ports, apiServer: port } }, token))
@@ -89,17 +95,25 @@ export async function startFleetPlane(): Promise<FleetPlane> {
   }
 }
 
-function register({ kubectl, kubectlWith }: ControlPlane, cell: string): string {
+function register(plane: ControlPlane, cell: string): string {
   const node = `node-${cell}`
-  const create = (object: object): string =>
-    succeed(kubectlWith(JSON.stringify(object), 'create', '-f', '-', '-o', 'jsonpath={.metadata.uid}')).stdout
-  const nodeUid = create({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } })
-  create(fleetAgent(cell, { node, nodeUid }))
+  const nodeUid = makeNode(plane, node)
+  const { kubectl, kubectlWith } = plane
+  succeed(kubectlWith(JSON.stringify(fleetAgent(cell, { node, nodeUid })), 'create', '-f', '-'))
   const cells = JSON.stringify({ data: { [cell]: node } })
-  const system = '--namespace=boxyard-system'
-  succeed(kubectl('patch', 'configmap/boxyard-cells', system, '--type=merge', '-p', cells))
+  succeed(kubectl('patch', 'configmap/boxyard-cells', SYSTEM, '--type=merge', '-p', cells))
+  return tokenOf(plane, node)
+}
+
+/** Makes a Node, and returns its uid. */
+function makeNode({ kubectlWith }: ControlPlane, name: string): string {
+  const node = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name } })
+  return succeed(kubectlWith(node, 'create', '-f', '-', '-o', 'jsonpath={.metadata.uid}')).stdout
+}
+
+function tokenOf({ kubectl }: ControlPlane, node: string): string {
   const bound = ['--bound-object-kind=Node', `--bound-object-name=${node}`]
-  return succeed(kubectl('create', 'token', 'boxyard-agent', system, ...bound)).stdout.trim()
+  return succeed(kubectl('create', 'token', 'boxyard-agent', SYSTEM, ...bound)).stdout.trim()
 }
 
 /** Asks etcd by the JSON form of its API. */
@@ -108,3 +122,5 @@ async function askEtcd(port: number, path: string, body: object): Promise<unknow
   if (!answer.ok) throw new Error(`etcd answers ${answer.status} ${await answer.text()}`)
   return await answer.json()
 }
+
+const SYSTEM = '--namespace=boxyard-system'

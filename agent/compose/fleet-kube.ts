@@ -1,0 +1,78 @@
+import type { HealthFault } from '../../shared/schemas/health.ts'
+import { timestamp } from '../../shared/time.ts'
+import { publishHomes } from '../core/fleet/homes.ts'
+import { type Membership, startMembership } from '../core/fleet/membership.ts'
+import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
+import { createKubeRegistration } from '../drivers/fleet/registration.ts'
+import { type KubeApi, openKubeApi } from '../lib/kube/api.ts'
+import type { Directory } from '../ports/fleet/directory.ts'
+import type { CellAddresses, CellStatus } from '../ports/fleet/registration.ts'
+import type { Store } from '../ports/store/store.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+
+/** What this agent shares with the others of its fleet. */
+export interface Fleet {
+  directory: Directory
+  /** The cluster that keeps it; null: this agent is alone. */
+  api: KubeApi | null
+  /** Tells the fleet of this cell, from now on; resolves once it knows, or could not be told for some seconds. */
+  join(told: { addresses: Omit<CellAddresses, 'version' | 'region'>; measure(): Promise<CellStatus> }): Promise<void>
+  /** What keeps this cell from its fleet. */
+  problems(): HealthFault[]
+}
+
+/** Opens the fleet whose objects a Kubernetes cluster keeps. While that is away, what is here goes on. */
+export async function openKubeFleet(
+  { settings, closers, logger, clock }: DeploymentDeps,
+  { store }: Deployment,
+  { cell, version }: { cell: string; version: string },
+): Promise<Fleet> {
+  const { kubeconfig, namespace, node } = settings.kubernetes
+  const now = (): number => clock.now()
+  const api = await openKubeApi({ kubeconfig, namespace, logger, now })
+  closers.add('fleet', () => api.close())
+  const directory = createKubeDirectory({ api, cell })
+  closers.add('directory', () => directory.close())
+  await directory.open()
+  const registration = createKubeRegistration({ api, cell, node, now })
+  let membership: Membership | null = null
+  return {
+    directory,
+    api,
+    join: async ({ addresses: reached, measure }) => {
+      const addresses = { ...reached, region: settings.region, version }
+      const publish = (): Promise<HealthFault[]> => publishOwn(store, directory)
+      membership = startMembership({ registration, addresses, measure, publish, clock, logger })
+      const { started, leave } = membership
+      closers.add('membership of the fleet', leave)
+      await started
+    },
+    problems: () => [...(membership?.problems() ?? []), ...lagOf(directory)],
+  }
+}
+
+/** Claims what the directory has lost, and returns the names that another has by now. */
+async function publishOwn(store: Store, directory: KubeDirectory): Promise<HealthFault[]> {
+  const faults: HealthFault[] = []
+  await directory.synced()
+  await publishHomes({ store, directory }, ({ kind, project, name, uid }, problem) => {
+    faults.push({
+      code: 'name_conflict',
+      evidence: `The ${kind} ${uid} of this cell is named "${name}" in project "${project}", but ${problem}.`,
+      remedy: 'Delete one of the two, each at its own agent.',
+    })
+  })
+  return faults
+}
+
+function lagOf(directory: KubeDirectory): HealthFault[] {
+  const fault = directory.fault()
+  if (fault === null) return []
+  return [
+    {
+      code: 'fleet_stale',
+      evidence: `What this cell knows of the others is from ${timestamp(fault.since)}: ${fault.error.message}`,
+      remedy: 'Bring the API server back; boxes that run go on meanwhile, and nothing is made or published.',
+    },
+  ]
+}

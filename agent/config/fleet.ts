@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import { origin } from './variables.ts'
+
+/** This agent's place in a fleet. */
+export interface FleetSettings {
+  /** Number of its cell. */
+  cell: string
+  /** Base URL at which other agents reach its channel; null: the address that it listens at. */
+  channelUrl: string | null
+}
+
+/** Schemas of the fleet's variables, part of the agent's. */
+export const FLEET_VARIABLES = {
+  BOXYARD_CELL: z
+    .string()
+    .regex(/^[0-9a-hjkmnp-tv-z]{2,4}$/, 'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1')
+    .optional(),
+  BOXYARD_CELL_URL: origin.optional(),
+}
+
+type FleetVariables = z.infer<z.ZodObject<typeof FLEET_VARIABLES>> & { BOXYARD_AGENT_HOST: string }
+
+/**
+ * Returns the place in a fleet; null for an agent alone.
+ * @throws Error for a URL without a cell, and a cell without a URL where the channel listens at all addresses
+ */
+export function fleetOf(env: FleetVariables): FleetSettings | null {
+  const { BOXYARD_CELL: cell, BOXYARD_CELL_URL: channelUrl, BOXYARD_AGENT_HOST: host } = env
+  if (cell === undefined) {
+    if (channelUrl !== undefined) throw new Error('BOXYARD_CELL_URL is given without BOXYARD_CELL.')
+    return null
+  }
+  if (channelUrl === undefined && EVERY_ADDRESS.has(host))
+    throw new Error(
+      `BOXYARD_AGENT_HOST=${host} needs BOXYARD_CELL_URL, by which other agents reach the channel of cell ${cell}.`,
+    )
+  return { cell, channelUrl: channelUrl ?? null }
+}
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])

@@ -1,0 +1,50 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { timestamp } from '../../../shared/time.ts'
+import type { KubeApi } from '../../lib/kube/api.ts'
+import { isKubeError } from '../../lib/kube/errors.ts'
+import type { Registration } from '../../ports/fleet/registration.ts'
+
+export interface RegistrationSettings {
+  api: Pick<KubeApi, 'objects' | 'nodes' | 'addToConfigMap'>
+  cell: string
+  /** Name of the Node that the agent is on. */
+  node: string
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** Creates the registration of a cell on a node: its entry in the ConfigMap of the cells, and its Agent object. */
+export function createKubeRegistration({ api, cell, node, now }: RegistrationSettings): Registration {
+  const agents = api.objects('Agent')
+  const findNodeUid = async (): Promise<string> => {
+    const uid = (await api.nodes({ name: node }))[0]?.metadata?.uid
+    if (uid !== undefined) return uid
+    throw new ServiceError(
+      'runtime_unavailable',
+      `The cluster has no node "${node}": set BOXYARD_NODE to its name for this host.`,
+    )
+  }
+  return {
+    join: () => api.addToConfigMap(CELLS, { [cell]: node }),
+    announce: async ({ edgeAddress, ...addresses }) => {
+      const spec = { cell, node, nodeUid: await findNodeUid(), edgeAddress, ...addresses, protocol: PROTOCOL }
+      if ((await agents.patch(cell, { spec })) !== null) return
+      try {
+        await agents.create(cell, spec)
+      } catch (error) {
+        // An attempt whose answer was lost has made it.
+        if (!isKubeError(error, 'exists')) throw error
+        await agents.patch(cell, { spec })
+      }
+    },
+    report: async ({ isReady, isDraining, free, bases }) => {
+      const status = { ready: isReady, draining: isDraining, free, bases, heartbeatAt: timestamp(now()) }
+      return (await agents.patch(cell, { status }, 'status')) !== null
+    },
+  }
+}
+
+/** Says which node each cell is on (infra/kubernetes/fleet-cells.yaml). */
+const CELLS = { namespace: 'boxyard-system', name: 'boxyard-cells' }
+/** Version of what agents send each other. */
+const PROTOCOL = 1
