@@ -48,11 +48,11 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
     agentId: () => keyring.channel().agent_id,
     now,
   })
-  let agentRun: string | undefined
+  const runs = createRunMemory(now)
   return {
     sign: (unsigned) => {
       const keys = keyring.channel()
-      const message = channelRequestOf(unsigned, agentRun)
+      const message = channelRequestOf(unsigned, runs.list())
       const headers = { ...message.headers, [SIGNATURE_HEADER]: signatureOf(message, unsigned.body) }
       return { ...message, headers, keys }
     },
@@ -64,7 +64,7 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
       const run = headerOf(answer.headers, AGENT_RUN_HEADER)
       if (run !== undefined) {
         logger.info('The agent has started again', facts)
-        agentRun = run
+        runs.note(run.split(','))
         return true
       }
       logger.warn('The agent refused a signature', facts)
@@ -74,9 +74,24 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
   }
 }
 
+/** The runs of agents that have started of late: of a fleet, several answer a front in turn, or at once. */
+function createRunMemory(now: () => number): { note(runs: readonly string[]): void; list(): string[] } {
+  const heard = new Map<string, number>()
+  return {
+    note: (runs) => {
+      for (const run of runs) {
+        heard.delete(run)
+        heard.set(run, now())
+      }
+      for (const [run, at] of heard) if (heard.size > RUNS_KEPT || now() - at > RUN_KEPT_MS) heard.delete(run)
+    },
+    list: () => [...heard].filter(([, at]) => now() - at <= RUN_KEPT_MS).map(([run]) => run),
+  }
+}
+
 function channelRequestOf(
   unsigned: Unsigned,
-  agentRun: string | undefined,
+  runs: readonly string[],
 ): ChannelRequest & { headers: Record<string, string> } {
   const { request, operation, requestId, body } = unsigned
   const headers = signedHeaders(request.headers)
@@ -89,8 +104,8 @@ function channelRequestOf(
   }
   headers['x-request-id'] = requestId
   headers[CLIENT_ADDRESS_HEADER] = request.clientAddress
-  if (agentRun === undefined) delete headers[AGENT_RUN_HEADER]
-  else headers[AGENT_RUN_HEADER] = agentRun
+  if (runs.length === 0) delete headers[AGENT_RUN_HEADER]
+  else headers[AGENT_RUN_HEADER] = runs.join(',')
   if (body?.length === 0) delete headers['content-type']
   return { method: operation.method, target: request.target, headers }
 }
@@ -98,4 +113,8 @@ function channelRequestOf(
 /** Refusals after which a request is signed again: one for an old key, one for a restart of the agent. */
 export const REFUSAL_RETRIES = 2
 
+/** More agents than that may not start within a minute. */
+const RUNS_KEPT = 64
+/** An agent asks for its run in its first half minute only; clocks may differ by as much. */
+const RUN_KEPT_MS = 90_000
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -29,6 +29,7 @@ const PROBLEMS = {
   box_not_running: [409, 'Box not running', false],
   box_busy: [409, 'Box busy', true],
   volume_in_use: [409, 'Volume in use', false],
+  volume_elsewhere: [409, 'Volume elsewhere', false],
   volume_busy: [409, 'Volume busy', true],
   volume_too_small: [409, 'Volume too small', false],
   mount_path_taken: [409, 'Mount path taken', false],

@@ -97,6 +97,10 @@ export const PROBLEM_TEXTS = {
     'Boxes have the volume, and this would delete it, give it a second writer, or change it under them.',
     'Detach it there, stop that box, or attach it read-only.',
   ],
+  volume_elsewhere: [
+    'Boxes and their data volumes must be on one node, and these are on several.',
+    'Make the box where the volume is, by naming it in `data_mounts`, or make a copy of the volume from a backup.',
+  ],
   volume_busy: [
     'Processes have files open in the volume, another volume is mounted in it, or it is being backed up; nothing was changed.',
     'End what `detail` names, wait longer, or stop the box.',

@@ -90,6 +90,8 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
   const { store, tokens } = deployment
   const host = createLinuxHost()
+  const hasNode = settings.runtime === 'kubernetes' || settings.fleet !== null
+  const node = hasNode ? settings.kubernetes.node : settings.region
   const defaults = {
     base: settings.defaultBase,
     config: defaultConfig(settings),
@@ -98,6 +100,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     quota: settings.defaultQuota,
     allowsNesting: settings.limits.allowsNesting,
     hostCores: host.load().cpu.cores,
+    node,
   }
   const { filesystem, directory, runtime, files } = drivers
   const admission = createAdmission({ store, ...settings, host })
@@ -105,7 +108,6 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })
   const operations = createOperations({ store, reconciler, jobs: parts.jobs, clock })
-  const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
   const handlers = {
     ...createSystemHandlers({

@@ -25,8 +25,8 @@ import { createStreamServer } from '../server/streams.ts'
 import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
 import type { ConnectionGuard } from './connections.ts'
 import type { DeploymentDeps } from './deployment.ts'
+import { openDoor } from './door.ts'
 import type { EdgeParts } from './edge.ts'
-import { openEntry } from './entry.ts'
 import type { Fleet } from './fleet-kube.ts'
 import { type HandlerParts, wireHandlers } from './handlers.ts'
 import { openServer, originOf, reloadTls } from './listening.ts'
@@ -79,15 +79,15 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const { directory, api } = parts.fleet
-  const entry = api === null ? null : openEntry(parts, { deployment, directory, bodies })
+  const door = api === null ? null : openDoor(parts, { deployment, directory, bodies })
   const listeners = [
     {
       name: 'agent',
       server: channel,
       trust: trustChannel(parts),
       match: matchOperation,
-      entry,
-      wrap: entry?.wrap ?? asIs,
+      entry: door,
+      wrap: door?.wrap ?? asIs,
     },
     { name: 'data', server: data, trust: trustSender, match: matchTicketed(), entry: null, wrap: allowPages },
   ] as const

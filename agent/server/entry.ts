@@ -1,22 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Refusal, SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
+import type { Refusal } from '../../shared/auth/channel.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { joinSockets } from '../../shared/http/joined-sockets.ts'
-import {
-  givenRequestId,
-  type HttpHandler,
-  type HttpRequest,
-  type HttpResponse,
-  headerOf,
-  problemResponse,
-} from '../../shared/http/messages.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse } from '../../shared/http/messages.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
-import { newId } from '../../shared/ids.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
+import { discard, ENTRY_HEADER, passedHeaders, passRequest, readAlready, refusalOf, responseOf } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 /** An upgrade request, and the bytes that followed its head. */
@@ -88,12 +81,6 @@ async function findFor(
   return (await owners.find(name, { isFresh: true })) === null ? null : 'another'
 }
 
-function refusalOf(error: unknown, { headers }: RequestHead, { now }: EntryDeps): HttpResponse {
-  const requestId = givenRequestId(headers) ?? newId('req', now())
-  const refusal = problemResponse(error, requestId)
-  return { ...refusal, headers: { ...refusal.headers, 'x-request-id': requestId } }
-}
-
 async function pass(
   request: HttpRequest,
   deps: EntryDeps & { owner: OwnerCell; here: HttpHandler },
@@ -104,7 +91,10 @@ async function pass(
   const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
   try {
     const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
-    const ask = (each: OwnerCell): Promise<PassedAnswer> => send(request, { owner: each, body }, deps)
+    const ask = ({ name, cell }: OwnerCell): Promise<PassedAnswer> =>
+      passRequest(request, { cell, body }, deps).catch((error: unknown) => {
+        throw awayError(name, cell.cell, error)
+      })
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
     if (answer !== null) return responseOf(answer)
     return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
@@ -136,27 +126,6 @@ async function askOwner<T extends PassedUpgrade>(
 
 function isMisdirected(answer: PassedUpgrade): answer is PassedAnswer {
   return 'status' in answer && answer.status === MISDIRECTED
-}
-
-async function send(
-  request: HttpRequest,
-  { owner, body }: { owner: OwnerCell; body: Uint8Array | AsyncIterable<Uint8Array> },
-  { directory, links, logger }: EntryDeps,
-): Promise<PassedAnswer> {
-  const { method, target } = request
-  // What a client has asked to be done is done also if it leaves, as where no cell is between.
-  const signal = method === 'GET' ? request.signal : null
-  const headers = { ...passedHeaders(request.headers, BODY_HEADERS), [ENTRY_HEADER]: directory.cell }
-  try {
-    return await links.send(owner.cell.channelUrl, { method, target, headers, signal }, body)
-  } catch (error) {
-    logger.warn('Another cell cannot be reached', {
-      cell: owner.cell.cell,
-      request_id: givenRequestId(request.headers),
-      error,
-    })
-    throw awayError(owner.name, owner.cell.cell, error)
-  }
 }
 
 async function enterUpgrade(
@@ -231,55 +200,20 @@ async function join(
   sockets.delete(socket)
 }
 
-/** Selects what the functions have signed, the signature, and what the body or handshake needs. */
-function passedHeaders(headers: RequestHead['headers'], others: readonly string[]): Record<string, string> {
-  const passed = signedHeaders(headers)
-  for (const name of [SIGNATURE_HEADER, ...others]) {
-    const value = headerOf(headers, name)
-    if (value !== undefined) passed[name] = value
-  }
-  return passed
-}
-
-function responseOf({ status, headers, body }: PassedAnswer): HttpResponse {
-  const kept: Record<string, string | readonly string[]> = {}
-  for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !OF_CONNECTION.has(name)) kept[name] = value
-  return { status, headers: kept, body }
-}
-
 async function wholeResponseOf(answer: PassedAnswer): Promise<HttpResponse> {
   const pieces: Uint8Array[] = []
   for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece)
   return { ...responseOf(answer), body: Buffer.concat(pieces) }
 }
 
-/** Reads what is left of an answer, so that its connection can be used again. */
-function discard({ body }: PassedAnswer): void {
-  body.on('error', () => undefined).resume()
-}
-
 function misdirected(): HttpResponse {
   return { status: MISDIRECTED, headers: {}, body: null }
 }
-
-function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'openBody'> {
-  return {
-    readBody: async () => body,
-    openBody: async function* () {
-      yield body
-    },
-  }
-}
-
-/** Header of a request that has been passed on, with the number of the cell that it has entered by. Never accepted from a client. */
-export const ENTRY_HEADER = 'x-boxyard-entry'
 
 /** RFC 9110, section 15.5.20: the cell that was asked is not the owner. Never seen by a client. */
 const MISDIRECTED = 421
 /** Bodies up to this many bytes are held, so that they can be sent a second time. */
 const SHORT_BYTES = 256 * 1024
-const BODY_HEADERS = ['content-length']
 const HANDSHAKE_HEADERS = [
   'connection',
   'upgrade',
@@ -287,4 +221,3 @@ const HANDSHAKE_HEADERS = [
   'sec-websocket-version',
   'sec-websocket-extensions',
 ]
-const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date'])

@@ -122,7 +122,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const opened = open(request)
     if ('isAccepted' in opened) return opened
     const { parsed, key, facts, sentAt, now } = opened
-    if (sentAt <= options.startedAt + maxSkewMs && request.headers[AGENT_RUN_HEADER] !== agentRun) {
+    if (sentAt <= options.startedAt + maxSkewMs && !runsOf(request).includes(agentRun)) {
       return { ...refuse('restarted', facts), agentRun }
     }
     const memory = replays.remember(parsed.nonce, { sentAt, now })
@@ -173,6 +173,11 @@ function createOpener(
     if (Math.abs(sentAt - now) > maxSkewMs) return refuse('stale', facts)
     return { parsed, key, facts, sentAt, now }
   }
+}
+
+function runsOf({ headers }: ChannelRequest): string[] {
+  const value = headers[AGENT_RUN_HEADER]
+  return typeof value === 'string' ? value.split(',') : []
 }
 
 /** Returns the refusal of a request whose body is not the one that was signed. */
@@ -256,7 +261,7 @@ export const SIGNATURE_HEADER = 'x-boxyard-signature'
 /** Header of a refusal: its reason. Never passed on to a client. */
 export const REFUSAL_HEADER = 'x-boxyard-refusal'
 
-/** The id of the agent's process: sent with a `restarted` refusal, and signed from then on. Never accepted from a client. */
+/** The id of the agent's process, from a `restarted` refusal; signed from then on, with other agents' (commas). Never of a client. */
 export const AGENT_RUN_HEADER = 'x-boxyard-agent-run'
 
 /** The peer's address as the functions saw it, for the audit log. */

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { define } from '../operation.ts'
+import { boxMetricsSchema } from '../schemas/box-metrics.ts'
 import {
   boxListQuery,
   boxListSchema,
-  boxMetricsSchema,
   boxParams,
   boxSchema,
   createBoxBodySchema,
@@ -38,7 +38,7 @@ export const boxOperations = {
         'runtime_unavailable',
         'storage_full',
       ] as const),
-      ...(['volume_not_found', 'volume_in_use', 'mount_path_taken', 'path_invalid'] as const),
+      ...(['volume_not_found', 'volume_in_use', 'volume_elsewhere', 'mount_path_taken', 'path_invalid'] as const),
     ],
   }),
   listBoxes: define({

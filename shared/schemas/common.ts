@@ -1,5 +1,11 @@
 import * as z from 'zod'
 
+/** The name of a node of a cluster, or of this host. */
+export const nodeNameSchema = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be the name of a node')
+
 /** Project, box, volume, snapshot, base and service names (docs/api.md#conventions). */
 export const nameSchema = z
   .string()

@@ -129,7 +129,7 @@ describe('two cells', () => {
 
   test('find each other as they last told of themselves', async () => {
     const urls = { channelUrl: 'http://10.0.0.1:8090', dataUrl: 'http://10.0.0.1:8091', edgeAddress: '10.0.0.1:8081' }
-    const untold = { region: null, free: null, warm: 0, isReady: false, isDraining: false }
+    const untold = { region: null, free: null, warm: 0, heartbeatAt: null, isReady: false, isDraining: false }
     const bb = { cell: 'bb', node: 'node-bb', ...urls, ...untold }
     expect(here.findCell('bb')).toEqual(bb)
     const tell = (status: object): string =>

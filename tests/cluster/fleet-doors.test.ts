@@ -11,6 +11,9 @@ afterAll(async () => {
   await fleet?.close()
 })
 
+/** One token at all doors, as of one client that tries again elsewhere. */
+const TOKEN = (): string => fleet.cells[0]?.service.adminToken ?? ''
+
 const clientOf = (index: number) => {
   const cell = fleet.cells[index]
   if (cell === undefined) throw new Error(`There is no cell ${index}.`)
@@ -33,6 +36,78 @@ describe('a box', () => {
   })
 })
 
+describe('a create', () => {
+  const boxes = '/v1/projects/making/boxes'
+  const nodeOf = async (name: string): Promise<string> => (await clientOf(0).get(`${boxes}/${name}`)).body?.node
+
+  test('comes to the node that it names, through any door', async () => {
+    for (const { node } of fleet.cells) {
+      const made = await clientOf(0).post(boxes, { name: `on-${node}`, node })
+      expect([made.status, made.body?.node]).toEqual([201, node])
+    }
+    const refused = await clientOf(0).post(boxes, { name: 'nowhere', node: 'node-zz' })
+    expect([refused.status, refused.body?.errors?.[0]?.pointer]).toEqual([400, '/node'])
+  })
+
+  test('that races through all doors makes one box, and tells the others so', async () => {
+    for (let round = 0; round < 5; round++) {
+      const name = `raced-${round}`
+      const made = await Promise.all(fleet.cells.map(({ client }) => client.post(boxes, { name })))
+      expect(made.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+    }
+  })
+
+  test('that is repeated with its key through other doors makes one box, and has one answer', async () => {
+    for (let round = 0; round < 5; round++) {
+      const options = { headers: { 'idempotency-key': `once-${round}` } }
+      const body = { name: `once-${round}` }
+      const made = await Promise.all(
+        fleet.cells.map(({ client }) => client.post(boxes, body, { token: TOKEN(), ...options })),
+      )
+      for (const { status, body: problem } of made)
+        expect([201, problem?.code]).toContain(status === 409 ? 'idempotency_in_progress' : status)
+      const again = await Promise.all(
+        fleet.cells.map(({ client }) => client.post(boxes, body, { token: TOKEN(), ...options })),
+      )
+      expect(again.map(({ status }) => status)).toEqual([201, 201, 201])
+      expect(new Set([...made, ...again].flatMap(({ body: box }) => box?.id ?? []))).toHaveProperty('size', 1)
+    }
+  })
+
+  test('of a fork, or with a volume, is made where that is', async () => {
+    const [, second] = fleet.cells
+    await clientOf(0).post(boxes, { name: 'source', node: second?.node })
+    for (const [index, { client }] of fleet.cells.entries())
+      expect((await client.post(boxes, { name: `fork-${index}`, fork: 'source' })).body?.node).toBe(second?.node)
+    const volume = await clientOf(2).post('/v1/projects/making/data', { name: 'pg' })
+    expect(volume.status).toBe(201)
+    const box = await clientOf(1).post(boxes, { name: 'with-pg', data_mounts: [{ name: 'pg', path: '/pg' }] })
+    expect(box.status).toBe(201)
+    expect((await clientOf(0).shell('making', 'with-pg', 'echo kept >/pg/file && cat /pg/file')).body?.stdout).toBe(
+      'kept\n',
+    )
+    const others = fleet.cells.filter(({ node }) => node !== box.body?.node)
+    const made = await clientOf(0).post(boxes, { name: 'far', node: others[0]?.node })
+    expect(made.status).toBe(201)
+    const refused = await clientOf(1).post('/v1/projects/making/data/pg/attach', {
+      box: 'far',
+      path: '/pg',
+      read_only: true,
+    })
+    expect([refused.status, refused.body?.code]).toEqual([409, 'volume_elsewhere'])
+    expect(await nodeOf('far')).toBe(others[0]?.node)
+  })
+
+  test('that is sent to cells which cannot be reached is made by another', async () => {
+    const [, second] = fleet.cells
+    await second?.service.killAgent()
+    const made = []
+    for (let i = 0; i < 12; i++) made.push(await clientOf(0).post(boxes, { name: `around-${i}` }))
+    expect(made.map(({ status }) => status)).toEqual(made.map(() => 201))
+    await second?.service.startAgent()
+  })
+})
+
 describe('a cell', () => {
   test('tells the fleet where it is reached, and how it fares', () => {
     const { stdout } = fleet.plane.kubectl('--namespace=boxyard', 'get', 'agents', '-o', 'json')
@@ -52,7 +127,7 @@ describe('a cell', () => {
   })
 
   test('says in its health that it cannot tell the fleet, and goes on', async () => {
-    const made = await clientOf(0).post('/v1/projects/demo/boxes', { name: 'steady' })
+    const made = await clientOf(0).post('/v1/projects/demo/boxes', { name: 'steady', node: fleet.cells[0]?.node })
     expect(made.status).toBe(201)
     await fleet.plane.stopServer()
     const [first] = fleet.cells

@@ -16,7 +16,7 @@ import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { claimWhile, homeOf } from '../fleet/homes.ts'
+import { claimWhile, homeOf, missingError } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
@@ -30,6 +30,8 @@ export interface BoxDefaults {
   allowsNesting: boolean
   /** Processors of the host. */
   hostCores: number
+  /** Name of the node, as boxes tell it. */
+  node: string
 }
 
 export interface CreateDeps {
@@ -59,10 +61,11 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const { project, body } = request
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, deps.defaults.config.region)
+  checkNode(body.node, deps.defaults.node)
   checkCores(body.config?.cpus, deps.defaults)
   checkShares(body.config, deps.defaults.config)
   const origin = await findOrigin(deps, request)
-  const mounts = await resolveMounts(store, request)
+  const mounts = await resolveMounts(deps, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
   const record = newRecord(request, { origin, mounts, now: clock.now() })
   checkNesting(record, deps.defaults.allowsNesting)
@@ -94,6 +97,11 @@ export function resourcesOf({ project, config }: BoxRecord) {
 export function checkRegion(region: string | null | undefined, own: string): void {
   if (region === undefined || region === null || region === own) return
   throw invalidRequest([{ pointer: '/config/region', detail: `must be "${own}", the region of this deployment` }])
+}
+
+function checkNode(node: string | undefined, own: string): void {
+  if (node === undefined || node === own) return
+  throw invalidRequest([{ pointer: '/node', detail: `must be "${own}", the node of this agent` }])
 }
 
 /**
@@ -158,12 +166,12 @@ async function findForkOrigin(store: Store, project: string, fork: string): Prom
   return { base, baseId, forkOf: name, subvolume, config, environment, port, gracePeriodSeconds }
 }
 
-async function resolveMounts(store: Store, { project, body }: NewBox): Promise<MountRecord[]> {
+async function resolveMounts({ store, directory }: CreateDeps, { project, body }: NewBox): Promise<MountRecord[]> {
   const mounts: MountRecord[] = []
   for (const [index, { name, path, read_only: readOnly = false }] of (body.data_mounts ?? []).entries()) {
     checkMountPath(path)
     const volume = await store.volumes.get(project, name)
-    if (!volume) throw new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
+    if (!volume) throw missingError({ kind: 'volume', project, name }, directory)
     if (mounts.some(({ volumeId }) => volumeId === volume.id)) {
       throw invalidRequest([{ pointer: `/data_mounts/${index}/name`, detail: 'is mounted twice in one box' }])
     }

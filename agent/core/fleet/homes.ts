@@ -1,8 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Directory, HomeClaim } from '../../ports/fleet/directory.ts'
+import type { Directory, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { NamedHome } from '../../ports/store/tombstones.ts'
 import { digestOf } from '../common/digest.ts'
+import { volumeNotFound } from '../common/lookup.ts'
+import { elsewhereError } from './placement.ts'
 
 /** What of a box or volume its home says. */
 interface Named {
@@ -29,6 +31,18 @@ export async function claimWhile(
 ): Promise<void> {
   const outcomes = await Promise.allSettled([directory.claim(claimOf(home.kind, home.record)), work()])
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+}
+
+/** Makes the error for a box or volume without a record here, which another cell may have. */
+export function missingError(name: HomeName, directory: Pick<Directory, 'cell' | 'find'>): ServiceError {
+  const cell = directory.find(name)?.cell
+  if (cell !== undefined && cell !== directory.cell)
+    return elsewhereError(
+      `${name.kind} "${name.name}" is at cell ${cell}, what it goes with at cell ${directory.cell}.`,
+    )
+  return name.kind === 'box'
+    ? new ServiceError('box_not_found', `No box named "${name.name}" in project "${name.project}".`)
+    : volumeNotFound(name)
 }
 
 /** Gives up the name of what was deleted. While the directory cannot be written, its tombstone keeps it, and is tried again. */

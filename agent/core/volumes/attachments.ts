@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
@@ -14,6 +15,7 @@ import { editRecord } from '../common/edit-record.ts'
 import { findVolume, readBox, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
+import { missingError } from '../fleet/homes.ts'
 import { boxMountOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
@@ -21,6 +23,7 @@ import { retryWhileBusy } from './retry-while-busy.ts'
 
 export interface AttachmentsDeps {
   store: Store
+  directory: Pick<Directory, 'cell' | 'find'>
   runtime: Runtime
   filesystem: CowFilesystem
   reconciler: Reconciler
@@ -47,7 +50,7 @@ export interface DetachMutation extends AttachmentMutation {
 export interface Attachments {
   /**
    * Attaches a volume to a box, running or not; succeeds if it is attached so already.
-   * @throws ServiceError `volume_in_use`, `mount_path_taken`, `path_invalid`, `box_busy`, `quota_exceeded`, with nothing changed
+   * @throws ServiceError `volume_in_use`, `volume_elsewhere`, `mount_path_taken`, `path_invalid`, `box_busy`, `quota_exceeded`, with nothing changed
    */
   attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
   /**
@@ -59,11 +62,13 @@ export interface Attachments {
 
 /** Attaches to the record of a box, and mounts in the box if it runs; the reconciler completes a step that is cut off. */
 export function createAttachments(deps: AttachmentsDeps): Attachments {
-  const { store, reconciler, clock, boxes } = deps
+  const { store, directory, reconciler, clock } = deps
   const find = async (ref: VolumeRef, box: string, ifMatch: string | null) => {
     const volume = await findVolume(store, ref)
     checkIfMatch(ifMatch, volume.version)
-    return { volume, boxId: (await boxes.get({ project: ref.project, name: box })).id }
+    const found = await store.boxes.get(ref.project, box)
+    if (found === null) throw missingError({ kind: 'box', project: ref.project, name: box }, directory)
+    return { volume, boxId: found.id }
   }
   return {
     attach: async (ref, body, { waitMs, ifMatch }) => {

@@ -4,7 +4,7 @@ import { isKubeError } from '../../lib/kube/errors.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
-import { decodeCell, decodeHome, encodeClaim, homeKeyOf, type StoredHome } from './fleet-objects.ts'
+import { decodeCell, decodeHome, encodeClaim, homeKeyOf, nameTakenError, type StoredHome } from './fleet-objects.ts'
 import { createHomeIndex, type HomeIndex } from './home-index.ts'
 
 /** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
@@ -71,7 +71,7 @@ async function claim({ homes, index, cell }: Parts, claimed: HomeClaim): Promise
     // One that is there and then is not was given up meanwhile: the name is free.
     if (found === null) continue
     const { uid, home } = noteHome(index, found)
-    if (uid !== claimed.uid) throw nameTaken(claimed)
+    if (uid !== claimed.uid) throw nameTakenError(claimed, cell, home)
     return home
   }
   throw changesTooOften(claimed)
@@ -152,11 +152,6 @@ function viewCells(cells: Map<string, Cell>): FollowedView<KubeObject> {
     put,
     drop: ({ metadata }) => void cells.delete(metadata.name),
   }
-}
-
-function nameTaken({ kind, project, name }: HomeName): ServiceError {
-  const what = kind === 'box' ? 'box' : 'data volume'
-  return new ServiceError('name_taken', `Project "${project}" has a ${what} named "${name}" already.`)
 }
 
 function changesTooOften({ name }: HomeName): ServiceError {

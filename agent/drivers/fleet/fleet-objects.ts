@@ -1,5 +1,6 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
-import type { Cell, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+import { type Cell, type Home, type HomeClaim, type HomeName, OWNER_HEADER } from '../../ports/fleet/directory.ts'
 
 /** A Home object, as far as the directory uses it. */
 export interface StoredHome {
@@ -45,6 +46,7 @@ export function decodeCell({ metadata, spec, status }: KubeObject): Cell {
     region: textOr(spec?.['region'], null),
     free: decodeFree(status?.['free']),
     warm: Number(status?.['warm'] ?? 0),
+    heartbeatAt: typeof status?.['heartbeatAt'] === 'string' ? Date.parse(status['heartbeatAt']) : null,
     isReady: status?.['ready'] === true,
     isDraining: status?.['draining'] === true,
   }
@@ -57,4 +59,13 @@ function decodeFree(free: unknown): Cell['free'] {
 
 function textOr<T>(value: unknown, otherwise: T): string | T {
   return typeof value === 'string' ? value : otherwise
+}
+
+/** Makes the error for a claim at `cell` of a name that `home` is of. */
+export function nameTakenError({ kind, project, name, createdBy }: HomeClaim, cell: string, home: Home): ServiceError {
+  const what = kind === 'box' ? 'box' : 'data volume'
+  const isRepeat = createdBy !== null && home.createdBy === createdBy && home.cell !== cell
+  return new ServiceError('name_taken', `Project "${project}" has a ${what} named "${name}" already.`, {
+    headers: isRepeat ? { [OWNER_HEADER]: home.cell } : {},
+  })
 }

@@ -19,7 +19,8 @@ export interface Directory {
   /**
    * Claims a name for this cell; `find` knows of it at once. For a uid that has the name already it changes nothing and returns its
    * home, which may be another cell by now. So a claim whose outcome is unknown is made again.
-   * @throws ServiceError `name_taken` if another uid has the name, `runtime_unavailable` if it cannot be written now
+   * @throws ServiceError `name_taken` if another uid has the name, with OWNER_HEADER if it was claimed at another cell for the same
+   * request, `runtime_unavailable` if it cannot be written now
    */
   claim(claim: HomeClaim): Promise<Home>
   /**
@@ -29,6 +30,12 @@ export interface Directory {
    */
   release(name: HomeName, uid: string): Promise<void>
 }
+
+/**
+ * Header of the error `name_taken` for a name that an earlier attempt of the same request has claimed: the number of its cell, which has
+ * the answer. Never told to a client.
+ */
+export const OWNER_HEADER = 'x-boxyard-owner'
 
 /** A name that is unique in the fleet: of the boxes, or of the volumes, of a project. */
 export interface HomeName {
@@ -74,6 +81,8 @@ export interface Cell {
   /** Number of places that are ready for boxes to come. */
   warm: number
   isReady: boolean
+  /** When it last told, in ms since the epoch; null: never. */
+  heartbeatAt: number | null
   /** True if it takes no new boxes. */
   isDraining: boolean
 }

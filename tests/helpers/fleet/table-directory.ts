@@ -1,4 +1,5 @@
 import { setImmediate as soon } from 'node:timers/promises'
+import { nameTakenError } from '../../../agent/drivers/fleet/fleet-objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 
@@ -26,7 +27,16 @@ export function homeKey({ kind, project, name }: HomeName): string {
 /** Describes a cell that is reached at `channelUrl`. */
 export function tableCell(cell: string, channelUrl: string): Cell {
   const reached = { node: `node-${cell}`, channelUrl, dataUrl: channelUrl, edgeAddress: null }
-  return { cell, ...reached, region: null, free: null, warm: 0, isReady: true, isDraining: false }
+  return {
+    cell,
+    ...reached,
+    region: null,
+    free: null,
+    warm: 0,
+    heartbeatAt: Date.now(),
+    isReady: true,
+    isDraining: false,
+  }
 }
 
 /** Creates the directory of a cell over a table that it shares with others; held to the suite of all directories. */
@@ -64,7 +74,7 @@ function claimIn(table: HomeTable, claim: HomeClaim, cell: string): Home {
   const key = homeKey(claim)
   const { uid, createdBy } = claim
   const found = table.homes.get(key) ?? { uid, cell, epoch: 1, phase: 'Live' as const, createdBy }
-  if (found.uid !== uid) throw new ServiceError('name_taken', `Another ${claim.kind} has the name "${claim.name}".`)
+  if (found.uid !== uid) throw nameTakenError(claim, cell, found)
   table.homes.set(key, found)
   const { uid: _, ...home } = found
   return home

@@ -94,6 +94,7 @@ export function openVolumeService(pauseMs: () => number, options: VolumeServiceO
     gracePeriodSeconds: 0,
     allowsNesting: false,
     hostCores: 2,
+    node: 'local',
     volumeSizeGb: 1,
   }
   const deps = { ...given, reconciler, admission, defaults }

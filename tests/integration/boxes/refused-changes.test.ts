@@ -92,6 +92,7 @@ beforeEach(async () => {
     gracePeriodSeconds: 1,
     allowsNesting: false,
     hostCores: 2,
+    node: 'local',
     volumeSizeGb: 1,
   }
   const deps = { store, runtime, filesystem, directory: homes, reconciler, clock, admission, defaults }

@@ -11,6 +11,7 @@ const DEFAULTS = {
   gracePeriodSeconds: 10,
   allowsNesting: false,
   hostCores: 4,
+  node: 'local',
 }
 const record = boxRecord({
   environment: { A: '1' },

@@ -252,6 +252,20 @@ describe('replay', () => {
     expect(verify(signed(REQUEST, { at: now }))).toMatchObject({ isAccepted: true })
   })
 
+  test('one signature is for the runs of several agents, each of which accepts it once', () => {
+    const verifiers = [verifierOf({ startedAt: NOW }), verifierOf({ startedAt: NOW })]
+    const runs = verifiers.map((verify) => {
+      const refused = verify(signed())
+      return refused.isAccepted ? '' : String(refused.agentRun)
+    })
+    const request = signed({ ...REQUEST, headers: { ...REQUEST.headers, [AGENT_RUN_HEADER]: runs.join(',') } })
+    for (const verify of verifiers) {
+      expect(verify(request)).toMatchObject({ isAccepted: true })
+      expect(verify(request)).toMatchObject({ reason: 'replayed' })
+    }
+    expect(verifierOf({ startedAt: NOW })(request)).toMatchObject({ reason: 'restarted' })
+  })
+
   test('a forged request does not take up memory', () => {
     const verify = verifierOf({ nonceCapacity: 1 })
     const request = signed()

@@ -89,6 +89,9 @@ export class BoxBusyError extends ApiError {}
 /** `volume_in_use` */
 export class VolumeInUseError extends ApiError {}
 
+/** `volume_elsewhere` */
+export class VolumeElsewhereError extends ApiError {}
+
 /** `volume_busy` */
 export class VolumeBusyError extends ApiError {}
 
@@ -213,6 +216,7 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   box_not_running: BoxNotRunningError,
   box_busy: BoxBusyError,
   volume_in_use: VolumeInUseError,
+  volume_elsewhere: VolumeElsewhereError,
   volume_busy: VolumeBusyError,
   volume_too_small: VolumeTooSmallError,
   mount_path_taken: MountPathTakenError,

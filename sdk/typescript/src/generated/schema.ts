@@ -1677,6 +1677,8 @@ export interface components {
             /** @description A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`. Null: none. */
             fork?: string | null;
             config?: components["schemas"]["BoxConfigInput"];
+            /** @description Node that it must be on, as boxes tell it; by default any. */
+            node?: string;
             /** @description Data volumes of the project to attach before the box runs. Null: none. */
             data_mounts?: {
                 name: components["schemas"]["Name"];
@@ -2212,7 +2214,7 @@ export interface components {
             [key: string]: unknown;
         };
         /** @enum {string} */
-        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
+        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_elsewhere" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
         Version: {
             version: string;
             /** @constant */

@@ -121,6 +121,10 @@ class VolumeInUseError(ApiError):
     """``volume_in_use``"""
 
 
+class VolumeElsewhereError(ApiError):
+    """``volume_elsewhere``"""
+
+
 class VolumeBusyError(ApiError):
     """``volume_busy``"""
 
@@ -276,6 +280,7 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "box_not_running": BoxNotRunningError,
     "box_busy": BoxBusyError,
     "volume_in_use": VolumeInUseError,
+    "volume_elsewhere": VolumeElsewhereError,
     "volume_busy": VolumeBusyError,
     "volume_too_small": VolumeTooSmallError,
     "mount_path_taken": MountPathTakenError,
@@ -339,6 +344,7 @@ __all__ = (
     "BoxNotRunningError",
     "BoxBusyError",
     "VolumeInUseError",
+    "VolumeElsewhereError",
     "VolumeBusyError",
     "VolumeTooSmallError",
     "MountPathTakenError",

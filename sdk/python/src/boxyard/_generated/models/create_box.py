@@ -26,6 +26,7 @@ class CreateBox:
         fork (None | str | Unset): A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with
             `base`. Null: none.
         config (BoxConfigInput | Unset):
+        node (str | Unset): Node that it must be on, as boxes tell it; by default any.
         data_mounts (list[CreateBoxDataMountsType0Item] | None | Unset): Data volumes of the project to attach before
             the box runs. Null: none.
         environment (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
@@ -36,6 +37,7 @@ class CreateBox:
     base: None | str | Unset = UNSET
     fork: None | str | Unset = UNSET
     config: BoxConfigInput | Unset = UNSET
+    node: str | Unset = UNSET
     data_mounts: list[CreateBoxDataMountsType0Item] | None | Unset = UNSET
     environment: Environment | Unset = UNSET
     tags: Tags | Unset = UNSET
@@ -58,6 +60,8 @@ class CreateBox:
         config: dict[str, Any] | Unset = UNSET
         if not isinstance(self.config, Unset):
             config = self.config.to_dict()
+
+        node = self.node
 
         data_mounts: list[dict[str, Any]] | None | Unset
         if isinstance(self.data_mounts, Unset):
@@ -92,6 +96,8 @@ class CreateBox:
             field_dict["fork"] = fork
         if config is not UNSET:
             field_dict["config"] = config
+        if node is not UNSET:
+            field_dict["node"] = node
         if data_mounts is not UNSET:
             field_dict["data_mounts"] = data_mounts
         if environment is not UNSET:
@@ -138,6 +144,8 @@ class CreateBox:
         else:
             config = BoxConfigInput.from_dict(_config)
 
+        node = d.pop("node", UNSET)
+
         def _parse_data_mounts(
             data: object,
         ) -> list[CreateBoxDataMountsType0Item] | None | Unset:
@@ -183,6 +191,7 @@ class CreateBox:
             base=base,
             fork=fork,
             config=config,
+            node=node,
             data_mounts=data_mounts,
             environment=environment,
             tags=tags,

@@ -59,6 +59,7 @@ class ErrorCode(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     UPGRADE_REQUIRED = "upgrade_required"
     VOLUME_BUSY = "volume_busy"
+    VOLUME_ELSEWHERE = "volume_elsewhere"
     VOLUME_IN_USE = "volume_in_use"
     VOLUME_NOT_FOUND = "volume_not_found"
     VOLUME_TOO_SMALL = "volume_too_small"

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../../../shared/errors.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
+import type { Cell, Directory, HomeName } from '../../ports/fleet/directory.ts'
+
+/** What the place of a new box or volume depends on. */
+export interface PlaceRequest extends HomeName {
+  /** What it is made from, or uses: it is made where these are. */
+  sources: readonly HomeName[]
+  /** Region and node that it must be in; null: any. */
+  region: string | null
+  node: string | null
+  /** The same for each repeat of one request, which then come to the same cell while the cells stay the same; null: no repeats. */
+  repeatKey: string | null
+  requestId: string
+}
+
+export interface PlacementDeps {
+  directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells'>
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/**
+ * Returns the numbers of the cells to ask in turn, of which a later one is asked if those before it have no room: the cell that has the
+ * name, which alone can tell whether it is taken, or whose create this repeats; or the cell with the sources; else those that may have it,
+ * of two by chance the one with more free memory first, and those with places that are ready before all others.
+ * @throws ServiceError `volume_elsewhere` if the sources are at several cells, `invalid_request` for a region or node that no cell has,
+ * `runtime_unavailable` if none takes new ones
+ */
+export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] {
+  const { directory } = deps
+  const known = directory.find(request)
+  if (known !== null) return [known.cell]
+  const [first, ...others] = new Set(request.sources.flatMap((source) => directory.find(source)?.cell ?? []))
+  if (others.length > 0) throw scattered(request.sources, directory)
+  if (first !== undefined) return [first]
+  // Before this cell has told of itself, or while the cluster is away, it answers itself.
+  const own = directory.findCell(directory.cell)
+  if (own === null) return [directory.cell]
+  const fitting = fittingCells([own, ...directory.cells()], request)
+  const open = fitting.filter((cell) => cell.cell === own.cell || isOpen(cell, deps.now()))
+  if (open.length === 0)
+    throw new ServiceError('runtime_unavailable', 'No agent of this fleet that may have it takes new boxes now.')
+  return inOrder(open, request).map(({ cell }) => cell)
+}
+
+function fittingCells(cells: readonly Cell[], { region, node }: PlaceRequest): Cell[] {
+  const inRegion = cells.filter((cell) => region === null || cell.region === region)
+  if (inRegion.length === 0)
+    throw invalidRequest([{ pointer: '/config/region', detail: `must be ${namesOf(cells, 'region')}` }])
+  const onNode = inRegion.filter((cell) => node === null || cell.node === node)
+  if (onNode.length === 0) throw invalidRequest([{ pointer: '/node', detail: `must be ${namesOf(inRegion, 'node')}` }])
+  return onNode
+}
+
+function namesOf(cells: readonly Cell[], field: 'region' | 'node'): string {
+  const names = [...new Set(cells.flatMap((cell) => cell[field] ?? []))].sort()
+  const shown = names.slice(0, NAMES_SHOWN).map((name) => `"${name}"`)
+  const more = names.length > NAMES_SHOWN ? `, or one of ${names.length - NAMES_SHOWN} more` : ''
+  return `one of this fleet: ${shown.join(', ')}${more}`
+}
+
+function isOpen({ isReady, isDraining, heartbeatAt }: Cell, now: number): boolean {
+  return isReady && !isDraining && heartbeatAt !== null && now - heartbeatAt < SILENT_MS
+}
+
+function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest): Cell[] {
+  // A request that is signed again, since an agent has started, must come to the same one.
+  const scores = new Map(cells.map((cell) => [cell, scoreOf(repeatKey ?? requestId, cell)]))
+  const order = [...cells].sort((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0))
+  // A repeat must come to the same cell, so what changes meanwhile does not count.
+  if (repeatKey !== null) return order
+  const [one, two] = order
+  if (one !== undefined && two !== undefined && (two.free?.ramMb ?? 0) > (one.free?.ramMb ?? 0))
+    order.splice(0, 2, two, one)
+  return order.sort((a, b) => Number(b.warm > 0) - Number(a.warm > 0))
+}
+
+/** Returns the score of rendezvous hashing: each key has an order of its own of all cells, and keeps it as cells come and go. */
+function scoreOf(key: string, { cell }: Cell): number {
+  return createHash('sha256').update(`${cell}\n${key}`).digest().readUInt32BE()
+}
+
+function scattered(sources: readonly HomeName[], directory: Pick<Directory, 'find'>): ServiceError {
+  const places = sources.flatMap((source) => {
+    const cell = directory.find(source)?.cell
+    return cell === undefined ? [] : [`${source.kind} "${source.name}" is at cell ${cell}`]
+  })
+  return elsewhereError(`${places.join(', ')}.`)
+}
+
+/** Makes the error for a volume, or a box, that is not where it is needed. */
+export function elsewhereError(places: string): ServiceError {
+  return new ServiceError(
+    'volume_elsewhere',
+    `Boxes and their data volumes must be on one node: ${places} Make the box where the volume is, by naming it in data_mounts, or bring a copy of the volume there by a backup (from_backup).`,
+  )
+}
+
+/** Agents tell each minute that they are there. */
+const SILENT_MS = 180_000
+const NAMES_SHOWN = 10

@@ -1,0 +1,185 @@
+import type { Refusal } from '../../shared/auth/channel.ts'
+import { unverifiedClaims } from '../../shared/auth/tokens.ts'
+import { ServiceError } from '../../shared/errors.ts'
+import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
+import {
+  bearerToken,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  splitTarget,
+} from '../../shared/http/messages.ts'
+import type { Matcher } from '../../shared/match.ts'
+import type { PlaceRequest } from '../core/fleet/placement.ts'
+import { type Directory, type HomeName, OWNER_HEADER } from '../ports/fleet/directory.ts'
+import { awayError } from './owner-cell.ts'
+import { ENTRY_HEADER, type PassingDeps, passRequest, readAlready, refusalOf, responseOf } from './passing.ts'
+import type { RequestHead } from './trust.ts'
+
+export interface PlacingDeps extends PassingDeps {
+  directory: Directory
+  match: Matcher
+  /** Says why a request is not one of the functions; null: it is. */
+  checkSender(request: RequestHead): Refusal | null
+  bodies: BodyBudget
+  /** Returns the cells to ask in turn. @throws ServiceError if there is none */
+  placesFor(request: PlaceRequest): string[]
+}
+
+/**
+ * Creates what carries out the creates of boxes and volumes that the functions send where there is a place for them: here, or at another
+ * cell. A cell that certainly has not begun, since it has no room, ends, or cannot be reached, is followed by the next; of any other
+ * outcome that cell alone decides, also when the request is repeated.
+ */
+export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHandler {
+  return (here) => async (request) => {
+    const route = placedRoute(request, deps)
+    if (route === null) return here(request)
+    const { project, kind, maxBodyBytes } = route
+    try {
+      const release = deps.bodies.hold(() => [`project ${project}`], heldBytes(request, maxBodyBytes))
+      try {
+        const body = await request.readBody(maxBodyBytes)
+        const whole: HttpRequest = { ...request, ...readAlready(body), signal: request.signal }
+        const place = placeRequest(whole, { project, kind, body })
+        if (place === null) return await here(whole)
+        return await carryOut({ request: whole, body, place, here }, deps)
+      } finally {
+        release()
+      }
+    } catch (error) {
+      return refusalOf(error, request, deps)
+    }
+  }
+}
+
+/** Returns what a create is of, for one that the functions have sent to this cell first; null for another request. */
+function placedRoute(
+  request: RequestHead,
+  { match, checkSender }: PlacingDeps,
+): { kind: PlaceRequest['kind']; project: string; maxBodyBytes: number } | null {
+  if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
+  const found = routeOf(match, request.target)
+  return found === null || checkSender(request) !== null ? null : found
+}
+
+function routeOf(match: Matcher, target: string): ReturnType<typeof placedRoute> {
+  try {
+    const { operation, params } = match('POST', splitTarget(target).pathname)
+    const kind = KINDS[operation.id]
+    const { project } = params
+    return kind === undefined || project === undefined ? null : { kind, project, maxBodyBytes: operation.maxBodyBytes }
+  } catch {
+    // No route: the dispatch says so.
+    return null
+  }
+}
+
+/** Reads what the place depends on; null for a body that is refused wherever it comes. */
+function placeRequest(
+  { headers }: HttpRequest,
+  { project, kind, body }: { project: string; kind: PlaceRequest['kind']; body: Uint8Array },
+): PlaceRequest | null {
+  const parsed = bodyOf(body)
+  if (parsed === null) return null
+  const { name, from, fork, data_mounts: mounts, config, node } = parsed
+  const named = (each: PlaceRequest['kind'], text: unknown): HomeName[] =>
+    typeof text === 'string' ? [{ kind: each, project, name: text.split('@')[0] ?? '' }] : []
+  const volumes = Array.isArray(mounts)
+    ? mounts.flatMap((mount: { name?: unknown } | null) => named('volume', mount?.name))
+    : []
+  const sources = kind === 'volume' ? named('volume', from) : [...named('box', fork), ...volumes]
+  const key = headers['idempotency-key']
+  const token = unverifiedClaims(bearerToken(headers))?.jti ?? ''
+  return {
+    ...{ kind, project, name: String(name), sources },
+    region: textOf((config as { region?: unknown } | null | undefined)?.region),
+    node: textOf(node),
+    repeatKey: typeof key === 'string' ? `${token}\n${key}` : null,
+    requestId: headerOf(headers, 'x-request-id') ?? '',
+  }
+}
+
+function bodyOf(body: Uint8Array): Record<string, unknown> | null {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'))
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+interface Placed {
+  request: HttpRequest
+  body: Uint8Array
+  place: PlaceRequest
+  here: HttpHandler
+}
+
+async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse> {
+  const { directory } = deps
+  // Those made a moment ago through another door are not in memory yet.
+  for (const source of placed.place.sources) if (directory.find(source) === null) await directory.read(source)
+  const places = deps.placesFor(placed.place).slice(0, PLACES_MAX)
+  for (const [index, cell] of places.entries()) {
+    const isLast = index === places.length - 1
+    const answer = await ask({ cell, isLast }, placed, deps)
+    if (answer === null) continue
+    const { [OWNER_HEADER]: owner, ...headers } = answer.headers
+    if (typeof owner === 'string')
+      return (await ask({ cell: owner, isLast: true }, placed, deps)) ?? { ...answer, headers }
+    if (isLast || !hasNoRoom(answer)) return { ...answer, headers }
+  }
+  throw new ServiceError('agent_unavailable', 'None of the cells with room could be reached.')
+}
+
+/** Asks one cell; null: it certainly has not got the request, and is not the last. */
+async function ask(
+  { cell, isLast }: { cell: string; isLast: boolean },
+  { request, body, place, here }: Placed,
+  deps: PlacingDeps,
+): Promise<HttpResponse | null> {
+  const { directory } = deps
+  if (cell === directory.cell) return here(request)
+  const found = directory.findCell(cell)
+  if (found === null) throw awayError(place, cell)
+  try {
+    return await settled(responseOf(await passRequest(request, { cell: found, body }, deps)))
+  } catch (error) {
+    if (!isLast && isUnsent(error)) return null
+    throw awayError(place, cell, error)
+  }
+}
+
+/** Reads an answer that may be followed by another cell's. */
+async function settled(answer: HttpResponse): Promise<HttpResponse> {
+  if (!ROOM_STATUSES.has(answer.status) || answer.body === null || typeof answer.body === 'string') return answer
+  const pieces: Uint8Array[] = []
+  for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece)
+  return { ...answer, body: Buffer.concat(pieces) }
+}
+
+function hasNoRoom({ status, body }: HttpResponse): boolean {
+  if (!ROOM_STATUSES.has(status) || body === null || !(typeof body === 'string' || body instanceof Uint8Array))
+    return false
+  const problem = bodyOf(typeof body === 'string' ? Buffer.from(body) : body)
+  return ROOM_CODES.has(String(problem?.['code']))
+}
+
+function isUnsent(error: unknown): boolean {
+  return UNSENT.has(String((error as { code?: unknown }).code))
+}
+
+/** Kind of what an operation makes. */
+const KINDS: Readonly<Record<string, PlaceRequest['kind']>> = { createBox: 'box', createVolume: 'volume' }
+const PLACES_MAX = 3
+/** Of a cell that has begun nothing. */
+const ROOM_CODES: ReadonlySet<string> = new Set(['storage_full', 'draining'])
+const ROOM_STATUSES: ReadonlySet<number> = new Set([503, 507])
+/** Of connections that were not made. */
+const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])

@@ -1,0 +1,129 @@
+import { describe, expect, test } from '@jest/globals'
+import { type PlaceRequest, placesFor } from '../../../agent/core/fleet/placement.ts'
+import type { Cell, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { homeKey, tableCell } from '../../helpers/fleet/table-directory.ts'
+
+const NOW = 1_000_000
+
+const cellOf = (cell: string, more: Partial<Cell> = {}): Cell => ({
+  ...tableCell(cell, 'http://x'),
+  region: 'north',
+  free: { ramMb: 1_000, storageBytes: 1 },
+  heartbeatAt: NOW,
+  ...more,
+})
+const requestOf = (more: Partial<PlaceRequest> = {}): PlaceRequest => ({
+  ...{
+    kind: 'box',
+    project: 'demo',
+    name: 'web',
+    sources: [],
+    region: null,
+    node: null,
+    repeatKey: null,
+    requestId: 'req_1',
+  },
+  ...more,
+})
+const volume = (name: string): HomeName => ({ kind: 'volume', project: 'demo', name })
+
+/** Places a request of cell `aa`. */
+function place(
+  request: PlaceRequest,
+  { cells, homes = {} }: { cells: Cell[]; homes?: Record<string, string> },
+): string[] {
+  const home = (cell: string): Home => ({ cell, epoch: 1, phase: 'Live', createdBy: null })
+  const directory = {
+    cell: 'aa',
+    find: (name: HomeName) => (homes[homeKey(name)] === undefined ? null : home(String(homes[homeKey(name)]))),
+    findCell: (cell: string) => cells.find((each) => each.cell === cell) ?? null,
+    cells: () => cells.filter((each) => each.cell !== 'aa'),
+  }
+  return placesFor(request, { directory, now: () => NOW })
+}
+
+const errorOf = (work: () => unknown): ServiceError => {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof ServiceError) return error
+  }
+  throw new Error('nothing was refused')
+}
+
+const THREE = [cellOf('aa'), cellOf('bb'), cellOf('cc')]
+
+describe('a create is carried out', () => {
+  test('by the cell that has the name', () => {
+    expect(place(requestOf(), { cells: THREE, homes: { 'box demo/web': 'cc' } })).toEqual(['cc'])
+  })
+
+  test('where its sources are', () => {
+    const request = requestOf({ sources: [volume('pg'), volume('unknown')] })
+    expect(place(request, { cells: THREE, homes: { 'volume demo/pg': 'bb' } })).toEqual(['bb'])
+  })
+
+  test('nowhere if these are at several cells', () => {
+    const request = requestOf({ sources: [volume('pg'), volume('media')] })
+    const homes = { 'volume demo/pg': 'bb', 'volume demo/media': 'cc' }
+    const error = errorOf(() => place(request, { cells: THREE, homes }))
+    expect(error.code).toBe('volume_elsewhere')
+    expect(error.message).toContain('volume "pg" is at cell bb, volume "media" is at cell cc')
+  })
+
+  test('in the region and on the node that it names', () => {
+    const cells = [cellOf('aa'), cellOf('bb', { region: 'south' }), cellOf('cc', { region: 'south' })]
+    expect(place(requestOf({ region: 'south' }), { cells }).sort()).toEqual(['bb', 'cc'])
+    expect(place(requestOf({ node: 'node-cc' }), { cells })).toEqual(['cc'])
+    const error = errorOf(() => place(requestOf({ region: 'west' }), { cells }))
+    expect(error.errors).toEqual([{ pointer: '/config/region', detail: 'must be one of this fleet: "north", "south"' }])
+    expect(errorOf(() => place(requestOf({ node: 'node-dd' }), { cells })).errors?.[0]?.pointer).toBe('/node')
+    expect(errorOf(() => place(requestOf({ region: 'north', node: 'node-cc' }), { cells })).errors?.[0]?.pointer).toBe(
+      '/node',
+    )
+  })
+
+  test('by none that is not ready, drains, or is silent', () => {
+    const cells = [
+      cellOf('aa'),
+      cellOf('bb', { isReady: false }),
+      cellOf('cc', { isDraining: true }),
+      cellOf('dd', { heartbeatAt: NOW - 600_000 }),
+      cellOf('ee', { heartbeatAt: null }),
+    ]
+    expect(place(requestOf(), { cells })).toEqual(['aa'])
+    expect(errorOf(() => place(requestOf({ node: 'node-dd' }), { cells })).code).toBe('runtime_unavailable')
+  })
+
+  test('by this cell before the fleet knows of it', () => {
+    expect(place(requestOf(), { cells: [cellOf('bb')] })).toEqual(['aa'])
+  })
+
+  test('first by a cell with places ready, then, of two by chance, by the one with more free memory', () => {
+    const cells = [cellOf('aa'), cellOf('bb', { free: { ramMb: 9_000, storageBytes: 1 } }), cellOf('cc', { warm: 2 })]
+    for (let i = 0; i < 20; i++) {
+      const request = requestOf({ requestId: `req_${i}` })
+      expect(place(request, { cells: cells.slice(0, 2) })).toEqual(['bb', 'aa'])
+      expect(place(request, { cells })[0]).toBe('cc')
+      // Signed again, it comes to the same.
+      expect(place(request, { cells })).toEqual(place(request, { cells }))
+    }
+  })
+})
+
+describe('a repeated create', () => {
+  test('comes to the same cell, also as others come and go', () => {
+    const keys = Array.from({ length: 200 }, (_, i) => `token\n${i}`)
+    const first = keys.map((repeatKey) => place(requestOf({ repeatKey }), { cells: THREE })[0])
+    const busier = THREE.map((cell) => ({ ...cell, warm: cell.cell === 'bb' ? 3 : 0 }))
+    expect(keys.map((repeatKey) => place(requestOf({ repeatKey }), { cells: busier })[0])).toEqual(first)
+    const more = [...THREE, cellOf('dd')]
+    const moved = keys.filter((repeatKey, i) => {
+      const now = place(requestOf({ repeatKey }), { cells: more })[0]
+      return now !== first[i] && now !== 'dd'
+    })
+    expect(moved).toEqual([])
+    expect(new Set(first)).toEqual(new Set(['aa', 'bb', 'cc']))
+  })
+})
