@@ -79,12 +79,13 @@ export async function startAgent(
   await edge.edge.started()
   await fleet.join({
     addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` },
-    measure: async () => ({
-      isReady: !state.isDraining,
-      isDraining: state.isDraining,
-      free: await measureFree({ store, ...drivers, host, limits: settings.limits }),
-      bases: await sharedBaseNames(store),
-    }),
+    measure: async () => {
+      const { warm, refusal } = await drivers.cluster.place()
+      const free = await measureFree({ store, ...drivers, host, limits: settings.limits })
+      const isDraining = state.isDraining || refusal !== null
+      return { isReady: !state.isDraining, isDraining, free, warm, bases: await sharedBaseNames(store) }
+    },
+    onChange: (tell) => drivers.cluster.onRefusal(tell),
   })
   // Until a front is there and asks, it needs the processor more, as at boot.
   channel.once('request', (_request, response) => {

@@ -33,4 +33,8 @@ export async function openEmbeddedWorld(
   return { network, runtime, cluster: NO_CLUSTER, warmUp }
 }
 
-const NO_CLUSTER: ClusterFacts = { report: async () => ({ namespace: '', nodes: [], problems: [] }) }
+const NO_CLUSTER: ClusterFacts = {
+  report: async () => ({ namespace: '', nodes: [], problems: [] }),
+  place: async () => ({ warm: 0, refusal: null }),
+  onRefusal: () => () => undefined,
+}

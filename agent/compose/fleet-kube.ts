@@ -16,7 +16,12 @@ export interface Fleet {
   /** The cluster that keeps it; null: this agent is alone. */
   api: KubeApi | null
   /** Tells the fleet of this cell, from now on; resolves once it knows, or could not be told for some seconds. */
-  join(told: { addresses: Omit<CellAddresses, 'version' | 'region'>; measure(): Promise<CellStatus> }): Promise<void>
+  join(told: {
+    addresses: Omit<CellAddresses, 'version' | 'region'>
+    measure(): Promise<CellStatus>
+    /** Has `tell` called when what `measure` returns has changed much; returns what ends that. */
+    onChange(tell: () => void): () => void
+  }): Promise<void>
   /** What keeps this cell from its fleet. */
   problems(): HealthFault[]
 }
@@ -39,12 +44,13 @@ export async function openKubeFleet(
   return {
     directory,
     api,
-    join: async ({ addresses: reached, measure }) => {
+    join: async ({ addresses: reached, measure, onChange }) => {
       const addresses = { ...reached, region: settings.region, version }
       const publish = (): Promise<HealthFault[]> => publishOwn(store, directory)
       membership = startMembership({ registration, addresses, measure, publish, clock, logger })
-      const { started, leave } = membership
+      const { started, tellSoon, leave } = membership
       closers.add('membership of the fleet', leave)
+      closers.add('changes of this cell', onChange(tellSoon))
       await started
     },
     problems: () => [...(membership?.problems() ?? []), ...lagOf(directory)],

@@ -36,7 +36,7 @@ export async function openClusterWorld(
   )
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  const cluster = createKubeClusterFacts({ api, pods, now: () => clock.now() })
+  const cluster = createKubeClusterFacts({ api, pods, node, now: () => clock.now() })
   const close: HostNetwork['close'] = async ({ release }) => {
     if (release) await removeWarmPods(api, instanceId)
     if (release) await removePolicies(api, instanceId)

@@ -8,6 +8,7 @@ import type { PodWatch } from '../../agent/lib/kube/watch.ts'
 import type { ClusterFacts, ClusterReport } from '../../agent/ports/boxes/cluster-facts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
+import { clusterOfTests } from '../helpers/pods/cluster-of-tests.ts'
 import { createKubeAccount, type KubeAccount } from '../helpers/pods/kube-account.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
@@ -28,7 +29,7 @@ beforeAll(async () => {
   api = await openKubeApi({ kubeconfig, namespace, logger: silentLogger, now: Date.now, watchWaitMs })
   pods = api.pods.watch('app=box')
   await pods.start()
-  facts = createKubeClusterFacts({ api, pods, now: Date.now })
+  facts = createKubeClusterFacts({ api, pods, node: clusterOfTests().node, now: Date.now })
 })
 
 afterAll(async () => {

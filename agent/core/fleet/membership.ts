@@ -18,6 +18,8 @@ export interface MembershipDeps {
 export interface Membership {
   /** Resolves once the fleet knows of this cell, or after some seconds in which it could not be told. */
   started: Promise<void>
+  /** Tells the fleet of this cell within a second. */
+  tellSoon(): void
   /** What keeps this cell from telling the fleet, and names that two have. */
   problems(): HealthFault[]
   /** Tells the fleet that this cell takes no requests, and stops. */
@@ -30,6 +32,7 @@ export function startMembership(deps: MembershipDeps): Membership {
   const ending = new AbortController()
   const started = Promise.withResolvers<void>()
   const state: State = { isJoined: false, isKnown: false, conflicts: [], failure: null }
+  let wake = new AbortController()
   const run = async (): Promise<void> => {
     const begunAt = clock.now()
     while (!ending.signal.aborted) {
@@ -38,13 +41,16 @@ export function startMembership(deps: MembershipDeps): Membership {
       if (error === null && state.failure !== null) logger.info('the fleet was told of this cell')
       state.failure = error === null ? null : { since: state.failure?.since ?? clock.now(), error }
       if (error === null || clock.now() - begunAt > START_MS) started.resolve()
-      await clock.sleep(error === null ? REPORT_MS : RETRY_MS, ending.signal)
+      wake = new AbortController()
+      await clock.sleep(RETRY_MS, ending.signal)
+      if (error === null) await clock.sleep(REPORT_MS, AbortSignal.any([ending.signal, wake.signal]))
     }
     started.resolve()
   }
   const running = run()
   return {
     started: started.promise,
+    tellSoon: () => wake.abort(),
     problems: () => [...failureOf(state), ...state.conflicts],
     leave: async () => {
       ending.abort()

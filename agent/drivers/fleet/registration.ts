@@ -37,8 +37,8 @@ export function createKubeRegistration({ api, cell, node, now }: RegistrationSet
         await agents.patch(cell, { spec })
       }
     },
-    report: async ({ isReady, isDraining, free, bases }) => {
-      const status = { ready: isReady, draining: isDraining, free, bases, heartbeatAt: timestamp(now()) }
+    report: async ({ isReady, isDraining, free, warm, bases }) => {
+      const status = { ready: isReady, draining: isDraining, free, warm, bases, heartbeatAt: timestamp(now()) }
       return (await agents.patch(cell, { status }, 'status')) !== null
     },
   }

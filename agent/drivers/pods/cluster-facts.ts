@@ -6,11 +6,14 @@ import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { ClusterFacts, ClusterNode, ClusterProblem, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import { findNodeProblems, findPodProblems } from './cluster-facts-problems.ts'
 import { LABEL_WARM } from './spec.ts'
+import { describeUnplaced } from './state.ts'
 
 export interface KubeFactsOptions {
   api: Pick<KubeApi, 'namespace' | 'nodes' | 'countPods' | 'faults'>
   /** Watches the pods of this deployment. */
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
+  /** Name of this node. */
+  node: string
   /** Milliseconds since the epoch. */
   now(): number
   /** Milliseconds that the API server has to list nodes and count their pods. */
@@ -18,7 +21,13 @@ export interface KubeFactsOptions {
 }
 
 /** Reports a cluster: nodes and pod counts from the API, boxes from the watch. */
-export function createKubeClusterFacts({ api, pods, now, deadlineMs = DEADLINE_MS }: KubeFactsOptions): ClusterFacts {
+export function createKubeClusterFacts({
+  api,
+  pods,
+  node,
+  now,
+  deadlineMs = DEADLINE_MS,
+}: KubeFactsOptions): ClusterFacts {
   const past = createPastProblems(now)
   pods.onChange(past.observe)
   const readNodes = cacheFor(() => listNodes(api, deadlineMs), NODES_MS)
@@ -37,6 +46,15 @@ export function createKubeClusterFacts({ api, pods, now, deadlineMs = DEADLINE_M
         problems: withoutDuplicates([...problems, ...watchProblems, ...api.faults(), ...present, ...gone]),
       }
     },
+    place: async () => {
+      const known = pods.all()
+      const [own] = await api.nodes({ name: node })
+      return { warm: known.filter(isReadyWarmPod).length, refusal: refusalOf(node, own, known) }
+    },
+    onRefusal: (listener) =>
+      pods.onChange((pod) => {
+        if (pod.status?.phase === 'Pending' && describeUnplaced(pod) !== null) listener()
+      }),
   }
 }
 
@@ -82,6 +100,22 @@ function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods
     boxes: pods.filter((pod) => pod.spec?.nodeName === name && isRunningBox(pod)).length,
     ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
   }
+}
+
+/** Returns why a node takes no pods; null if it does. */
+function refusalOf(name: string, node: Node | undefined, pods: readonly Pod[]): string | null {
+  if (node === undefined) return `The cluster has no node "${name}".`
+  const { spec, status } = node
+  if (spec?.unschedulable) return `Node ${name} is cordoned.`
+  if (status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state !== 'True'))
+    return `Node ${name} is not ready.`
+  const waiting = pods.filter((pod) => pod.status?.phase === 'Pending' && pod.metadata?.deletionTimestamp === undefined)
+  return waiting.map(describeUnplaced).find((why) => why !== null) ?? null
+}
+
+function isReadyWarmPod({ metadata, status }: Pod): boolean {
+  const isWarm = metadata?.labels?.[LABEL_WARM] !== undefined && metadata.deletionTimestamp === undefined
+  return isWarm && status?.phase === 'Running'
 }
 
 /** Excludes warm pods. */

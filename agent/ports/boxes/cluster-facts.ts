@@ -2,6 +2,18 @@
 export interface ClusterFacts {
   /** Measured at the call or some seconds before. Resolves within seconds even if the cluster hangs. */
   report(): Promise<ClusterReport>
+  /** Whether this node takes new boxes, as the cluster says it now. @throws ServiceError `runtime_unavailable` if it cannot be asked */
+  place(): Promise<NodePlace>
+  /** Calls `listener` each time that the cluster has no place for a box; returns its removal. */
+  onRefusal(listener: () => void): () => void
+}
+
+/** Room for new boxes on a node. */
+export interface NodePlace {
+  /** Number of pods that are ready for boxes to come. */
+  warm: number
+  /** Why the node takes none, in the words of the cluster; null: it takes them. */
+  refusal: string | null
 }
 
 export interface ClusterReport {

@@ -31,6 +31,8 @@ export interface CellStatus {
   isDraining: boolean
   /** What boxes may still be promised. */
   free: { cpus: number; ramMb: number; storageBytes: number }
+  /** Number of places that are ready for boxes to come. */
+  warm: number
   /** Names of the shared bases in its pool. */
   bases: string[]
 }

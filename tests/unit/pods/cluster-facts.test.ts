@@ -136,6 +136,7 @@ describe('the facts of a cluster', () => {
     return createKubeClusterFacts({
       api: kube.api,
       pods: { all: () => pods, fault: () => fault, onChange },
+      node: 'n1',
       now: () => NOW,
       deadlineMs,
     })
@@ -152,6 +153,29 @@ describe('the facts of a cluster', () => {
     kube.answer(({ path }, response) => sendJson(response, { items: path === '/api/v1/nodes' ? [item] : [{}, {}, {}] }))
 
   afterEach(() => kube.close())
+
+  test('tell what the node takes: its warm pods, and why it takes none', async () => {
+    const warm = (id: string, shape: PodShape): Pod => {
+      const made = pod(id, shape)
+      return { ...made, metadata: { ...made.metadata, labels: { 'boxyard.dev/warm': 'true' } } }
+    }
+    const pods = [warm('a', { phase: 'Running' }), warm('b', {}), pod('c', { phase: 'Running' })]
+    expect(await factsOf(pods).place()).toEqual({ warm: 1, refusal: null })
+    const waiting = pod('d', { scheduled: 'False', age: 0 })
+    const refusal = 'The cluster cannot place it: 0/1 nodes are available.'
+    expect(await factsOf([...pods, waiting]).place()).toEqual({ warm: 1, refusal })
+    let refusals = 0
+    factsOf(pods).onRefusal(() => refusals++)
+    change(pod('c', { phase: 'Running' }))
+    change(waiting)
+    expect(refusals).toBe(1)
+    answerWith(node([['Ready', 'True']], { spec: { unschedulable: true } }))
+    expect((await factsOf(pods).place()).refusal).toBe('Node n1 is cordoned.')
+    answerWith(node([['Ready', 'Unknown']]))
+    expect((await factsOf(pods).place()).refusal).toBe('Node n1 is not ready.')
+    kube.answer((_request, response) => sendJson(response, { items: [] }))
+    expect((await factsOf(pods).place()).refusal).toBe('The cluster has no node "n1".')
+  })
 
   test('are its own figures, listed once for concurrent polls', async () => {
     const facts = factsOf([pod('a', { phase: 'Running' }), pod('b', { phase: 'Failed' })])
