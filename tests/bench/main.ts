@@ -10,6 +10,7 @@ import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
 import { benchEdge } from './edge.ts'
 import { benchFiles } from './files.ts'
+import { benchFleet } from './fleet.ts'
 import { benchFork } from './fork.ts'
 import { benchForkBurst } from './fork-burst.ts'
 import { benchLambda } from './lambda.ts'
@@ -62,6 +63,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('neighbours')) await benchNeighbours()
   if (wants('attacks')) await benchAttacks()
   await benchCluster(wants)
+  if (wants('fleet')) await benchFleet()
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return
   const docker = await startDockerPeer()

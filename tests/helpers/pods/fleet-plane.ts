@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKubeDirectory, type KubeDirectory } from '../../../agent/drivers/fleet/directory-kube.ts'
@@ -8,7 +9,7 @@ import { clusterPaths } from '../../../infra/cluster/record.ts'
 import { ROOT } from '../../../infra/commands.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
-import { FLEET_KINDS, fleetAgent } from './fleet-objects.ts'
+import { FLEET_KINDS, fleetAgent, fleetHome } from './fleet-objects.ts'
 import { succeed } from './kubectl.ts'
 
 /** A cell's directory with its connection to the API server. */
@@ -30,6 +31,8 @@ export interface FleetPlane extends ControlPlane {
   addNode(node: string): string
   /** Creates the directory of a cell; `port` is that of a proxy to the API server. */
   connect(cell: string, options: { token: string; port?: number }): Promise<FleetCell>
+  /** Writes that many Homes of cell `zz` into etcd, of projects `many-0` to `many-99`, as the API server stores them. */
+  seedHomes(count: number): Promise<void>
   stopServer(): Promise<void>
   startServer(): Promise<void>
   /** Drops the history of etcd up to now. */
@@ -75,6 +78,12 @@ export async function startFleetPlane(): Promise<FleetPlane> {
         },
       }
     },
+    seedHomes: async (count) => {
+      for (let i = 0; i < count; i += PUTS_AT_ONCE) {
+        const indexes = Array.from({ length: Math.min(PUTS_AT_ONCE, count - i) }, (_, k) => i + k)
+        await etcd('kv/txn', { success: indexes.map((index) => ({ requestPut: storedHome(index) })) })
+      }
+    },
     stopServer: () => stopPart(name, 'kube-apiserver', 'SIGKILL'),
     startServer: () => startPart(name, 'kube-apiserver'),
     compact: async () => {
@@ -116,6 +125,23 @@ function tokenOf({ kubectl }: ControlPlane, node: string): string {
   return succeed(kubectl('create', 'token', 'boxyard-agent', SYSTEM, ...bound)).stdout.trim()
 }
 
+/** Returns key and value by which etcd has the Home of a box that was made long ago. */
+function storedHome(index: number): { key: string; value: string } {
+  const encode = (text: string): string => Buffer.from(text).toString('base64')
+  const uid = `box_${String(index).padStart(26, '0')}`
+  const { apiVersion, kind, metadata, spec } = fleetHome(`box-${index}`, {
+    project: `many-${index % 100}`,
+    uid,
+    cell: 'zz',
+  })
+  const stored = { ...metadata, uid: randomUUID(), generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' }
+  const value = { apiVersion, kind, metadata: stored, spec: { ...spec, epoch: 1, phase: 'Live' } }
+  return {
+    key: encode(`/registry/boxyard.dev/homes/${metadata.namespace}/${metadata.name}`),
+    value: encode(`${JSON.stringify(value)}\n`),
+  }
+}
+
 /** Asks etcd by the JSON form of its API. */
 async function askEtcd(port: number, path: string, body: object): Promise<unknown> {
   const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })
@@ -123,4 +149,6 @@ async function askEtcd(port: number, path: string, body: object): Promise<unknow
   return await answer.json()
 }
 
+/** Below what etcd takes in one transaction. */
+const PUTS_AT_ONCE = 100
 const SYSTEM = '--namespace=boxyard-system'
