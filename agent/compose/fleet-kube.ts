@@ -1,5 +1,6 @@
 import type { HealthFault } from '../../shared/schemas/health.ts'
 import { timestamp } from '../../shared/time.ts'
+import { awayCellFaults } from '../core/fleet/away-cells.ts'
 import { publishHomes } from '../core/fleet/homes.ts'
 import { type Membership, startMembership } from '../core/fleet/membership.ts'
 import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
@@ -53,7 +54,11 @@ export async function openKubeFleet(
       closers.add('changes of this cell', onChange(tellSoon))
       await started
     },
-    problems: () => [...(membership?.problems() ?? []), ...lagOf(directory)],
+    problems: () => [
+      ...(membership?.problems() ?? []),
+      ...lagOf(directory),
+      ...(directory.fault() === null ? awayCellFaults(directory.cells(), now()) : []),
+    ],
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Cell, Directory, HomeName } from '../../ports/fleet/directory.ts'
+import { isPresent } from './away-cells.ts'
 
 /** What the place of a new box or volume depends on. */
 export interface PlaceRequest extends HomeName {
@@ -61,8 +62,8 @@ function namesOf(cells: readonly Cell[], field: 'region' | 'node'): string {
   return `one of this fleet: ${shown.join(', ')}${more}`
 }
 
-function isOpen({ isReady, isDraining, heartbeatAt }: Cell, now: number): boolean {
-  return isReady && !isDraining && heartbeatAt !== null && now - heartbeatAt < SILENT_MS
+function isOpen(cell: Cell, now: number): boolean {
+  return !cell.isDraining && isPresent(cell, now)
 }
 
 function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest): Cell[] {
@@ -98,6 +99,4 @@ export function elsewhereError(places: string): ServiceError {
   )
 }
 
-/** Agents tell each minute that they are there. */
-const SILENT_MS = 180_000
 const NAMES_SHOWN = 10
