@@ -2,7 +2,7 @@ import type { BoxReason, BoxStatus } from './schemas/boxes.ts'
 
 /**
  * When a box has each `state.reason`, and the status that goes with it; null: reserved, no box has it. In the status `unknown` a
- * box keeps its last reason.
+ * box keeps its last reason, but for `host_lost`.
  */
 export const BOX_REASONS = {
   creating: ['pending', 'Its record is durable, and its first start is under way.'],
@@ -16,7 +16,10 @@ export const BOX_REASONS = {
   exited: ['stopped', 'Its first process ended by itself.'],
   out_of_memory: ['stopped', 'Its first process was killed because the box ran out of memory.'],
   failed: ['stopped', 'A start failed; `message` says why, and resume tries again.'],
-  host_lost: [null, 'Kept for later.'],
+  host_lost: [
+    'unknown',
+    'Its cell of a fleet cannot be reached, and this is told in its place: what the box was created with. It may run on.',
+  ],
 } as const satisfies Record<BoxReason, readonly [status: BoxStatus | null, meaning: string]>
 
 /** A reason that a box can have, or the status `unknown`. */

@@ -11,6 +11,24 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
   return `${prefix}_${encodeTime(nowMs)}${encodeRandom(takeRandomBytes(16))}`
 }
 
+/**
+ * Creates an identifier that tells which cell of a fleet made it: its number, with zeros before it, is the first 4 of the 16 random
+ * characters, which leaves 60 random bits.
+ */
+export function newIdOfCell(prefix: IdPrefix, nowMs: number, cell: string): string {
+  const id = newId(prefix, nowMs)
+  return id.slice(0, MARK_AT) + markOf(cell) + id.slice(MARK_AT + MARK_LENGTH)
+}
+
+/** Returns true for an identifier as a cell of this number makes them. */
+export function isOfCell(id: string, cell: string): boolean {
+  return id.slice(MARK_AT, MARK_AT + MARK_LENGTH) === markOf(cell)
+}
+
+function markOf(cell: string): string {
+  return cell.padStart(MARK_LENGTH, '0')
+}
+
 function encodeTime(nowMs: number): string {
   let rest = nowMs
   let text = ''
@@ -28,3 +46,6 @@ function encodeRandom(bytes: Uint8Array): string {
 }
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+/** After the prefix, `_` and the time. */
+const MARK_AT = 14
+const MARK_LENGTH = 4

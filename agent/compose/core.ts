@@ -1,3 +1,5 @@
+import { newIdOfCell } from '../../shared/ids.ts'
+import type { AgentSettings } from '../config/agent.ts'
 import { type Backups, createBackups } from '../core/backups/backups.ts'
 import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
 import type { BackupJobsDeps } from '../core/backups/jobs.ts'
@@ -9,7 +11,7 @@ import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
 import { removeRestoreLeftovers } from '../core/files/restores.ts'
 import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
-import { createJobs, type Jobs } from '../core/operations/jobs.ts'
+import { createJobs, type Jobs, type NewOperationId, newLocalId } from '../core/operations/jobs.ts'
 import { Reconciler } from '../core/reconcile/reconciler.ts'
 import { createForks, type Forks } from '../core/services/forks.ts'
 import { createProbeTurns } from '../core/services/probe-turns.ts'
@@ -81,13 +83,18 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   await execs.recover(await serviceOutputs(store))
   await supervisor.recover()
   closers.add('services', () => supervisor.close())
-  const jobs = createJobs({ store, clock, logger, meter })
+  const jobs = createJobs({ store, clock, logger, meter, newOperationId: operationIdsOf(settings) })
   closers.add('jobs', () => jobs.close())
   const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger })
   await backups.recover()
   await jobs.failUnresumed()
   closers.add('backup schedules', backups.startSchedules())
   return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
+}
+
+/** Returns what makes ids of operations; those of a cell of a fleet name it, so that every door finds them. */
+export function operationIdsOf({ fleet }: Pick<AgentSettings, 'fleet'>): NewOperationId {
+  return fleet === null ? newLocalId : (nowMs) => newIdOfCell('opr', nowMs, fleet.cell)
 }
 
 /** Backups and the parts they are made of. */

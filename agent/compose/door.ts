@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
-import { createSenderCheck } from '../../shared/auth/channel.ts'
+import { createSenderCheck, createSigner } from '../../shared/auth/channel.ts'
 import type { BodyBudget } from '../../shared/http/body-budget.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import { matchOperation } from '../../shared/match.ts'
 import { placesFor } from '../core/fleet/placement.ts'
 import type { Directory, HomeName } from '../ports/fleet/directory.ts'
 import type { Store } from '../ports/store/store.ts'
+import { type CardsDeps, createCards } from '../server/away-cards.ts'
+import { createCellAsks } from '../server/cell-asks.ts'
 import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
+import { gatherOverCells } from '../server/gather.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
 import { createPlacing } from '../server/placing.ts'
+import type { ProcessorTurns } from '../server/processor-turns.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
 /** What stands in front of the channel's dispatch in a fleet. */
@@ -18,23 +22,36 @@ export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
   wrap(here: HttpHandler): HttpHandler
 }
 
-/** Opens the door of a cell of a fleet, which passes on what other cells own, and places what is made. */
+/** What a door is made of. */
+export interface DoorParts {
+  deployment: Deployment
+  directory: Directory
+  bodies: BodyBudget
+  turns: ProcessorTurns
+  /** Tells of a box what its card says. */
+  viewBox: CardsDeps['viewBox']
+}
+
+/**
+ * Opens the door of a cell of a fleet, which passes on what other cells own, places what is made, and asks all for their part of what
+ * is nobody's.
+ */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
-  {
-    deployment: { keys, store },
-    directory,
-    bodies,
-  }: { deployment: Deployment; directory: Directory; bodies: BodyBudget },
+  { deployment: { keys, store }, directory, bodies, turns, viewBox }: DoorParts,
 ): FleetDoor {
   const now = (): number => clock.now()
   const { agent_id: agentId } = keys.channel()
   const { channelTls } = settings
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
+  const channelKeys = () => keys.channel().keys
+  const links = createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) })
+  const sign = createSigner({ keys: channelKeys, agentId: () => agentId, now })
   const shared = {
-    ...{ directory, bodies, logger, now, match: matchOperation },
-    links: createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) }),
-    checkSender: createSenderCheck({ keys: () => keys.channel().keys, agentId, now }),
+    ...{ directory, bodies, turns, links, logger, now, match: matchOperation },
+    cards: createCards({ directory, match: matchOperation, viewBox }),
+    asks: createCellAsks({ directory, links, sign, logger }),
+    checkSender: createSenderCheck({ keys: channelKeys, agentId, now }),
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
   closers.add('entry', () => entry.close())
@@ -42,7 +59,7 @@ export function openDoor(
     ...shared,
     placesFor: (request) => placesFor(request, { directory, now }),
   })
-  return { wrap: (here) => entry.wrap(place(here)), passUpgrade: entry.passUpgrade }
+  return { wrap: (here) => entry.wrap(place(gatherOverCells(here, shared))), passUpgrade: entry.passUpgrade }
 }
 
 function findRecord(store: Store, { kind, project, name }: HomeName): Promise<object | null> {

@@ -1,3 +1,4 @@
+import type { Box } from '../../shared/schemas/boxes.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import { createQuotas } from '../core/access/quotas.ts'
 import type { Tickets } from '../core/access/tickets.ts'
@@ -38,6 +39,7 @@ import { createTokenHandlers } from '../handlers/access/tokens.ts'
 import { createBackupHandlers, createFromBackup } from '../handlers/backups/backups.ts'
 import { createBaseHandlers } from '../handlers/bases/bases.ts'
 import { createBoxHandlers } from '../handlers/boxes/boxes.ts'
+import { viewBoxCard } from '../handlers/boxes/card-view.ts'
 import { type BoxReplies, createBoxReplies } from '../handlers/boxes/replies.ts'
 import { createBoxSnapshotHandlers } from '../handlers/boxes/snapshots.ts'
 import type { Handlers, StreamHandlers } from '../handlers/common/call.ts'
@@ -54,9 +56,10 @@ import { createOperationHandlers } from '../handlers/operations/operations.ts'
 import { createServiceHandlers, createServiceReplies } from '../handlers/services/services.ts'
 import { createVolumeSnapshotHandlers } from '../handlers/volumes/snapshots.ts'
 import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
+import type { Cell, KeptHome } from '../ports/fleet/directory.ts'
 import type { Meter } from '../ports/host/meter.ts'
 import type { Store } from '../ports/store/store.ts'
-import type { BackupParts } from './core.ts'
+import { type BackupParts, operationIdsOf } from './core.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 import type { EdgeParts } from './edge.ts'
@@ -85,8 +88,17 @@ export interface HandlerParts extends DeploymentDeps {
   health(): Promise<HealthReport>
 }
 
+/** The API of the core, wired. */
+export interface WiredHandlers {
+  handlers: Handlers
+  streams: StreamHandlers
+  boxes: Boxes
+  /** Tells of a box what its card says, while its cell does not answer. */
+  viewCard(home: KeptHome, cell: Cell | null): Box | null
+}
+
 /** Wires the API of the core and returns a handler for each operation, with the boxes that they share. */
-export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {
+export function wireHandlers(parts: HandlerParts): WiredHandlers {
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
   const { store, tokens } = deployment
   const host = createLinuxHost()
@@ -107,7 +119,13 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const shared = { store, filesystem, directory, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })
-  const operations = createOperations({ store, reconciler, jobs: parts.jobs, clock })
+  const operations = createOperations({
+    store,
+    reconciler,
+    jobs: parts.jobs,
+    clock,
+    newOperationId: operationIdsOf(settings),
+  })
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
   const handlers = {
     ...createSystemHandlers({
@@ -142,7 +160,8 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   }
   const ports = createBoxPortOpener({ ...parts, boxes, runtime })
   const streams = { ...createCommandHandlers({ boxes, execs, consoles }), ...createPortHandlers({ boxes, ports }) }
-  return { handlers: guardPool(handlers, filesystem), streams, boxes }
+  const viewCard: WiredHandlers['viewCard'] = (home, cell) => viewBoxCard(home, cell, { ...parts.edge, ...defaults })
+  return { handlers: guardPool(handlers, filesystem), streams, boxes, viewCard }
 }
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {

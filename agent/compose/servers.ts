@@ -71,7 +71,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
   const feed = createEventFeed({ store, clock, checkAlive, actorContext: deployment.actorContext })
   const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock, checkAlive })
-  const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
+  const { handlers, streams, boxes, viewCard } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
@@ -79,7 +79,8 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const { directory, api } = parts.fleet
-  const door = api === null ? null : openDoor(parts, { deployment, directory, bodies })
+  const door =
+    api === null ? null : openDoor(parts, { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard })
   const listeners = [
     {
       name: 'agent',

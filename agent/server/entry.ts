@@ -9,7 +9,16 @@ import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
-import { discard, ENTRY_HEADER, passedHeaders, passRequest, readAlready, refusalOf, responseOf } from './passing.ts'
+import {
+  discard,
+  ENTRY_HEADER,
+  passedHeaders,
+  passedResponse,
+  passRequest,
+  readAlready,
+  refusePassing,
+  wholePassedResponse,
+} from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 /** An upgrade request, and the bytes that followed its head. */
@@ -23,12 +32,21 @@ export interface EntryDeps {
   directory: Pick<Directory, 'cell'>
   owners: OwnerFinder
   links: CellLinks
+  cards: StandIn
   /** Says why a request is not one of the functions; null: it is. */
   checkSender(request: RequestHead): Refusal | null
   bodies: BodyBudget
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
+}
+
+/** Answers in the place of an owner that cannot be reached. */
+export interface StandIn {
+  /** Returns true for a request that it may answer; the owner then has some seconds to do so. */
+  isTold(request: Pick<RequestHead, 'method' | 'target' | 'headers'>): boolean
+  /** Answers a request that failed with `error`, if its caller may know; null: the error stands. */
+  answer(request: HttpRequest, failed: { error: unknown; here: HttpHandler }): Promise<HttpResponse | null>
 }
 
 /** Where requests of the functions enter a fleet: they may come to any of its agents. */
@@ -64,7 +82,8 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
     if (owner === null) return await here(request)
     return owner === 'another' ? misdirected() : await pass(request, { ...deps, owner, here })
   } catch (error) {
-    return refusalOf(error, request, deps)
+    const told = await deps.cards.answer(request, { error, here }).catch(() => null)
+    return told ?? refusePassing(error, request, deps)
   }
 }
 
@@ -91,12 +110,14 @@ async function pass(
   const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
   try {
     const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
+    const isTold = deps.cards.isTold(request)
+    const asked = isTold ? { ...request, signal: boundedSignal(request.signal) } : request
     const ask = ({ name, cell }: OwnerCell): Promise<PassedAnswer> =>
-      passRequest(request, { cell, body }, deps).catch((error: unknown) => {
+      passRequest(asked, { cell, body }, deps).catch((error: unknown) => {
         throw awayError(name, cell.cell, error)
       })
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
-    if (answer !== null) return responseOf(answer)
+    if (answer !== null) return isTold ? await wholeOf(answer, owner) : passedResponse(answer)
     return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
   } finally {
     release()
@@ -143,9 +164,9 @@ async function enterUpgrade(
     if (owner === 'another') endWithResponse(client, misdirected())
     else if (opened === null) return false
     else if ('socket' in opened) await join({ client, head }, opened, sockets)
-    else endWithResponse(client, await wholeResponseOf(opened))
+    else endWithResponse(client, await wholePassedResponse(opened))
   } catch (error) {
-    endWithResponse(client, refusalOf(error, request, deps))
+    endWithResponse(client, refusePassing(error, request, deps))
   } finally {
     // What this cell answers itself is not the entry's to cut off.
     sockets.delete(client)
@@ -200,10 +221,15 @@ async function join(
   sockets.delete(socket)
 }
 
-async function wholeResponseOf(answer: PassedAnswer): Promise<HttpResponse> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece)
-  return { ...responseOf(answer), body: Buffer.concat(pieces) }
+/** Reads an answer that is short, while there is still something else to tell. */
+async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise<HttpResponse> {
+  return wholePassedResponse(answer).catch((error: unknown) => {
+    throw awayError(name, cell.cell, error)
+  })
+}
+
+function boundedSignal(client: AbortSignal): AbortSignal {
+  return AbortSignal.any([client, AbortSignal.timeout(TOLD_MS)])
 }
 
 function misdirected(): HttpResponse {
@@ -212,6 +238,8 @@ function misdirected(): HttpResponse {
 
 /** RFC 9110, section 15.5.20: the cell that was asked is not the owner. Never seen by a client. */
 const MISDIRECTED = 421
+/** Milliseconds for an answer in whose place a card may be told. */
+const TOLD_MS = 5_000
 /** Bodies up to this many bytes are held, so that they can be sent a second time. */
 const SHORT_BYTES = 256 * 1024
 const HANDSHAKE_HEADERS = [

@@ -44,7 +44,11 @@ export async function passRequest(
 }
 
 /** Returns the answer to a request that cannot be passed on. */
-export function refusalOf(error: unknown, { headers }: RequestHead, { now }: Pick<PassingDeps, 'now'>): HttpResponse {
+export function refusePassing(
+  error: unknown,
+  { headers }: Pick<RequestHead, 'headers'>,
+  { now }: Pick<PassingDeps, 'now'>,
+): HttpResponse {
   const requestId = givenRequestId(headers) ?? newId('req', now())
   const refusal = problemResponse(error, requestId)
   return { ...refusal, headers: { ...refusal.headers, 'x-request-id': requestId } }
@@ -61,11 +65,24 @@ export function passedHeaders(headers: RequestHead['headers'], others: readonly 
 }
 
 /** Returns the answer of another cell as one of this. */
-export function responseOf({ status, headers, body }: PassedAnswer): HttpResponse {
+export function passedResponse({
+  status,
+  headers,
+  body,
+}: Omit<PassedAnswer, 'body'> & Pick<HttpResponse, 'body'>): HttpResponse {
   const kept: Record<string, string | readonly string[]> = {}
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !OF_CONNECTION.has(name)) kept[name] = value
   return { status, headers: kept, body }
+}
+
+/** Reads the whole of an answer of another cell, and returns it as one of this. */
+export async function wholePassedResponse(
+  answer: Omit<PassedAnswer, 'body'> & { body: AsyncIterable<Uint8Array> },
+): Promise<HttpResponse> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of answer.body) pieces.push(piece)
+  return { ...passedResponse({ ...answer, body: null }), body: Buffer.concat(pieces) }
 }
 
 /** Reads what is left of an answer, so that its connection can be used again. */

@@ -14,7 +14,7 @@ import type { Matcher } from '../../shared/match.ts'
 import type { PlaceRequest } from '../core/fleet/placement.ts'
 import { type Directory, type HomeName, OWNER_HEADER } from '../ports/fleet/directory.ts'
 import { awayError } from './owner-cell.ts'
-import { ENTRY_HEADER, type PassingDeps, passRequest, readAlready, refusalOf, responseOf } from './passing.ts'
+import { ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready, refusePassing } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
@@ -49,7 +49,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
         release()
       }
     } catch (error) {
-      return refusalOf(error, request, deps)
+      return refusePassing(error, request, deps)
     }
   }
 }
@@ -149,7 +149,7 @@ async function ask(
   const found = directory.findCell(cell)
   if (found === null) throw awayError(place, cell)
   try {
-    return await settled(responseOf(await passRequest(request, { cell: found, body }, deps)))
+    return await settled(passedResponse(await passRequest(request, { cell: found, body }, deps)))
   } catch (error) {
     if (!isLast && isUnsent(error)) return null
     throw awayError(place, cell, error)

@@ -43,7 +43,7 @@ export const boxReasonSchema = z
   ])
   .meta({
     id: 'BoxReason',
-    description: 'Why a box is in its status. `resizing`, `deleting` and `host_lost` do not occur yet.',
+    description: 'Why a box is in its status. `resizing` and `deleting` do not occur yet, `host_lost` only in a fleet.',
   })
 
 /** Cores, memory and storage as a client requests them; null is the default of the deployment, or of the forked box. */

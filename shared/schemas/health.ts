@@ -223,23 +223,22 @@ export const scrubSchema = z
   })
   .meta({ id: 'Scrub' })
 
+const poolSchema = z.looseObject({
+  total_bytes: bytesSchema.meta({ description: 'Size, with what the pool can still grow by.' }),
+  used_bytes: bytesSchema,
+  available_bytes: bytesSchema.meta({ description: 'Free space, with what the pool can still grow by.' }),
+  data: room.meta({ description: 'btrfs data: contents of files.' }),
+  metadata: room.meta({ description: 'btrfs metadata: names, attributes, small files.' }),
+  device_errors: z.record(z.string(), z.number()).meta({
+    description:
+      'Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written).',
+  }),
+})
+
 /** `GET /v1/storage`: `unique_bytes` is the space that deleting that one alone would free. */
 export const storageSchema = z
   .looseObject({
-    pool: z
-      .looseObject({
-        total_bytes: bytesSchema.meta({ description: 'Size, with what the pool can still grow by.' }),
-        used_bytes: bytesSchema,
-        available_bytes: bytesSchema.meta({ description: 'Free space, with what the pool can still grow by.' }),
-        data: room.meta({ description: 'btrfs data: contents of files.' }),
-        metadata: room.meta({ description: 'btrfs metadata: names, attributes, small files.' }),
-        device_errors: z.record(z.string(), z.number()).meta({
-          description:
-            'Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written).',
-        }),
-      })
-      .nullable()
-      .meta({ description: 'Null for a token that is not for all projects.' }),
+    pool: poolSchema.nullable().meta({ description: 'Null for a token that is not for all projects.' }),
     boxes: z.array(owner).meta({ description: 'Those of the projects that the token may read.' }),
     volumes: z.array(owner).meta({ description: 'Those of the projects that the token may read.' }),
     bases: z
@@ -264,8 +263,24 @@ export const storageSchema = z
       description:
         'The scrub that runs, else the last one; null if there was none, and for a token that is not for all projects.',
     }),
+    cells: z
+      .array(
+        z.looseObject({
+          cell: z.string().meta({ description: 'Number of the cell.' }),
+          pool: poolSchema,
+          deleting: z.number(),
+          scrub: scrubSchema.nullable(),
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'In a fleet, the same of each cell, whose sums are above; absent without one, and for a token that is not for all projects.',
+      }),
   })
   .meta({ id: 'Storage' })
 
+export type ScrubResource = z.infer<typeof scrubSchema>
+export type StorageResource = z.infer<typeof storageSchema>
 export type Health = z.infer<typeof healthSchema>
 export type HealthFault = z.infer<typeof healthFaultSchema>

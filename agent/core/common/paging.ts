@@ -57,7 +57,7 @@ export interface NamedListQuery {
  * Returns the query for the page that `query` names; project `-` selects every project the caller may read.
  * @throws ServiceError `invalid_request`
  */
-export function namedPage(caller: Caller, project: string, query: NamedListQuery): NamedQuery {
+export function namedPage(caller: Pick<Caller, 'projects'>, project: string, query: NamedListQuery): NamedQuery {
   const after = decodeCursor(query.continuation_token, 2)
   return {
     projects: project === '-' ? caller.projects : [project],

@@ -1,7 +1,9 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Directory, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+import type { Directory, HomeCard, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { NamedHome } from '../../ports/store/tombstones.ts'
+import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { digestOf } from '../common/digest.ts'
 import { volumeNotFound } from '../common/lookup.ts'
 import { elsewhereError } from './placement.ts'
@@ -14,6 +16,9 @@ interface Named {
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
+/** A box or volume that is about to have a home, or has one. */
+type Homed = { kind: 'box'; record: BoxRecord } | { kind: 'volume'; record: VolumeRecord }
+
 /** Returns the name of a box or volume with its id, for its tombstone: who destroys what it had gives up the name as well. */
 export function homeOf(kind: NamedHome['kind'], { id, project, name }: Omit<Named, 'createdBy'>): NamedHome {
   return { kind, project, name, uid: id }
@@ -24,12 +29,8 @@ export function homeOf(kind: NamedHome['kind'], { id, project, name }: Omit<Name
  * tombstone.
  * @throws ServiceError `name_taken`, `runtime_unavailable` of the claim, or else what `work` throws
  */
-export async function claimWhile(
-  directory: Directory,
-  home: { kind: NamedHome['kind']; record: Named },
-  work: () => Promise<void>,
-): Promise<void> {
-  const outcomes = await Promise.allSettled([directory.claim(claimOf(home.kind, home.record)), work()])
+export async function claimWhile(directory: Directory, home: Homed, work: () => Promise<void>): Promise<void> {
+  const outcomes = await Promise.allSettled([directory.claim(claimOf(home)), work()])
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
 }
 
@@ -59,11 +60,12 @@ export async function publishHomes(
   { store, directory }: { store: Store; directory: Directory },
   onConflict: (home: NamedHome, problem: string) => void,
 ): Promise<void> {
-  const publish = async (kind: NamedHome['kind'], record: Named): Promise<void> => {
+  const publish = async (homed: Homed): Promise<void> => {
+    const { kind, record } = homed
     const home = homeOf(kind, record)
     if (directory.find(home)?.cell === directory.cell) return
     try {
-      const { cell } = await directory.claim(claimOf(kind, record))
+      const { cell } = await directory.claim(claimOf(homed))
       if (cell !== directory.cell) onConflict(home, `cell ${cell} has it`)
       // Deleted meanwhile, it may have given up its name before the claim.
       else if ((await store[RECORDS[kind]].get(home.project, home.name))?.id !== home.uid)
@@ -73,13 +75,25 @@ export async function publishHomes(
       onConflict(home, 'another resource has its name')
     }
   }
-  for await (const box of store.boxes.each()) await publish('box', box)
-  for (const volume of await store.volumes.all()) await publish('volume', volume)
+  for await (const record of store.boxes.each()) await publish({ kind: 'box', record })
+  for (const record of await store.volumes.all()) await publish({ kind: 'volume', record })
 }
 
 const RECORDS = { box: 'boxes', volume: 'volumes' } as const
 
-function claimOf(kind: NamedHome['kind'], { id, project, name, createdBy }: Named): HomeClaim {
-  const { token, idempotencyKey: key } = createdBy
-  return { kind, project, name, uid: id, createdBy: key === null ? null : digestOf(`${token}\n${key}`) }
+function claimOf(homed: Homed): HomeClaim {
+  const { kind, record } = homed
+  const { id, project, name } = record
+  const { token, idempotencyKey: key } = record.createdBy
+  const createdBy = key === null ? null : digestOf(`${token}\n${key}`)
+  return { kind, project, name, uid: id, createdBy, card: cardOf(homed) }
+}
+
+function cardOf(homed: Homed): HomeCard {
+  if (homed.kind === 'box') {
+    const { createdAt, base, forkOf, port, config } = homed.record
+    return { createdAt, base, forkOf, port, config, storageGb: config.storage_gb }
+  }
+  const { createdAt, from, sizeGb } = homed.record
+  return { createdAt, base: null, forkOf: from, port: null, config: null, storageGb: sizeGb }
 }

@@ -55,11 +55,18 @@ export interface JobsDeps {
   clock: Clock
   meter: Meter
   logger: Logger
+  newOperationId?: NewOperationId
 }
+
+/** Makes the id of an operation that begins at `nowMs`; default: one that names no cell. */
+export type NewOperationId = (nowMs: number) => string
+
+/** Makes an id that names no cell, since there is one. */
+export const newLocalId: NewOperationId = (nowMs) => newId('opr', nowMs)
 
 /** Keeps running jobs in memory, their beginnings and ends in the store; callers bound how many there are. */
 export function createJobs(deps: JobsDeps): Jobs {
-  const { store, clock } = deps
+  const { store, clock, newOperationId = newLocalId } = deps
   const table = createTable(deps)
   const settled = async (record: JobRecord, waitMs: number): Promise<JobState> => {
     // Checks the entry before the record: an end is written before the entry is removed.
@@ -77,7 +84,7 @@ export function createJobs(deps: JobsDeps): Jobs {
     start: async ({ kind, project, resource, requestId }, work) => {
       if (table.closing.signal.aborted) throw new ServiceError('draining', 'The service is stopping; try again.')
       const now = clock.now()
-      const id = newId('opr', now)
+      const id = newOperationId(now)
       const record = { id, kind, project, resource, requestId, createdAt: now, outcome: null }
       await store.operations.insert(record)
       table.begin(record, work)

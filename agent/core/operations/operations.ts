@@ -1,6 +1,5 @@
 import { mayEnter } from '../../../shared/auth/tokens.ts'
 import { problemOf, ServiceError } from '../../../shared/errors.ts'
-import { newId } from '../../../shared/ids.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../../ports/store/operations.ts'
@@ -9,13 +8,14 @@ import type { Caller } from '../common/caller.ts'
 import { boxGone } from '../common/lookup.ts'
 import { restoreFailed } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import type { JobState, Jobs } from './jobs.ts'
+import { type JobState, type Jobs, type NewOperationId, newLocalId } from './jobs.ts'
 
 export interface OperationsDeps {
   store: Store
   reconciler: Reconciler
   jobs: Pick<Jobs, 'settled'>
   clock: Clock
+  newOperationId?: NewOperationId
 }
 
 /** An operation, and its state as of now. */
@@ -35,11 +35,12 @@ export interface Operations {
  * Derives the state of an operation from its box until its end was reported once, and is recorded then. Jobs have a state of
  * their own.
  */
-export function createOperations({ store, reconciler, jobs, clock }: OperationsDeps): Operations {
+export function createOperations(deps: OperationsDeps): Operations {
+  const { store, reconciler, jobs, clock, newOperationId = newLocalId } = deps
   return {
     begin: async (kind, box, createdAt) => {
       const { id: boxId, project, name, desired } = box
-      const id = newId('opr', createdAt)
+      const id = newOperationId(createdAt)
       await store.operations.insert({
         id,
         kind,

@@ -3,8 +3,16 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 import { isKubeError } from '../../lib/kube/errors.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
-import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
-import { decodeCell, decodeHome, encodeClaim, homeKeyOf, nameTakenError, type StoredHome } from './fleet-objects.ts'
+import type { Cell, Directory, Home, HomeClaim, HomeName, KeptHome } from '../../ports/fleet/directory.ts'
+import {
+  decodeCell,
+  decodeHome,
+  decodeKept,
+  encodeClaim,
+  homeKeyOf,
+  nameTakenError,
+  type StoredHome,
+} from './fleet-objects.ts'
 import { createHomeIndex, type HomeIndex } from './home-index.ts'
 
 /** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
@@ -37,6 +45,9 @@ export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeD
     read: (name) => read(parts, name),
     findCell: (number) => cells.get(number) ?? null,
     cells: () => [...cells.values()].filter((each) => each.cell !== cell),
+    homeCells: () => index.cells(),
+    readKept: (name) => readKept(homes, name),
+    homesOf: (query) => homesOf(homes, query),
     claim: (claimed) => claim(parts, claimed),
     release: (name, uid) => release(parts, name, uid),
     open: async () => void (await Promise.all(followers.map((follower) => follower.start()))),
@@ -61,6 +72,19 @@ async function read({ homes, index }: Parts, name: HomeName): Promise<Home | nul
   if (found !== null) return noteHome(index, found).home
   if (known !== null) index.forget(key, known.version)
   return null
+}
+
+async function readKept(homes: KubeObjects, name: HomeName): Promise<KeptHome | null> {
+  const found = await homes.get(homeKeyOf(name))
+  return found && decodeKept(found)
+}
+
+async function* homesOf(
+  homes: KubeObjects,
+  { cell, kind, project }: Parameters<Directory['homesOf']>[0],
+): AsyncGenerator<KeptHome[]> {
+  const selector = [`spec.cell=${cell}`, `spec.kind=${kind}`, ...(project === null ? [] : [`spec.project=${project}`])]
+  for await (const page of homes.list(selector.join(','))) yield page.map(decodeKept)
 }
 
 async function claim({ homes, index, cell }: Parts, claimed: HomeClaim): Promise<Home> {

@@ -11,6 +11,9 @@ export function createLocalDirectory(): Directory {
     read: async () => HERE,
     findCell: () => null,
     cells: () => [],
+    homeCells: () => [],
+    readKept: async () => null,
+    homesOf: async function* () {},
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
   }

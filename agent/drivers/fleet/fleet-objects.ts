@@ -1,6 +1,14 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
-import { type Cell, type Home, type HomeClaim, type HomeName, OWNER_HEADER } from '../../ports/fleet/directory.ts'
+import {
+  type Cell,
+  type Home,
+  type HomeClaim,
+  type HomeName,
+  type KeptHome,
+  OWNER_HEADER,
+} from '../../ports/fleet/directory.ts'
+import { decodeCard, encodeCard } from './home-card.ts'
 
 /** A Home object, as far as the directory uses it. */
 export interface StoredHome {
@@ -19,8 +27,25 @@ export function homeKeyOf({ kind, project, name }: HomeName): string {
 }
 
 /** Builds the spec of a Home object; the API server sets its phase. */
-export function encodeClaim({ kind, project, name, uid, createdBy }: HomeClaim, cell: string): Record<string, unknown> {
-  return { kind, project, name, uid, cell, epoch: 1, ...(createdBy === null ? {} : { createdBy }) }
+export function encodeClaim(
+  { kind, project, name, uid, createdBy, card }: HomeClaim,
+  cell: string,
+): Record<string, unknown> {
+  const by = createdBy === null ? {} : { createdBy }
+  return { kind, project, name, uid, cell, epoch: 1, ...by, card: encodeCard(card) }
+}
+
+/** Reads of a Home object what is told while its cell does not answer. */
+export function decodeKept({ spec = {} }: KubeObject): KeptHome {
+  const { kind, project, name, uid, cell, card } = spec
+  return {
+    kind: kind === 'volume' ? 'volume' : 'box',
+    project: String(project),
+    name: String(name),
+    uid: String(uid),
+    cell: String(cell),
+    card: decodeCard(card),
+  }
 }
 
 /** Reads a Home object, which the API server has validated. */

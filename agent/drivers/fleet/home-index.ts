@@ -18,6 +18,8 @@ export interface HomeIndex {
   forget(key: string, version: number): void
   /** Takes a whole list in the place of all that is known, but for what was noted since it began. Returns its version. */
   replaceAll(pages: AsyncIterable<{ homes: StoredHome[]; version: string }>): Promise<string>
+  /** Lists the cells that a name belongs to. */
+  cells(): string[]
 }
 
 /** What is known of a name: some 300 bytes, since no object of the API is kept. */
@@ -35,8 +37,8 @@ class Index implements HomeIndex {
   readonly #homes = new Map<string, KnownHome>()
   /** Versions up to which a forgotten name stays so, until the event of its deletion. */
   readonly #gone = new Map<string, number>()
-  /** One string for each cell, since each parsed object has a copy of its own. */
-  readonly #cells = new Map<string, string>()
+  /** Names of each cell, by one string for it, since each parsed object has a copy of its own. */
+  readonly #cells = new Map<string, { cell: string; names: number }>()
   /** Names noted and forgotten since the list began that is being taken; null while none is. */
   #touched: Set<string> | null = null
 
@@ -52,7 +54,7 @@ class Index implements HomeIndex {
   }
 
   drop(key: string, version: number): void {
-    if ((this.#homes.get(key)?.version ?? version) < version) this.#homes.delete(key)
+    if ((this.#homes.get(key)?.version ?? version) < version) this.#delete(key)
     if ((this.#gone.get(key) ?? version) < version) this.#gone.delete(key)
   }
 
@@ -66,7 +68,7 @@ class Index implements HomeIndex {
     // A name that is not known here was deleted by its event already.
     if (known === undefined || known.version > version) return
     this.#touched?.add(key)
-    this.#homes.delete(key)
+    this.#delete(key)
     this.#gone.set(key, version)
   }
 
@@ -92,14 +94,29 @@ class Index implements HomeIndex {
     }
     for (const [key, { version }] of this.#homes) {
       const isNewer = touched.has(key) && version > Number(listVersion)
-      if (!listed.has(key) && !isNewer) this.#homes.delete(key)
+      if (!listed.has(key) && !isNewer) this.#delete(key)
     }
     return listVersion
   }
 
+  cells(): string[] {
+    return [...this.#cells.keys()]
+  }
+
   #set({ key, version, home }: StoredHome): void {
-    const cell = this.#cells.get(home.cell) ?? home.cell
-    this.#cells.set(cell, cell)
-    this.#homes.set(key, { home: { ...home, cell }, version })
+    this.#delete(key)
+    const known = this.#cells.get(home.cell) ?? { cell: home.cell, names: 0 }
+    this.#cells.set(known.cell, known)
+    known.names += 1
+    this.#homes.set(key, { home: { ...home, cell: known.cell }, version })
+  }
+
+  #delete(key: string): void {
+    const cell = this.#homes.get(key)?.home.cell
+    const known = cell === undefined ? undefined : this.#cells.get(cell)
+    this.#homes.delete(key)
+    if (known === undefined) return
+    known.names -= 1
+    if (known.names === 0) this.#cells.delete(known.cell)
   }
 }

@@ -17,6 +17,8 @@ export interface KubeObjects {
   get(name: string): Promise<KubeObject | null>
   /** Applies a JSON merge patch, to the status alone if `part` says so. Returns null if there is no such object. */
   patch(name: string, patch: object, part?: 'status'): Promise<KubeObject | null>
+  /** Lists the objects that a field selector chooses, page by page, as they are now. */
+  list(fieldSelector: string): AsyncIterable<KubeObject[]>
   /** Deletes an object if it is as it was read, else fails with reason `conflict`. Succeeds if it is gone. */
   delete(object: KubeObject): Promise<void>
   /** Creates a follower that keeps `view` in step; call its `start`. */
@@ -58,6 +60,10 @@ export function createObjectCalls({ requests, namespace, kind, follow }: ObjectC
         } as const
         return decodeObject(await requests.send(sent))
       }),
+    list: async function* (fieldSelector) {
+      const source = objectSource<KubeObject>(requests, { ...call, path: base }, { limit: PAGE_OBJECTS, fieldSelector })
+      for await (const { items } of source.pages()) yield items
+    },
     delete: async ({ metadata: { name, uid, resourceVersion } }) => {
       const body = { preconditions: { uid, resourceVersion } }
       await orNull(() => requests.send({ ...call, verb: 'delete', path: pathOf(name), body }))
@@ -77,7 +83,7 @@ export function createObjectCalls({ requests, namespace, kind, follow }: ObjectC
 export function objectSource<T>(
   requests: KubeRequests,
   call: Pick<KubeCall, 'resource' | 'namespace' | 'path'>,
-  { limit, ...selector }: { limit?: string; labelSelector?: string },
+  { limit, ...selector }: { limit?: string; labelSelector?: string; fieldSelector?: string },
 ): FollowedSource<T> {
   return {
     pages: async function* (): AsyncGenerator<ObjectPage<T>> {

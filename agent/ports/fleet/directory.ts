@@ -1,3 +1,5 @@
+import type { BoxConfig } from '../../../shared/schemas/boxes.ts'
+
 /**
  * The fleet's directory: which cell has the record of a box or volume, and where that cell's agent is. A cell is one data directory
  * with its agent; its number is two to four characters of Crockford base32.
@@ -16,6 +18,18 @@ export interface Directory {
   findCell(cell: string): Cell | null
   /** Lists the agents of all other cells, as far as this cell's memory knows of them. */
   cells(): Cell[]
+  /** Lists the numbers of cells that any name belongs to, with an agent or without, as far as this cell's memory knows. */
+  homeCells(): string[]
+  /**
+   * Reads what is kept of a name from where it is kept; null if nobody has it.
+   * @throws ServiceError `runtime_unavailable` if it cannot be read now
+   */
+  readKept(name: HomeName): Promise<KeptHome | null>
+  /**
+   * Lists what is kept of the names that a cell has, of one project or with null of all, page by page, in no order.
+   * @throws ServiceError `runtime_unavailable` if it cannot be read now
+   */
+  homesOf(query: { cell: string; kind: HomeName['kind']; project: string | null }): AsyncIterable<KeptHome[]>
   /**
    * Claims a name for this cell; `find` knows of it at once. For a uid that has the name already it changes nothing and returns its
    * home, which may be another cell by now. So a claim whose outcome is unknown is made again.
@@ -50,6 +64,31 @@ export interface HomeClaim extends HomeName {
   uid: string
   /** SHA-256, in hexadecimal, of the token and idempotency key of the request; null if it had no key. */
   createdBy: string | null
+  card: HomeCard
+}
+
+/** What is told of a box or volume while its cell does not answer: what it was made with, at most 1 KB. */
+export interface HomeCard {
+  /** Milliseconds since the epoch. */
+  createdAt: number
+  /** Name of the base of a box. */
+  base: string | null
+  /** What it was copied from: `fork_of` of a box, `from` of a volume. */
+  forkOf: string | null
+  /** Port that the URL of a box leads to; null for the default. */
+  port: number | null
+  /** Limits of a box; null for a volume. */
+  config: BoxConfig | null
+  /** GiB that a box may write, or that a volume may hold. */
+  storageGb: number
+}
+
+/** What the directory keeps of a name, beside what a cell remembers of it. */
+export interface KeptHome extends HomeName {
+  uid: string
+  cell: string
+  /** Null: it was claimed without one. */
+  card: HomeCard | null
 }
 
 /** The cell that a name belongs to. */

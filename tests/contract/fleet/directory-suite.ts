@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Directory, HomeClaim } from '../../../agent/ports/fleet/directory.ts'
+import type { Directory, HomeClaim, KeptHome } from '../../../agent/ports/fleet/directory.ts'
 
 /** A directory under test. */
 export interface DirectoryLab {
@@ -63,6 +63,32 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
       expect(await directory.read(next)).toEqual(here())
     })
 
+    test('keeps the card of a name, and lists by project what a cell has', async () => {
+      const config = { cpus: 0.5, ram_mb: 64, region: 'local', storage_gb: 2, disk_mbps: 100, disk_iops: null }
+      const boxCard = {
+        ...{ createdAt: 1_764_000_000_000, base: 'busybox', forkOf: 'web', port: 8080, storageGb: 2 },
+        config: { ...config, network_mbps: null, nesting: true },
+      }
+      const box = claimOf('carded', { project: 'cards', card: boxCard })
+      const volume = claimOf('carded', { kind: 'volume', project: 'cards', card: { ...CARD, forkOf: 'pg@v1' } })
+      const other = claimOf('carded', { project: 'cards-b' })
+      for (const claim of [box, volume, other]) await directory.claim(claim)
+      const kept = ({ kind, project, name, uid, card }: HomeClaim) => ({ kind, project, name, uid, card })
+      expect(await directory.readKept(box)).toEqual({ ...kept(box), cell: directory.cell })
+      expect(await directory.readKept(volume)).toEqual({ ...kept(volume), cell: directory.cell })
+      expect(await directory.readKept({ ...box, name: 'nobodys' })).toBeNull()
+      expect(directory.homeCells()).toContain(directory.cell)
+      const listed = async (kind: HomeClaim['kind'], project: string | null, cell = directory.cell) => {
+        const homes: KeptHome[] = []
+        for await (const page of directory.homesOf({ cell, kind, project })) homes.push(...page)
+        return homes.filter((home) => home.project.startsWith('cards')).map(({ uid }) => uid)
+      }
+      expect(await listed('box', 'cards')).toEqual([box.uid])
+      expect(await listed('volume', 'cards')).toEqual([volume.uid])
+      expect((await listed('box', null)).toSorted()).toEqual([box.uid, other.uid])
+      expect(await listed('box', null, 'zz')).toEqual([])
+    })
+
     test('gives up a name that nobody has', async () => {
       await directory.release(claimOf('nobodys'), 'box_0')
     })
@@ -77,8 +103,9 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
 export function claimOf(name: string, parts: Partial<HomeClaim> = {}): HomeClaim {
   const kind = parts.kind ?? 'box'
   const uid = `${kind === 'box' ? 'box' : 'vol'}_${String(++count).padStart(26, '0')}`
-  return { kind, project: 'demo', name, uid, createdBy: null, ...parts }
+  return { kind, project: 'demo', name, uid, createdBy: null, card: CARD, ...parts }
 }
 
 let count = 0
+const CARD = { createdAt: 1_000, base: null, forkOf: null, port: null, config: null, storageGb: 1 }
 const DIGEST = 'ab'.repeat(32)

@@ -1,9 +1,15 @@
-import type { Directory, Home } from '../../../agent/ports/fleet/directory.ts'
+import { viewBoxCard } from '../../../agent/handlers/boxes/card-view.ts'
+import type { Cell, Directory, Home, KeptHome } from '../../../agent/ports/fleet/directory.ts'
+import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts'
+import { createCellAsks } from '../../../agent/server/cell-asks.ts'
 import { createCellLinks } from '../../../agent/server/cell-links.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
+import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
-import { createSenderCheck } from '../../../shared/auth/channel.ts'
+import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
+import { createSenderCheck, createSigner } from '../../../shared/auth/channel.ts'
 import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
+import { ServiceError } from '../../../shared/errors.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -25,6 +31,9 @@ export interface TestFleet {
   homes: Map<string, string>
   /** Base URL of the channel of each cell. */
   urls: Map<string, string>
+  /** What the directory keeps of names, for what is told in the place of a cell that is away. */
+  kept: KeptHome[]
+  isDirectoryAway: boolean
   /** Makes the entry of a cell. */
   entryOf(cell: string): TestEntry
 }
@@ -32,8 +41,11 @@ export interface TestFleet {
 export function makeFleet(keys: ChannelKeySet): TestFleet {
   const homes: TestFleet['homes'] = new Map()
   const urls: TestFleet['urls'] = new Map()
-  return {
+  const kept: TestFleet['kept'] = []
+  const fleet: TestFleet = {
     homes,
+    kept,
+    isDirectoryAway: false,
     urls,
     entryOf: (cell) => {
       const memory: TestEntry['memory'] = new Map()
@@ -48,25 +60,74 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         },
         findCell: (found) => {
           const channelUrl = urls.get(found)
-          return channelUrl === undefined ? null : tableCell(found, channelUrl)
+          return channelUrl === undefined ? null : cellAt(found, channelUrl)
         },
-        cells: () => [...urls].filter(([each]) => each !== cell).map(([each, url]) => tableCell(each, url)),
+        cells: () => [...urls].filter(([each]) => each !== cell).map(([each, url]) => cellAt(each, url)),
+        homeCells: () => [...new Set(memory.values())],
+        readKept: async (name) => (await readKept()).find((home) => homeKey(home) === homeKey(name)) ?? null,
+        homesOf: async function* ({ cell: asked, kind, project }) {
+          const isAsked = (home: KeptHome): boolean =>
+            home.cell === asked && home.kind === kind && home.project === (project ?? home.project)
+          for (const home of await readKept()) if (isAsked(home)) yield [home]
+        },
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
       }
+      const channelKeys = () => keys.keys
+      const links = createCellLinks({ tls: null })
+      const sign = createSigner({ keys: channelKeys, agentId: () => keys.agent_id, now: Date.now })
+      const shared = {
+        ...{ directory, links, logger: silentLogger, match: matchOperation, now: Date.now },
+        cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
+        asks: createCellAsks({ directory, links, sign, logger: silentLogger }),
+        checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
+        turns: createProcessorTurns(),
+      }
       const entry = createEntry({
-        directory,
+        ...shared,
         owners: createOwnerFinder({ directory, match: matchOperation, hasRecord: async () => false }),
-        links: createCellLinks({ tls: null }),
-        checkSender: createSenderCheck({ keys: () => keys.keys, agentId: keys.agent_id, now: Date.now }),
         bodies: createBodyBudget(64 * 1024 * 1024),
-        logger: silentLogger,
-        now: Date.now,
       })
-      const made: TestEntry = { ...entry, memory, reads, beforeRead: async () => undefined }
+      const wrap: Entry['wrap'] = (here) => entry.wrap(gatherOverCells(here, shared))
+      const made: TestEntry = { ...entry, wrap, memory, reads, beforeRead: async () => undefined }
       return made
     },
   }
+  const readKept = async (): Promise<KeptHome[]> => {
+    if (fleet.isDirectoryAway) throw new ServiceError('runtime_unavailable', 'The directory is away.')
+    return kept
+  }
+  return fleet
+}
+
+/** Describes what is kept of a box, for `TestFleet.kept`. */
+export function keptBox(name: string, cell: string, project = 'demo'): KeptHome {
+  const config = {
+    cpus: 1,
+    ram_mb: 64,
+    region: 'local',
+    storage_gb: 1,
+    network_mbps: null,
+    disk_mbps: null,
+    disk_iops: null,
+  }
+  const card = {
+    createdAt: 1_000,
+    base: 'busybox',
+    forkOf: null,
+    port: null,
+    storageGb: 1,
+    config: { ...config, nesting: false },
+  }
+  return { kind: 'box', project, name, uid: `box_${name.padStart(26, '0')}`, cell, card }
+}
+
+const viewTestCard: CardsDeps['viewBox'] = (home, cell) =>
+  viewBoxCard(home, cell, { address: { domain: 'box.test', scheme: 'http', port: null }, gracePeriodSeconds: 10 })
+
+/** Describes a cell that has told of itself once. */
+function cellAt(cell: string, channelUrl: string): Cell {
+  return { ...tableCell(cell, channelUrl), heartbeatAt: 1_000 }
 }
 
 function homeAt(cell: string | undefined): Home | null {

@@ -1,12 +1,20 @@
 import { setImmediate as soon } from 'node:timers/promises'
 import { nameTakenError } from '../../../agent/drivers/fleet/fleet-objects.ts'
-import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import type {
+  Cell,
+  Directory,
+  Home,
+  HomeCard,
+  HomeClaim,
+  HomeName,
+  KeptHome,
+} from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 
 /** The homes of a fleet, in memory: what a test sees of them, and how they fail. */
 export interface HomeTable {
   /** By kind, project and name: `box demo/web`. */
-  homes: Map<string, Home & { uid: string }>
+  homes: Map<string, Home & { uid: string; card: HomeCard | null }>
   cells: Map<string, Cell>
   /**
    * `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it; a promise: nothing is answered
@@ -44,8 +52,7 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
   const present = (key: string): Home | null => {
     const found = table.homes.get(key)
     if (found === undefined) return null
-    const { uid: _, ...home } = found
-    return home
+    return homeOf(found)
   }
   const change = async <T>(work: () => T): Promise<T> => {
     await soon()
@@ -61,6 +68,14 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
     read: (name) => change(() => present(homeKey(name))),
     findCell: (found) => table.cells.get(found) ?? null,
     cells: () => [...table.cells.values()].filter((each) => each.cell !== cell),
+    homeCells: () => [...new Set([...table.homes.values()].map((home) => home.cell))],
+    readKept: (name) => change(() => keptIn(table, homeKey(name))),
+    homesOf: async function* (query) {
+      const kept = await change(() => [...table.homes.keys()].map((key) => keptIn(table, key) as KeptHome))
+      for (const home of kept)
+        if (home.cell === query.cell && home.kind === query.kind && home.project === (query.project ?? home.project))
+          yield [home]
+    },
     claim: (claim) => change(() => claimIn(table, claim, cell)),
     release: (name, uid) =>
       change(() => {
@@ -72,12 +87,29 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
 
 function claimIn(table: HomeTable, claim: HomeClaim, cell: string): Home {
   const key = homeKey(claim)
-  const { uid, createdBy } = claim
-  const found = table.homes.get(key) ?? { uid, cell, epoch: 1, phase: 'Live' as const, createdBy }
+  const { uid, createdBy, card } = claim
+  const found = table.homes.get(key) ?? { uid, cell, epoch: 1, phase: 'Live' as const, createdBy, card }
   if (found.uid !== uid) throw nameTakenError(claim, cell, found)
   table.homes.set(key, found)
-  const { uid: _, ...home } = found
-  return home
+  return homeOf(found)
+}
+
+function keptIn(table: HomeTable, key: string): KeptHome | null {
+  const found = table.homes.get(key)
+  const [, kind, project = '', name = ''] = /^(box|volume) (.+)\/(.+)$/.exec(key) ?? []
+  if (found === undefined) return null
+  return {
+    kind: kind === 'volume' ? 'volume' : 'box',
+    project,
+    name,
+    uid: found.uid,
+    cell: found.cell,
+    card: found.card,
+  }
+}
+
+function homeOf({ cell, epoch, phase, createdBy }: Home): Home {
+  return { cell, epoch, phase, createdBy }
 }
 
 function away(): ServiceError {

@@ -135,14 +135,16 @@ describe('what another cell has', () => {
     door = openDoor('aa')
     // A front signs anew in the turn in which it hears of a run, so that none is taken for another's.
     const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => ask('GET', i % 2 === 0 ? BOX : '/v1/projects/demo/boxes')),
+      Array.from({ length: 60 }, (_, i) => ask('GET', i % 2 === 0 ? BOX : '/v1/tokens')),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     expect(answers.map(jsonOf)).toEqual(answers.map((_, i) => ({ answered_by: i % 2 === 0 ? 'bb' : 'aa' })))
   })
 
   test('says that it is away where it is, and may be asked again', async () => {
+    agents.aa.respond = () => jsonResponse(404, { code: 'box_not_found' })
     await agents.bb.close()
+    fleet.isDirectoryAway = true
     const response = await ask('GET', BOX, { headers: { 'x-request-id': 'req_mine' } })
     expect(response.status).toBe(503)
     expect(response.headers).toMatchObject({ 'retry-after': '2', 'x-request-id': 'req_mine' })
@@ -158,7 +160,7 @@ describe('what another cell has', () => {
 describe('what this cell answers itself', () => {
   test('is what it has, and what has no owner', async () => {
     agents.aa.entry.memory.set(WEB, 'aa')
-    for (const target of [BOX, '/v1/projects/demo/boxes', '/v1/me', '/version'])
+    for (const target of [BOX, '/v1/tokens', '/v1/me', '/version'])
       expect(jsonOf(await ask('GET', target))).toEqual({ answered_by: 'aa' })
     expect(agents.aa.entry.reads).toEqual([])
   })

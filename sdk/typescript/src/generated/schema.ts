@@ -2655,6 +2655,46 @@ export interface components {
             deleting: number | null;
             /** @description The scrub that runs, else the last one; null if there was none, and for a token that is not for all projects. */
             scrub: components["schemas"]["Scrub"] | null;
+            /** @description In a fleet, the same of each cell, whose sums are above; absent without one, and for a token that is not for all projects. */
+            cells?: ({
+                /** @description Number of the cell. */
+                cell: string;
+                pool: {
+                    /** @description Size, with what the pool can still grow by. */
+                    total_bytes: number;
+                    used_bytes: number;
+                    /** @description Free space, with what the pool can still grow by. */
+                    available_bytes: number;
+                    /** @description btrfs data: contents of files. */
+                    data: {
+                        /** @description Space that btrfs has allocated for this. */
+                        total_bytes: number;
+                        /** @description Part of it that is in use. */
+                        used_bytes: number;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    /** @description btrfs metadata: names, attributes, small files. */
+                    metadata: {
+                        /** @description Space that btrfs has allocated for this. */
+                        total_bytes: number;
+                        /** @description Part of it that is in use. */
+                        used_bytes: number;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    /** @description Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written). */
+                    device_errors: {
+                        [key: string]: number;
+                    };
+                } & {
+                    [key: string]: unknown;
+                };
+                deleting: number;
+                scrub: components["schemas"]["Scrub"] | null;
+            } & {
+                [key: string]: unknown;
+            })[];
         } & {
             [key: string]: unknown;
         };
@@ -2902,7 +2942,7 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Why a box is in its status. `resizing`, `deleting` and `host_lost` do not occur yet.
+         * @description Why a box is in its status. `resizing` and `deleting` do not occur yet, `host_lost` only in a fleet.
          * @enum {string}
          */
         BoxReason: "creating" | "starting" | "stopping" | "restoring" | "resizing" | "deleting" | "ready" | "stopped_by_request" | "exited" | "out_of_memory" | "failed" | "host_lost";

@@ -154,6 +154,11 @@ from .storage import Storage
 from .storage_bases_item import StorageBasesItem
 from .storage_boxes_item import StorageBoxesItem
 from .storage_boxes_item_snapshots_item import StorageBoxesItemSnapshotsItem
+from .storage_cells_item import StorageCellsItem
+from .storage_cells_item_pool import StorageCellsItemPool
+from .storage_cells_item_pool_data import StorageCellsItemPoolData
+from .storage_cells_item_pool_device_errors import StorageCellsItemPoolDeviceErrors
+from .storage_cells_item_pool_metadata import StorageCellsItemPoolMetadata
 from .storage_orphans_item import StorageOrphansItem
 from .storage_pool_type_0 import StoragePoolType0
 from .storage_pool_type_0_data import StoragePoolType0Data
@@ -341,6 +346,11 @@ __all__ = (
     "StorageBasesItem",
     "StorageBoxesItem",
     "StorageBoxesItemSnapshotsItem",
+    "StorageCellsItem",
+    "StorageCellsItemPool",
+    "StorageCellsItemPoolData",
+    "StorageCellsItemPoolDeviceErrors",
+    "StorageCellsItemPoolMetadata",
     "StorageOrphansItem",
     "StoragePoolType0",
     "StoragePoolType0Data",

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.scrub import Scrub
     from ..models.storage_bases_item import StorageBasesItem
     from ..models.storage_boxes_item import StorageBoxesItem
+    from ..models.storage_cells_item import StorageCellsItem
     from ..models.storage_orphans_item import StorageOrphansItem
     from ..models.storage_pool_type_0 import StoragePoolType0
     from ..models.storage_volumes_item import StorageVolumesItem
@@ -32,6 +35,8 @@ class Storage:
             too. Null for a token that is not for all projects.
         scrub (None | Scrub): The scrub that runs, else the last one; null if there was none, and for a token that is
             not for all projects.
+        cells (list[StorageCellsItem] | Unset): In a fleet, the same of each cell, whose sums are above; absent without
+            one, and for a token that is not for all projects.
     """
 
     pool: None | StoragePoolType0
@@ -41,6 +46,7 @@ class Storage:
     orphans: list[StorageOrphansItem]
     deleting: float | None
     scrub: None | Scrub
+    cells: list[StorageCellsItem] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,6 +88,13 @@ class Storage:
         else:
             scrub = self.scrub
 
+        cells: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.cells, Unset):
+            cells = []
+            for cells_item_data in self.cells:
+                cells_item = cells_item_data.to_dict()
+                cells.append(cells_item)
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -95,6 +108,8 @@ class Storage:
                 "scrub": scrub,
             }
         )
+        if cells is not UNSET:
+            field_dict["cells"] = cells
 
         return field_dict
 
@@ -103,6 +118,7 @@ class Storage:
         from ..models.scrub import Scrub
         from ..models.storage_bases_item import StorageBasesItem
         from ..models.storage_boxes_item import StorageBoxesItem
+        from ..models.storage_cells_item import StorageCellsItem
         from ..models.storage_orphans_item import StorageOrphansItem
         from ..models.storage_pool_type_0 import StoragePoolType0
         from ..models.storage_volumes_item import StorageVolumesItem
@@ -174,6 +190,15 @@ class Storage:
 
         scrub = _parse_scrub(d.pop("scrub"))
 
+        _cells = d.pop("cells", UNSET)
+        cells: list[StorageCellsItem] | Unset = UNSET
+        if _cells is not UNSET:
+            cells = []
+            for cells_item_data in _cells:
+                cells_item = StorageCellsItem.from_dict(cells_item_data)
+
+                cells.append(cells_item)
+
         storage = cls(
             pool=pool,
             boxes=boxes,
@@ -182,6 +207,7 @@ class Storage:
             orphans=orphans,
             deleting=deleting,
             scrub=scrub,
+            cells=cells,
         )
 
         storage.additional_properties = d

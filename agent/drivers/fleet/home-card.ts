@@ -1,0 +1,62 @@
+import type { BoxConfig } from '../../../shared/schemas/boxes.ts'
+import { timestamp } from '../../../shared/time.ts'
+import type { HomeCard } from '../../ports/fleet/directory.ts'
+
+/** Builds the card of a Home object; what is null is left out. */
+export function encodeCard({ createdAt, base, forkOf, port, config, storageGb }: HomeCard): Record<string, unknown> {
+  const limits = config && {
+    cpus: config.cpus,
+    ramMb: config.ram_mb,
+    region: config.region,
+    networkMbps: config.network_mbps,
+    diskMbps: config.disk_mbps,
+    diskIops: config.disk_iops,
+    nesting: config.nesting,
+  }
+  const all = { base, forkOf, port, createdAt: timestamp(createdAt), config: withoutNull({ ...limits, storageGb }) }
+  return withoutNull(all)
+}
+
+/** Reads the card of a Home object; null if it has none. */
+export function decodeCard(card: unknown): HomeCard | null {
+  const { createdAt, base, forkOf, port, config } = (card ?? {}) as Record<string, unknown>
+  const time = timeOr(createdAt)
+  const { storageGb, ...limits } = (config ?? {}) as Record<string, unknown>
+  if (time === null || typeof storageGb !== 'number') return null
+  return {
+    createdAt: time,
+    base: typeof base === 'string' ? base : null,
+    forkOf: typeof forkOf === 'string' ? forkOf : null,
+    port: numberOr(port),
+    config: decodeConfig(limits, storageGb),
+    storageGb,
+  }
+}
+
+function decodeConfig(limits: Record<string, unknown>, storageGb: number): BoxConfig | null {
+  const { cpus, ramMb, region } = limits
+  if (typeof cpus !== 'number' || typeof ramMb !== 'number' || typeof region !== 'string') return null
+  return {
+    cpus,
+    ram_mb: ramMb,
+    region,
+    storage_gb: storageGb,
+    network_mbps: numberOr(limits['networkMbps']),
+    disk_mbps: numberOr(limits['diskMbps']),
+    disk_iops: numberOr(limits['diskIops']),
+    nesting: limits['nesting'] === true,
+  }
+}
+
+function withoutNull(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}
+
+function numberOr(value: unknown): number | null {
+  return typeof value === 'number' ? value : null
+}
+
+function timeOr(value: unknown): number | null {
+  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(time) ? null : time
+}

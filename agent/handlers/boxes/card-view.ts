@@ -1,0 +1,50 @@
+import type { Box } from '../../../shared/schemas/boxes.ts'
+import { timestamp } from '../../../shared/time.ts'
+import { type EdgeAddress, hostOfBox, urlOf } from '../../core/common/urls.ts'
+import type { Cell, KeptHome } from '../../ports/fleet/directory.ts'
+
+export interface CardViewOptions {
+  address: EdgeAddress
+  /** That of new boxes. */
+  gracePeriodSeconds: number
+}
+
+/**
+ * Returns the Box of the API for a box whose cell does not answer, as far as its card tells: what it was made with. Null for a home
+ * without a card. `cell` null: that cell has no agent.
+ */
+export function viewBoxCard(
+  home: KeptHome,
+  cell: Cell | null,
+  { address, gracePeriodSeconds }: CardViewOptions,
+): Box | null {
+  const { uid: id, project, name, card } = home
+  if (card === null || card.config === null) return null
+  const createdAt = timestamp(card.createdAt)
+  return {
+    id,
+    name,
+    project,
+    status: 'unknown',
+    state: {
+      reason: 'host_lost',
+      message: `The agent of cell ${home.cell} cannot be reached. This is what the box was created with; its mounts, environment, domains and tags are not known.`,
+      since: timestamp(cell?.heartbeatAt ?? card.createdAt),
+    },
+    created_at: createdAt,
+    updated_at: createdAt,
+    base: card.base,
+    fork_of: card.forkOf,
+    node: cell?.node ?? '',
+    config: card.config,
+    data_mounts: [],
+    environment: {},
+    port: card.port,
+    published_domains: [],
+    tags: {},
+    termination_grace_period_seconds: gracePeriodSeconds,
+    url: urlOf(hostOfBox({ id, project, name }, address), address),
+    url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+    lease_until: null,
+  }
+}

@@ -1,0 +1,145 @@
+import { ServiceError } from '../../shared/errors.ts'
+import { type HttpRequest, type HttpResponse, parseQuery, splitTarget } from '../../shared/http/messages.ts'
+import type { Match } from '../../shared/match.ts'
+import { validateRequest } from '../../shared/validate.ts'
+import type { Directory } from '../ports/fleet/directory.ts'
+import { STRANGERS } from './audit.ts'
+import type { Cards, ListedCards } from './away-cards.ts'
+import type { CellReply } from './cell-asks.ts'
+import { mergePages, type PageItems } from './merge-pages.ts'
+import { type PageEnd, splitPage } from './page-items.ts'
+import { wholePassedResponse } from './passing.ts'
+import type { ProcessorTurns } from './processor-turns.ts'
+
+/** What another cell has answered; the error names it. */
+export type OtherReply = { cell: string; reply: CellReply } | { cell: string; error: ServiceError }
+
+/** A list of which each cell has answered a page, after the same key. */
+export interface GatheredPages {
+  own: HttpResponse
+  others: readonly OtherReply[]
+  request: HttpRequest
+  match: Match
+  /** Name of the array. */
+  field: string
+  /** Names of the fields that the list is ordered by; the cursor is made of them. */
+  key: readonly string[]
+}
+
+export interface PagesDeps {
+  directory: Pick<Directory, 'cell' | 'find'>
+  cards: Pick<Cards, 'list'>
+  turns: ProcessorTurns
+}
+
+/**
+ * Merges the pages of all cells. What another cell refuses is the answer. Of one that does not answer, or no further, boxes are told by
+ * their cards; else @throws ServiceError `agent_unavailable` that names it
+ */
+export async function answerPage(given: GatheredPages, deps: PagesDeps): Promise<HttpResponse> {
+  const { own, others, match, field } = given
+  const refused = others.find((other) => 'reply' in other && other.reply.status !== match.operation.status)
+  if (refused !== undefined && 'reply' in refused) return wholePassedResponse(refused.reply)
+  const query = readQuery(given)
+  const cells = [deps.directory.cell, ...others.map(({ cell }) => cell)]
+  const pages = [keyedItems(piecesOf(own), given), ...others.map((other) => pageOf(other, { ...given, query }, deps))]
+  const account = own.account ?? STRANGERS
+  const { items, next } = await mergePages(pages, {
+    limit: query.max_results,
+    choose: (key, found) => {
+      const [project = '', name = ''] = key
+      const home = NAMED[field]
+      const owner = home === undefined ? null : deps.directory.find({ kind: home, project, name })
+      return found.find((index) => cells[index] === owner?.cell) ?? (found[0] as number)
+    },
+    turn: () => deps.turns.run(account, async () => undefined),
+  })
+  return { ...own, body: encodePage(items, field, { has_more: next !== null, next_continuation_token: next }) }
+}
+
+function pageOf(other: OtherReply, given: GatheredPages & { query: ListQuery }, { cards }: PagesDeps): PageItems {
+  const { request, match, field, query } = given
+  const told = (after: readonly string[] | null, error: unknown): PageItems => {
+    const kind = NAMED[field]
+    if (kind === undefined) throw error
+    return cards.list(
+      other.cell,
+      { headers: request.headers, kind, project: match.params['project'] ?? '', query },
+      after,
+    )
+  }
+  if ('error' in other) return told(null, other.error)
+  return orCards(keyedItems(other.reply.body, given), told)
+}
+
+/** Reads the query of a request, which this cell has found to be right. */
+function readQuery({ request: { target }, match: { operation, params } }: GatheredPages): ListQuery {
+  const query = parseQuery(splitTarget(target).search)
+  return validateRequest(operation, { params, query, body: undefined }).query as unknown as ListQuery
+}
+
+type ListQuery = ListedCards['query']
+
+/** Yields items, and from where they fail what `told` has after the last of them. */
+async function* orCards(
+  items: PageItems,
+  told: (after: readonly string[] | null, error: unknown) => PageItems,
+): PageItems {
+  let last: readonly string[] | null = null
+  try {
+    for (;;) {
+      const next = await items.next()
+      if (next.done === true) return next.value
+      last = next.value.key
+      yield next.value
+    }
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === 'agent_unavailable')) throw error
+    return yield* told(last, error)
+  } finally {
+    await items.return(NONE)
+  }
+}
+
+async function* keyedItems(
+  pieces: AsyncIterable<Uint8Array>,
+  { field, key }: Pick<GatheredPages, 'field' | 'key'>,
+): PageItems {
+  const items = splitPage(pieces, field)
+  try {
+    for (;;) {
+      const next = await items.next()
+      if (next.done === true) return next.value
+      const json = next.value
+      const item = JSON.parse(json.toString('utf8')) as Record<string, unknown>
+      // A base that all projects share has none.
+      yield { key: key.map((name) => textOf(item[name])), json }
+    }
+  } finally {
+    await items.return(NONE)
+  }
+}
+
+function textOf(part: unknown): string {
+  return typeof part === 'string' ? part : ''
+}
+
+async function* piecesOf({ body }: HttpResponse): AsyncGenerator<Uint8Array> {
+  if (typeof body === 'string') yield Buffer.from(body)
+  else if (body instanceof Uint8Array) yield body
+  else if (body !== null) yield* body
+}
+
+function encodePage(items: readonly Buffer[], field: string, end: PageEnd): Buffer {
+  const parts: Buffer[] = [Buffer.from(`{"${field}":[`)]
+  for (const [index, item] of items.entries()) {
+    if (index > 0) parts.push(COMMA)
+    parts.push(item)
+  }
+  parts.push(Buffer.from(`],${JSON.stringify(end).slice(1)}`))
+  return Buffer.concat(parts)
+}
+
+const NAMED: Readonly<Record<string, 'box' | 'volume'>> = { boxes: 'box', volumes: 'volume' }
+const COMMA = Buffer.from(',')
+const NONE: PageEnd = { has_more: false, next_continuation_token: null }

@@ -1,0 +1,208 @@
+import type { Refusal } from '../../shared/auth/channel.ts'
+import { asServiceError } from '../../shared/errors.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse, splitTarget } from '../../shared/http/messages.ts'
+import { isOfCell } from '../../shared/ids.ts'
+import type { Match, Matcher } from '../../shared/match.ts'
+import type { OperationId, operations } from '../../shared/routes.ts'
+import type { Directory } from '../ports/fleet/directory.ts'
+import { STRANGERS } from './audit.ts'
+import type { AskedRequest, CellAsks } from './cell-asks.ts'
+import { answerPage, type OtherReply, type PagesDeps } from './gather-pages.ts'
+import {
+  type AnswerMerge,
+  type CellAnswer,
+  type CellValue,
+  DELETE_BASE,
+  GET_BASE,
+  GET_QUOTA,
+  GET_STORAGE,
+  SET_QUOTA,
+  START_SCRUB,
+} from './merge-answers.ts'
+import { ENTRY_HEADER, readAlready, refusePassing, wholePassedResponse } from './passing.ts'
+import type { RequestHead } from './trust.ts'
+
+/**
+ * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
+ * is placed by another part, or asks others itself. `page`: by the pages of all cells, merged. `one`: by the cell whose number the id
+ * has. `all`: by what all cells answer, asked at once, or after this one.
+ */
+type Gathering =
+  | { by: 'here'; since: 'same' | 'placed' | 'asks itself' }
+  | { by: 'page'; field: string; key: readonly string[] }
+  | { by: 'one' }
+  | ({ by: 'all' } & AnswerMerge)
+
+/** The operations that are no box's and no volume's: one that is missing below does not compile. */
+type GatheredId = {
+  [Id in OperationId]: (typeof operations)[Id]['owner'] extends 'project' | 'fleet' | 'operation' ? Id : never
+}[OperationId]
+
+const SAME = { by: 'here', since: 'same' } as const
+const PLACED = { by: 'here', since: 'placed' } as const
+const ASKS_ITSELF = { by: 'here', since: 'asks itself' } as const
+const NAMED = ['project', 'name'] as const
+
+const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
+  createToken: SAME,
+  listTokens: SAME,
+  deleteToken: SAME,
+  createProjectTicket: SAME,
+  createBox: PLACED,
+  createVolume: PLACED,
+  createBase: PLACED,
+  listEvents: ASKS_ITSELF,
+  listAudit: ASKS_ITSELF,
+  listBoxes: { by: 'page', field: 'boxes', key: NAMED },
+  listVolumes: { by: 'page', field: 'volumes', key: NAMED },
+  listBases: { by: 'page', field: 'bases', key: NAMED },
+  listSharedBases: { by: 'page', field: 'bases', key: NAMED },
+  listStoredBackups: { by: 'page', field: 'backups', key: ['id'] },
+  getOperation: { by: 'one' },
+  getBase: { by: 'all', ...GET_BASE },
+  deleteBase: { by: 'all', ...DELETE_BASE },
+  getQuota: { by: 'all', ...GET_QUOTA },
+  updateQuota: { by: 'all', ...SET_QUOTA },
+  getStorage: { by: 'all', ...GET_STORAGE },
+  startScrub: { by: 'all', ...START_SCRUB },
+}
+
+export interface GatherDeps extends PagesDeps {
+  directory: Pick<Directory, 'cell' | 'cells' | 'find' | 'homeCells'>
+  match: Matcher
+  asks: CellAsks
+  /** Says why a request is not one of the functions; null: it is. */
+  checkSender(request: RequestHead): Refusal | null
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/**
+ * Wraps the handler of what this cell answers itself, so that what belongs to a project, the fleet or an operation is answered over all
+ * cells. A request that another cell has passed on is answered for this cell alone.
+ */
+export function gatherOverCells(here: HttpHandler, deps: GatherDeps): HttpHandler {
+  return async (request) => {
+    const found = request.headers[ENTRY_HEADER] === undefined ? findGathering(request, deps) : null
+    // What the functions have not sent asks nothing of other cells: the dispatch refuses it, and says why.
+    if (found === null || found.gathering.by === 'here' || deps.checkSender(request) !== null) return here(request)
+    const leaving = new AbortController()
+    try {
+      return await gather(request, { ...found, here, leaving }, deps)
+    } catch (error) {
+      return refusePassing(error, request, deps)
+    } finally {
+      leaving.abort(new Error('the answer is complete'))
+    }
+  }
+}
+
+interface Gathered {
+  gathering: Gathering
+  match: Match
+}
+
+interface Asking extends Gathered {
+  here: HttpHandler
+  /** Cuts off all that other cells are asked. */
+  leaving: AbortController
+}
+
+function findGathering({ method, target }: HttpRequest, { match }: GatherDeps): Gathered | null {
+  // The answer to HEAD has no body, and says nothing that differs between cells.
+  if (method === 'HEAD') return null
+  try {
+    const found = match(method, splitTarget(target).pathname)
+    const gathering = (GATHERINGS as Partial<Record<string, Gathering>>)[found.operation.id]
+    return gathering === undefined ? null : { gathering, match: found }
+  } catch {
+    // No route, or another method: the dispatch says so.
+    return null
+  }
+}
+
+async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): Promise<HttpResponse> {
+  const { gathering, match, here } = asking
+  if (gathering.by === 'one') return askOne(request, { here, id: match.params['operation'] ?? '' }, deps)
+  const cells = cellsOf(gathering, deps)
+  if (cells.length === 0) return here(request)
+  const isRead = request.method === 'GET'
+  const body = isRead ? NOTHING : await request.readBody(BODY_MAX)
+  const own = isRead ? request : { ...request, ...readAlready(body), signal: request.signal }
+  const { method, target, headers } = request
+  const signal = isRead ? AbortSignal.any([request.signal, asking.leaving.signal]) : asking.leaving.signal
+  const askOthers = (): Promise<OtherReply[]> =>
+    Promise.all(cells.map((cell) => askOther(cell, deps.asks, { asked: { method, target, headers, body }, signal })))
+  // What this cell refuses changes nothing at another.
+  const isHereFirst = gathering.by === 'all' && gathering.isHereFirst
+  const [begun, answer] = isHereFirst ? [null, await here(own)] : [askOthers(), await here(own)]
+  if (gathering.by === 'page') {
+    if (answer.status !== match.operation.status) return answer
+    const others = (await begun) ?? []
+    return answerPage({ own: answer, others, request, match, ...gathering }, deps)
+  }
+  if (gathering.by !== 'all' || !gathering.isAsked(answer.status)) return answer
+  const others = (await begun) ?? (await askOthers())
+  const [first, ...rest] = await readValues({ cell: deps.directory.cell, answer }, others, deps)
+  return gathering.merge(first, rest)
+}
+
+/** Lists the cells that a request is passed on to: those with an agent, and of boxes and volumes all that have a name. */
+function cellsOf(gathering: Gathering, { directory }: GatherDeps): string[] {
+  const known = directory.cells().map(({ cell }) => cell)
+  const isNamed = gathering.by === 'page' && NAMED_FIELDS.has(gathering.field)
+  const named = isNamed ? directory.homeCells().filter((cell) => cell !== directory.cell) : []
+  return [...new Set([...known, ...named])].sort()
+}
+
+async function askOther(
+  cell: string,
+  asks: CellAsks,
+  { asked, signal }: { asked: AskedRequest; signal: AbortSignal },
+): Promise<OtherReply> {
+  try {
+    return { cell, reply: await asks.ask(cell, asked, { signal }) }
+  } catch (error) {
+    return { cell, error: asServiceError(error) }
+  }
+}
+
+/** Passes a request for an operation on to the cell that began it: its id has the number of that. */
+async function askOne(
+  request: HttpRequest,
+  { here, id }: { here: HttpHandler; id: string },
+  { directory, asks }: GatherDeps,
+): Promise<HttpResponse> {
+  const owner = directory.cells().find(({ cell }) => isOfCell(id, cell))
+  if (owner === undefined) return here(request)
+  const asked = { method: request.method, target: request.target, headers: request.headers, body: NOTHING }
+  return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }))
+}
+
+/** Reads the answers of all cells, this one's first. */
+async function readValues(
+  own: { cell: string; answer: HttpResponse },
+  others: readonly OtherReply[],
+  { turns }: GatherDeps,
+): Promise<[CellAnswer, ...CellValue[]]> {
+  const read = async (cell: string, response: HttpResponse): Promise<CellAnswer> => {
+    const { body } = response
+    const text = Buffer.isBuffer(body) ? body.toString('utf8') : typeof body === 'string' ? body : ''
+    await turns.run(own.answer.account ?? STRANGERS, async () => undefined)
+    return { cell, response, value: text === '' ? null : JSON.parse(text) }
+  }
+  const values = others.map(async (other): Promise<CellValue> => {
+    if ('error' in other) return other
+    try {
+      return await read(other.cell, await wholePassedResponse(other.reply))
+    } catch (error) {
+      return { cell: other.cell, error: asServiceError(error) }
+    }
+  })
+  return [await read(own.cell, own.answer), ...(await Promise.all(values))]
+}
+
+const NAMED_FIELDS: ReadonlySet<string> = new Set(['boxes', 'volumes'])
+const NOTHING = new Uint8Array(0)
+/** More than any body of these operations may have. */
+const BODY_MAX = 64 * 1024

@@ -1,0 +1,198 @@
+import { ServiceError } from '../../shared/errors.ts'
+import type { HttpResponse } from '../../shared/http/messages.ts'
+import type { Quota } from '../../shared/schemas/access.ts'
+import type { Base } from '../../shared/schemas/bases.ts'
+import type { ScrubResource, StorageResource } from '../../shared/schemas/health.ts'
+
+/** The whole answer of a cell, and its JSON. */
+export interface CellAnswer {
+  cell: string
+  response: HttpResponse
+  value: unknown
+}
+
+/** What a cell has answered; the error of one that has not names it. */
+export type CellValue = CellAnswer | { cell: string; error: ServiceError }
+
+/** How what all cells answer becomes one answer. */
+export interface AnswerMerge {
+  /** True: the others are asked once this cell has done it. */
+  isHereFirst: boolean
+  /** Returns whether the others have a say after this status here; else it is the answer. */
+  isAsked(status: number): boolean
+  /** Merges the answers, this cell's first. @throws ServiceError `agent_unavailable` that names a cell without which none can be given */
+  merge(own: CellAnswer, others: readonly CellValue[]): HttpResponse
+}
+
+/** Sums up what a project uses at all cells. */
+export const GET_QUOTA: AnswerMerge = {
+  isHereFirst: false,
+  isAsked: isDone,
+  merge: (own, others) => answerOf(own, others, sumQuotas),
+}
+
+/** Sets the quota of each cell, which bounds what the project has there. */
+export const SET_QUOTA: AnswerMerge = {
+  isHereFirst: true,
+  isAsked: isDone,
+  merge: (own, others) => {
+    const isSet = (each: CellValue): boolean => 'response' in each && isDone(each.response.status)
+    const missed = others.filter((each) => !isSet(each)).map(({ cell }) => cell)
+    if (missed.length === 0) return answerOf(own, others, sumQuotas)
+    const reached = [own, ...others.filter(isSet)].map(({ cell }) => cell)
+    const detail = `The quota is set at ${listed(reached)}, and not at ${listed(missed)}: send it again.`
+    throw new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' } })
+  },
+}
+
+/** Tells of the pools of all cells, together and each. */
+export const GET_STORAGE: AnswerMerge = {
+  isHereFirst: false,
+  isAsked: isDone,
+  merge: (own, others) =>
+    answerOf(own, others, (reports: CellsOf<StorageResource>): StorageResource => {
+      const values = reports.map(({ value }) => value)
+      const scrubs = values.flatMap(({ scrub }) => scrub ?? [])
+      const cells = reports.flatMap(({ cell, value: { pool, deleting, scrub } }) =>
+        pool === null ? [] : { cell, pool, deleting: deleting ?? 0, scrub },
+      )
+      // What projects share is told to tokens of all projects alone.
+      const isWhole = cells.length === values.length
+      return {
+        pool: isWhole ? sumDeep(cells.map(({ pool }) => pool)) : null,
+        boxes: values.flatMap(({ boxes }) => boxes),
+        volumes: values.flatMap(({ volumes }) => volumes),
+        bases: values.flatMap(({ bases }) => bases),
+        orphans: values.flatMap(({ orphans }) => orphans),
+        deleting: isWhole ? cells.reduce((sum, { deleting }) => sum + deleting, 0) : null,
+        scrub: scrubs.length === 0 ? null : joinScrubs(scrubs),
+        ...(isWhole ? { cells } : {}),
+      }
+    }),
+}
+
+/** Scrubs the pool of each cell. */
+export const START_SCRUB: AnswerMerge = {
+  isHereFirst: false,
+  isAsked: isDone,
+  merge: (own, others) =>
+    answerOf(own, others, (scrubs: CellsOf<ScrubResource>) => joinScrubs(scrubs.map(({ value }) => value))),
+}
+
+/** Gets the base of the project wherever that is, or else a shared one, and who uses it anywhere. */
+export const GET_BASE: AnswerMerge = {
+  isHereFirst: false,
+  isAsked: isDoneOrMissing,
+  merge: (own, others) => {
+    const all = [own, ...others]
+    const found = all.filter((each): each is CellAnswer => 'response' in each && isDone(each.response.status))
+    const baseOf = ({ value }: CellAnswer): Base => value as Base
+    const told = found.find((each) => baseOf(each).project !== null) ?? found[0]
+    if (told === undefined) return notFound(own, others)
+    const base = baseOf(told)
+    const uses = found.flatMap((each) => (baseOf(each).id === base.id ? (baseOf(each).used_by ?? []) : []))
+    // Who uses it at a cell that has not answered is not known.
+    const isKnown = all.every((each) => 'response' in each && isDoneOrMissing(each.response.status))
+    const boxes = uses.flatMap((use) => use.boxes).slice(0, USERS_MAX)
+    const usedBy = isKnown ? { boxes, count: uses.reduce((sum, { count }) => sum + count, 0) } : null
+    return withJson(told.response, { ...base, used_by: usedBy })
+  },
+}
+
+/** Deletes the base of that name wherever it is. */
+export const DELETE_BASE: AnswerMerge = {
+  isHereFirst: true,
+  isAsked: isDoneOrMissing,
+  merge: (own, others) => {
+    const answers = [own, ...others.flatMap((each) => ('response' in each ? each : []))]
+    const done = answers.filter(({ response }) => isDone(response.status))
+    const [first] = done
+    if (first === undefined) return notFound(own, others)
+    const used = done.reduce((sum, { response }) => sum + Number(response.headers[USED_BY] ?? 0), 0)
+    return { ...first.response, headers: { ...first.response.headers, [USED_BY]: String(used) } }
+  },
+}
+
+type CellsOf<T> = readonly { cell: string; value: T }[]
+
+/** Answers as this cell has, with one value for those of all. What another refuses is the answer. */
+function answerOf<T>(own: CellAnswer, others: readonly CellValue[], join: (all: CellsOf<T>) => T): HttpResponse {
+  const answers: CellAnswer[] = [own]
+  for (const each of others) {
+    if ('error' in each) throw each.error
+    if (!isDone(each.response.status)) return each.response
+    answers.push(each)
+  }
+  const all = answers.map(({ cell, value }) => ({ cell, value: value as T }))
+  return withJson(own.response, join(all))
+}
+
+/** Returns a response with another body. */
+function withJson({ status, headers, account }: HttpResponse, value: unknown): HttpResponse {
+  const { 'content-length': _, ...kept } = headers
+  return { status, headers: kept, body: JSON.stringify(value), ...(account === undefined ? {} : { account }) }
+}
+
+/** Answers for all that have not got it: as who refuses it for another reason, or has not answered, else as this cell. */
+function notFound(own: CellAnswer, others: readonly CellValue[]): HttpResponse {
+  for (const each of others) {
+    if ('error' in each) throw each.error
+    if (!isDoneOrMissing(each.response.status)) return each.response
+  }
+  return own.response
+}
+
+function sumQuotas(quotas: CellsOf<Quota>): Quota {
+  // One that was set at some cells only is the latest.
+  const [latest] = quotas.map(({ value }) => value).sort((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1))
+  const { boxes, cpus, ram_mb, storage_gb } = sumDeep(quotas.map(({ value: { used } }) => ({ ...used })))
+  return { ...(latest as Quota), used: { boxes, cpus, ram_mb, storage_gb } }
+}
+
+function timeOf({ updated_at: at }: Quota): string {
+  return at ?? ''
+}
+
+function joinScrubs(scrubs: readonly ScrubResource[]): ScrubResource {
+  const status = STATUSES.find((each) => scrubs.some((scrub) => scrub.status === each)) ?? 'done'
+  const ends = scrubs.flatMap(({ ended_at: at }) => at ?? []).sort()
+  return {
+    status,
+    started_at: scrubs.map(({ started_at: at }) => at).sort()[0] as string,
+    ended_at: status === 'running' || ends.length < scrubs.length ? null : (ends.at(-1) ?? null),
+    checked_bytes: scrubs.reduce((sum, { checked_bytes: bytes }) => sum + bytes, 0),
+    errors: scrubs.reduce((sum, { errors }) => sum + errors, 0),
+  }
+}
+
+/** Sums objects of one shape, number by number. */
+function sumDeep<T extends object>(objects: readonly T[]): T {
+  const sum: Record<string, unknown> = {}
+  for (const each of objects)
+    for (const [name, value] of Object.entries(each))
+      sum[name] =
+        typeof value === 'number' ? round(Number(sum[name] ?? 0) + value) : sumDeep([sum[name] ?? {}, value as object])
+  return sum as T
+}
+
+// Fractions of processors and GiB are sums already.
+function round(value: number): number {
+  return Math.round(value * 1e6) / 1e6
+}
+
+function listed(cells: readonly string[]): string {
+  return `cell${cells.length === 1 ? '' : 's'} ${cells.join(', ')}`
+}
+
+function isDone(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
+function isDoneOrMissing(status: number): boolean {
+  return isDone(status) || status === 404
+}
+
+const USED_BY = 'x-used-by-count'
+const USERS_MAX = 100
+/** Statuses of scrubs, that first which the whole has if one has it. */
+const STATUSES = ['running', 'failed', 'interrupted'] as const
