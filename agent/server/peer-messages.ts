@@ -47,7 +47,7 @@ export const PEER_ANSWERS = {
   }),
 }
 
-/** A line of a tail: first where it begins, then events in order. Empty lines say that there are none. */
+/** A line of a tail: where it begins, first and after a loss, then events in order. Empty lines say that there are none. */
 export const TAIL_LINE = z.union([event, z.looseObject({ after: number })])
 
 /** Time between two lines of a tail at most. */

@@ -13,8 +13,8 @@ import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { createEventNotices, type EventNotices } from '../core/events/notices.ts'
 import type { CellHistory } from '../ports/store/cell-history.ts'
 import type { EventScope, EventStore, InTurn } from '../ports/store/events.ts'
-import { PEER_PATHS, PEER_REQUESTS, type PeerPath, TAIL_QUIET_MS } from './peer-messages.ts'
 import { peerIdOf } from './peer-keys.ts'
+import { PEER_PATHS, PEER_REQUESTS, type PeerPath, TAIL_QUIET_MS } from './peer-messages.ts'
 
 export interface PeerServerDeps {
   /** That of this cell. */
@@ -105,8 +105,8 @@ const ANSWERS: ReadonlyMap<string, Answer> = new Map<PeerPath, Answer>([
         if (serving.tails.get(door) === end) serving.tails.delete(door)
       }
       signal.addEventListener('abort', onEnd, { once: true })
-      const { newest } = await history.bounds({ scope: EVERYTHING, since: null })
-      const isNear = after !== null && after <= newest && newest - after <= TAIL_BEHIND_MAX
+      const { oldest, newest } = await history.bounds({ scope: EVERYTHING, since: null })
+      const isNear = after !== null && after <= newest && after >= Math.max(oldest - 1, newest - TAIL_BEHIND_MAX)
       const pieces = tailOf({ ...serving, history }, { door, after: isNear ? after : newest, signal })
       return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body: pieces }
     },
@@ -119,15 +119,31 @@ async function* tailOf(
 ): AsyncGenerator<Uint8Array> {
   let { after } = begin
   const scan = { scope: EVERYTHING, types: [], account: `cell ${door}`, limit: TAIL_EVENTS, inTurn: atOnce, signal }
-  yield Buffer.from(`${JSON.stringify({ after })}\n`)
+  const beginning = (): Buffer => Buffer.from(`${JSON.stringify({ after })}\n`)
+  yield beginning()
   while (!signal.aborted) {
     const page = await notices.during(EVERYTHING, async (noticed) => {
-      const found = await history.readEvents({ ...scan, after })
-      if (found.events.length === 0 && !signal.aborted) await firstOf(noticed, signal)
+      const found = await unlessExpired(history.readEvents({ ...scan, after }))
+      if (found?.events.length === 0 && !signal.aborted) await firstOf(noticed, signal)
       return found
     })
+    if (page === null) {
+      // What was pruned unread is for each reader to notice.
+      ;({ newest: after } = await history.bounds({ scope: EVERYTHING, since: null }))
+      yield beginning()
+      continue
+    }
     after = page.through
     yield Buffer.from(page.events.length === 0 ? '\n' : page.events.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  }
+}
+
+async function unlessExpired<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'cursor_expired') return null
+    throw error
   }
 }
 

@@ -1,5 +1,5 @@
-import { StringDecoder } from 'node:string_decoder'
 import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { NumberedEvent } from '../ports/store/events.ts'

@@ -49,7 +49,8 @@ export function createAuditLog(deps: Histories & { cursors: AuditCursors }): Aud
         cells.map(async (history) => {
           const before = position === null ? null : (position.get(history.cell) ?? null)
           const isLeftOut = position !== null && before === null
-          const read = (): Promise<AuditPage | null> => unlessAway(history.readAudit({ ...filter, before, limit: share }))
+          const read = (): Promise<AuditPage | null> =>
+            unlessAway(history.readAudit({ ...filter, before, limit: share }))
           return { cell: history.cell, page: isLeftOut ? null : before === 0 ? NO_MORE : await read() }
         }),
       )

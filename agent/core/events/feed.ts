@@ -13,7 +13,15 @@ import {
   type ValueStream,
   type ValueStreamsDeps,
 } from '../common/value-streams.ts'
-import { AT_OLDEST, type FleetPage, type FleetScan, type Histories, positionNow, positionOf, readAllCells } from './all-cells.ts'
+import {
+  AT_OLDEST,
+  type FleetPage,
+  type FleetScan,
+  type Histories,
+  positionNow,
+  positionOf,
+  readAllCells,
+} from './all-cells.ts'
 import { createEventNotices, type EventNotices } from './notices.ts'
 import type { EventCursors, EventPosition } from './positions.ts'
 

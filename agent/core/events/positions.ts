@@ -58,11 +58,6 @@ export function createVectorCursors(): EventCursors {
   }
 }
 
-/** Returns the position that is `number` further in one cell. */
-export function movedTo(position: EventPosition, cell: string, number: number): EventPosition {
-  return { ...position, cells: new Map(position.cells).set(cell, number) }
-}
-
 function aloneOf(text: string): number | null {
   const number = SINGLE.exec(text)?.[1]
   return number === undefined ? null : Number(number)

@@ -49,9 +49,10 @@ export function createModelCell(cell: string): ModelCell {
       check()
       const end = (before ?? times.length + 1) - 1
       const begin = Math.max(pruned, end - Math.min(limit, made.pageMax))
-      const records = times
-        .slice(begin, end)
-        .map((at, i) => ({ number: begin + 1 + i, record: { at, requestId: `${cell} ${begin + 1 + i}` } as AuditRecord }))
+      const records = times.slice(begin, end).map((at, i) => ({
+        number: begin + 1 + i,
+        record: { at, requestId: `${cell} ${begin + 1 + i}` } as AuditRecord,
+      }))
       return { records: records.reverse(), next: begin > pruned ? begin + 1 : null }
     },
   }

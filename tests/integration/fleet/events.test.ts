@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { FeedItem } from '../../../agent/core/events/feed.ts'
-import type { ValueStream } from '../../../agent/core/common/value-streams.ts'
 import type { Caller } from '../../../agent/core/common/caller.ts'
+import type { ValueStream } from '../../../agent/core/common/value-streams.ts'
+import type { FeedItem } from '../../../agent/core/events/feed.ts'
 import { PEER_PATHS } from '../../../agent/server/peer-messages.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createEventFleet, type EventCell, type EventFleet } from '../../helpers/fleet/event-cells.ts'
 import { createDice } from '../../helpers/files/random-tree.ts'
+import { createEventFleet, type EventCell, type EventFleet } from '../../helpers/fleet/event-cells.ts'
 
 const AT_ONCE = { wait_seconds: 0, max_results: 1000 }
 let fleet: EventFleet
@@ -29,7 +29,10 @@ interface Follower {
   leave(): Promise<void>
 }
 
-async function follow(door: EventCell, { since, caller = CALLER }: { since?: string; caller?: Caller } = {}): Promise<Follower> {
+async function follow(
+  door: EventCell,
+  { since, caller = CALLER }: { since?: string; caller?: Caller } = {},
+): Promise<Follower> {
   const stream: ValueStream<FeedItem> = await door.feed.follow(caller, caller === CALLER ? 'demo' : '-', {
     ...(since === undefined ? {} : { since }),
   })
@@ -79,7 +82,11 @@ describe('who follows at one door', () => {
     for (let i = 0; i < 250; i++) for (const cell of [aa, bb]) await one(cell).write(`${one(cell).cell}-${i}`)
     const names: string[] = []
     for (let since: string | undefined, hasMore = true; hasMore; ) {
-      const page = await one(cc).feed.read(CALLER, 'demo', { wait_seconds: 0, max_results: 90, ...(since && { since }) })
+      const page = await one(cc).feed.read(CALLER, 'demo', {
+        wait_seconds: 0,
+        max_results: 90,
+        ...(since && { since }),
+      })
       names.push(...page.events.map(nameOf))
       ;({ hasMore, nextCursor: since } = page)
     }
@@ -167,36 +174,39 @@ describe('who is no agent', () => {
     for (const path of Object.values(PEER_PATHS)) {
       const body = JSON.stringify({ scope: { projects: '*', shared: true, admin: true }, since: null })
       const response = await fetch(`${one(bb).url}${path}`, { method: 'POST', body })
-      expect([response.status, (await response.json()) as unknown]).toMatchObject([502, { code: 'agent_protocol' }])
+      expect([response.status, await response.json()]).toMatchObject([502, { code: 'agent_protocol' }])
     }
   })
 })
 
-test.each([[1], [2]])('followers of all doors lose nothing and get nothing twice while cells are killed (seed %i)', async (seed) => {
-  const dice = createDice(seed)
-  const cells = new Map<string, EventCell>([one(aa), one(bb), one(cc)].map((cell) => [cell.cell, cell]))
-  const written = new Map<string, string[]>([...cells.keys()].map((cell) => [cell, []]))
-  const all: Follower[] = []
-  const seen = new Map<number, string[]>()
-  for (let round = 0, count = 0; round < 12; round++) {
-    for (let i = 0; i < 15; i++) {
-      const [name, cell] = [...cells][dice(cells.size)] as [string, EventCell]
-      written.get(name)?.push(await cell.write(`${name}-${count++}`))
+test.each([[1], [2]])(
+  'followers of all doors lose nothing and get nothing twice while cells are killed (seed %i)',
+  async (seed) => {
+    const dice = createDice(seed)
+    const cells = new Map<string, EventCell>([one(aa), one(bb), one(cc)].map((cell) => [cell.cell, cell]))
+    const written = new Map<string, string[]>([...cells.keys()].map((cell) => [cell, []]))
+    const all: Follower[] = []
+    const seen = new Map<number, string[]>()
+    for (let round = 0, count = 0; round < 12; round++) {
+      for (let i = 0; i < 15; i++) {
+        const [name, cell] = [...cells][dice(cells.size)] as [string, EventCell]
+        written.get(name)?.push(await cell.write(`${name}-${count++}`))
+      }
+      const [name, victim] = [...cells][dice(cells.size)] as [string, EventCell]
+      const door = [...cells.values()].find((cell) => cell !== victim) as EventCell
+      const last = all.at(-1)
+      if (last !== undefined) await last.leave()
+      all.push(await follow(door, typeof last?.cursor === 'string' ? { since: last.cursor } : {}))
+      seen.set(round, all.at(-1)?.names ?? [])
+      await victim.kill()
+      await door.write(`${door.cell}-${count}`).then((made) => written.get(door.cell)?.push(made))
+      count++
+      if (dice(2) === 0) await eventually(() => (all.at(-1)?.missing.length ?? 0) > 0)
+      cells.set(name, await fleet.start(name))
     }
-    const [name, victim] = [...cells][dice(cells.size)] as [string, EventCell]
-    const door = [...cells.values()].find((cell) => cell !== victim) as EventCell
-    const last = all.at(-1)
-    if (last !== undefined) await last.leave()
-    all.push(await follow(door, last?.cursor == null ? {} : { since: last.cursor }))
-    seen.set(round, all.at(-1)?.names ?? [])
-    await victim.kill()
-    await door.write(`${door.cell}-${count}`).then((made) => written.get(door.cell)?.push(made))
-    count++
-    if (dice(2) === 0) await eventually(() => (all.at(-1)?.missing.length ?? 0) > 0)
-    cells.set(name, await fleet.start(name))
-  }
-  const total = [...written.values()].flat().length
-  const names = (): string[] => [...seen.values()].flat()
-  await eventually(() => names().length >= total)
-  for (const [cell, expected] of written) expect(names().filter((name) => name.startsWith(cell))).toEqual(expected)
-})
+    const total = [...written.values()].flat().length
+    const names = (): string[] => [...seen.values()].flat()
+    await eventually(() => names().length >= total)
+    for (const [cell, expected] of written) expect(names().filter((name) => name.startsWith(cell))).toEqual(expected)
+  },
+)

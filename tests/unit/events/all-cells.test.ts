@@ -8,8 +8,8 @@ import {
 } from '../../../agent/core/events/all-cells.ts'
 import { createVectorCursors, type EventPosition } from '../../../agent/core/events/positions.ts'
 import type { EventScope, InTurn } from '../../../agent/ports/store/events.ts'
-import { createModelCell, type ModelCell } from '../../helpers/fleet/model-history.ts'
 import { createDice } from '../../helpers/files/random-tree.ts'
+import { createModelCell, type ModelCell } from '../../helpers/fleet/model-history.ts'
 
 const SCOPE: EventScope = { projects: '*', shared: true, admin: true }
 const atOnce: InTurn = (work) => work((part) => part())
@@ -89,7 +89,14 @@ describe('a cell that joins later', () => {
 describe('a cursor', () => {
   test('expires with the part of any cell', async () => {
     for (const each of cells) for (const at of [1, 2, 3]) each.write(at)
-    const decoded = { cells: new Map([['aa', 1], ['bb', 1], ['cc', 1]]), since: null }
+    const decoded = {
+      cells: new Map([
+        ['aa', 1],
+        ['bb', 1],
+        ['cc', 1],
+      ]),
+      since: null,
+    }
     expect(await positionOf(histories(), decoded, SCOPE)).toEqual(decoded)
     cell('cc').prune(2)
     await expect(positionOf(histories(), decoded, SCOPE)).rejects.toMatchObject({ code: 'cursor_expired' })
@@ -121,41 +128,47 @@ describe('a cursor', () => {
 })
 
 describe('under random writes, absences, clocks and readers that begin anew', () => {
-  test.each(Array.from({ length: 40 }, (_, seed) => [seed]))('nothing is lost, nothing comes twice (seed %i)', async (seed) => {
-    const random = createDice(seed)
-    const cursors = createVectorCursors()
-    let clock = 1_000
-    let position = AT_OLDEST
-    const seen: string[] = []
-    for (let step = 0; step < 300; step++) {
-      clock += random(50)
-      const one = cells[random(cells.length)] as ModelCell
-      if (random(10) < 7) one.write(clock - random(200))
-      else if (random(3) === 0) one.isAway = !one.isAway
-      one.pageMax = 1 + random(7)
-      if (cells.length < 6 && random(60) === 0) cells.push(createModelCell(`n${cells.length}`))
-      if (random(2) === 0) continue
-      // Any door, and any of the events that a page brought as the last that the client has taken.
-      const door = [...cells.slice(random(cells.length)), ...cells].filter((each, i, all) => all.indexOf(each) === i)
-      const reachable = door.filter(({ isAway }) => !isAway)
-      if (reachable.length === 0) continue
-      const page = await read(position, { limit: 1 + random(9), from: [...reachable, ...door.filter((each) => each.isAway)] })
-      const taken = random(4) === 0 ? page.events.slice(0, random(page.events.length + 1)) : page.events
-      seen.push(...taken.map(({ value }) => value.resource))
-      const reached = new Map(position.cells)
-      for (const { cell, number } of taken) reached.set(cell, number)
-      position = taken.length === page.events.length ? page.through : { ...position, cells: reached }
-      position = cursors.decode(cursors.encode(position)) as EventPosition
-    }
-    for (const each of cells) each.isAway = false
-    for (let hasMore = true; hasMore; ) {
-      const page = await read(position, { limit: 7 })
-      seen.push(...told(page))
-      ;({ hasMore, through: position } = page)
-    }
-    for (const each of cells) {
-      const own = seen.filter((name) => name.startsWith(`${each.cell} `))
-      expect(own).toEqual(Array.from({ length: each.newest() }, (_, i) => `${each.cell} ${i + 1}`))
-    }
-  })
+  test.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
+    'nothing is lost, nothing comes twice (seed %i)',
+    async (seed) => {
+      const random = createDice(seed)
+      const cursors = createVectorCursors()
+      let clock = 1_000
+      let position = AT_OLDEST
+      const seen: string[] = []
+      for (let step = 0; step < 300; step++) {
+        clock += random(50)
+        const one = cells[random(cells.length)] as ModelCell
+        if (random(10) < 7) one.write(clock - random(200))
+        else if (random(3) === 0) one.isAway = !one.isAway
+        one.pageMax = 1 + random(7)
+        if (cells.length < 6 && random(60) === 0) cells.push(createModelCell(`n${cells.length}`))
+        if (random(2) === 0) continue
+        // Any door, and any of the events that a page brought as the last that the client has taken.
+        const door = [...cells.slice(random(cells.length)), ...cells].filter((each, i, all) => all.indexOf(each) === i)
+        const reachable = door.filter(({ isAway }) => !isAway)
+        if (reachable.length === 0) continue
+        const page = await read(position, {
+          limit: 1 + random(9),
+          from: [...reachable, ...door.filter((each) => each.isAway)],
+        })
+        const taken = random(4) === 0 ? page.events.slice(0, random(page.events.length + 1)) : page.events
+        seen.push(...taken.map(({ value }) => value.resource))
+        const reached = new Map(position.cells)
+        for (const { cell, number } of taken) reached.set(cell, number)
+        position = taken.length === page.events.length ? page.through : { ...position, cells: reached }
+        position = cursors.decode(cursors.encode(position)) as EventPosition
+      }
+      for (const each of cells) each.isAway = false
+      for (let hasMore = true; hasMore; ) {
+        const page = await read(position, { limit: 7 })
+        seen.push(...told(page))
+        ;({ hasMore, through: position } = page)
+      }
+      for (const each of cells) {
+        const own = seen.filter((name) => name.startsWith(`${each.cell} `))
+        expect(own).toEqual(Array.from({ length: each.newest() }, (_, i) => `${each.cell} ${i + 1}`))
+      }
+    },
+  )
 })

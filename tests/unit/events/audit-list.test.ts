@@ -42,7 +42,14 @@ async function readAll(max: number, doors: readonly AuditLog[] = [log]): Promise
 describe('the audit log of a fleet', () => {
   test('is told newest first, over all cells and through any door', async () => {
     const [aa, bb, cc] = cells
-    for (const [one, at] of [[aa, 1], [bb, 2], [aa, 3], [cc, 4], [bb, 5]] as const) one.write(at)
+    for (const [one, at] of [
+      [aa, 1],
+      [bb, 2],
+      [aa, 3],
+      [cc, 4],
+      [bb, 5],
+    ] as const)
+      one.write(at)
     const expected = ['bb 2', 'cc 1', 'aa 2', 'bb 1', 'aa 1']
     expect(await readAll(2, [log, logOf([bb, cc, aa]), logOf([cc, aa, bb])])).toEqual(expected)
     expect(await readAll(100)).toEqual(expected)
@@ -75,18 +82,21 @@ describe('the audit log of a fleet', () => {
       await expect(list(1, token)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test.each(Array.from({ length: 20 }, (_, seed) => [seed]))('has each entry once, in the order of its cell (seed %i)', async (seed) => {
-    const dice = createDice(seed)
-    let clock = 1_000
-    for (let i = 0; i < 200; i++) {
-      clock += dice(20)
-      ;(cells[dice(3)] as ModelCell).write(clock - dice(60))
-    }
-    for (const each of cells) each.pageMax = 1 + dice(9)
-    const names = await readAll(1 + dice(20))
-    for (const { cell, newest } of cells) {
-      const numbers = Array.from({ length: newest() }, (_, i) => `${cell} ${newest() - i}`)
-      expect(names.filter((name) => name.startsWith(`${cell} `))).toEqual(numbers)
-    }
-  })
+  test.each(Array.from({ length: 20 }, (_, seed) => [seed]))(
+    'has each entry once, in the order of its cell (seed %i)',
+    async (seed) => {
+      const dice = createDice(seed)
+      let clock = 1_000
+      for (let i = 0; i < 200; i++) {
+        clock += dice(20)
+        ;(cells[dice(3)] as ModelCell).write(clock - dice(60))
+      }
+      for (const each of cells) each.pageMax = 1 + dice(9)
+      const names = await readAll(1 + dice(20))
+      for (const { cell, newest } of cells) {
+        const numbers = Array.from({ length: newest() }, (_, i) => `${cell} ${newest() - i}`)
+        expect(names.filter((name) => name.startsWith(`${cell} `))).toEqual(numbers)
+      }
+    },
+  )
 })

@@ -8,7 +8,14 @@ describe('cursors of a fleet', () => {
   const cursors = createVectorCursors()
 
   test('name a number of each cell, and come back as they were', () => {
-    const position = { cells: new Map([['k1', 0], ['0az9', 2 ** 45], ['k2', 71]]), since: null }
+    const position = {
+      cells: new Map([
+        ['k1', 0],
+        ['0az9', 2 ** 45],
+        ['k2', 71],
+      ]),
+      since: null,
+    }
     const cursor = cursors.encode(position)
     expect(textOf(cursor)).toMatch(/^e2:,k1\.0,0az9\.[0-9a-z]+,k2\.1z$/)
     expect(cursors.decode(cursor)).toEqual(position)
@@ -32,7 +39,9 @@ describe('cursors of a fleet', () => {
   })
 
   test('of a hundred cells fit into the head of a request', () => {
-    const cells = new Map(Array.from({ length: 100 }, (_, i): [string, number] => [`k${i.toString(36).padStart(3, '0')}`, 1e9 + i]))
+    const cells = new Map(
+      Array.from({ length: 100 }, (_, i): [string, number] => [`k${i.toString(36).padStart(3, '0')}`, 1e9 + i]),
+    )
     expect(cursors.encode({ cells, since: Date.now() }).length).toBeLessThan(2_048)
   })
 })
