@@ -33,7 +33,7 @@ async function makeBox({ client }: CellOfTests, name: string): Promise<void> {
 /** Follows the project at a door, by a ticket of its own. */
 async function followAt({ client }: CellOfTests, since: string): Promise<EventStream> {
   const ticket = await client.post('/v1/projects/demo/tickets', { operation: 'listEvents', query: { since } })
-  expect(ticket.status).toBe(200)
+  expect(ticket.status).toBe(201)
   return followEvents(ticket.body.url, {})
 }
 
@@ -134,13 +134,15 @@ describe('a ticket', () => {
     await makeBox(aa, 'ticketed')
     const ask = async (body: object): Promise<string> => {
       const answer = await bb.client.post(`${BOXES}/ticketed/tickets`, body)
-      expect([answer.status, new URL(String(answer.body.url)).host]).toEqual([200, new URL(aa.service.dataUrl).host])
+      expect([answer.status, new URL(String(answer.body.url)).host]).toEqual([201, new URL(aa.service.dataUrl).host])
       return String(answer.body.url)
     }
     const exec = await openStream(await ask({ operation: 'streamExec', query: { command: ['echo', 'hello'] } }))
-    await eventually(() => exec.output().includes('hello'))
-    const console = await openStream(await ask({ operation: 'openConsole' }))
-    console.socket.close()
+    await exec.until(1, 'hello')
+    const console = await openStream(await ask({ operation: 'openConsole', query: { session: 'by-ticket' } }))
+    console.send(0, 'echo is-$((40+2)); exit\n')
+    await console.until(1, 'is-42')
+    await console.closed
     const query = { path: '/tmp/a' }
     const put = await request(await ask({ operation: 'writeFile', query }), {
       method: 'PUT',
