@@ -25,9 +25,9 @@ function cellAt(index: number): CellOfTests {
 
 const doors = (): [CellOfTests, CellOfTests, CellOfTests] => [cellAt(0), cellAt(1), cellAt(2)]
 
-/** Makes a box at a cell. */
-async function makeBox({ client }: CellOfTests, name: string): Promise<void> {
-  expect((await client.post(BOXES, { name })).status).toBe(201)
+/** Makes a box of a cell, at its door. */
+async function makeBox({ client, node }: CellOfTests, name: string): Promise<void> {
+  expect((await client.post(BOXES, { name, node })).status).toBe(201)
 }
 
 /** Follows the project at a door, by a ticket of its own. */
