@@ -3,6 +3,7 @@ import { createSenderCheck, createSigner } from '../../shared/auth/channel.ts'
 import type { BodyBudget } from '../../shared/http/body-budget.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import { matchOperation } from '../../shared/match.ts'
+import type { AgentSettings } from '../config/agent.ts'
 import { placesFor } from '../core/fleet/placement.ts'
 import type { Directory, HomeName } from '../ports/fleet/directory.ts'
 import type { Store } from '../ports/store/store.ts'
@@ -42,10 +43,9 @@ export function openDoor(
 ): FleetDoor {
   const now = (): number => clock.now()
   const { agent_id: agentId } = keys.channel()
-  const { channelTls } = settings
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const channelKeys = () => keys.channel().keys
-  const links = createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) })
+  const links = createCellLinks({ tls: readLinkTls(settings) })
   const sign = createSigner({ keys: channelKeys, agentId: () => agentId, now })
   const shared = {
     ...{ directory, bodies, turns, links, logger, now, match: matchOperation },
@@ -66,7 +66,10 @@ function findRecord(store: Store, { kind, project, name }: HomeName): Promise<ob
   return kind === 'box' ? store.boxes.get(project, name) : store.volumes.get(project, name)
 }
 
-function readLinkTls({ ca, cert, key }: LinkTls): LinkTls {
+/** Reads by what certificates cells know each other's channels; null: they speak plain HTTP. @throws Error for a file that is not there */
+export function readLinkTls({ channelTls }: Pick<AgentSettings, 'channelTls'>): LinkTls | null {
+  if (channelTls === null) return null
+  const { ca, cert, key } = channelTls
   const read = (path: string): string => readFileSync(path, 'utf8')
   return { ca: read(ca), cert: read(cert), key: read(key) }
 }

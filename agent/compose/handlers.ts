@@ -15,7 +15,7 @@ import { type Admission, createAdmission } from '../core/common/admission.ts'
 import { createBoxPortOpener } from '../core/edge/box-ports.ts'
 import { createPublishing } from '../core/edge/publishing.ts'
 import { awaitBoxRoutes } from '../core/edge/routes.ts'
-import type { AuditTrail } from '../core/events/audit-trail.ts'
+import type { AuditLog } from '../core/events/audit-list.ts'
 import type { EventFeed } from '../core/events/feed.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
 import type { Execs } from '../core/exec/execs.ts'
@@ -81,7 +81,7 @@ export interface HandlerParts extends DeploymentDeps {
   backups: BackupParts
   feed: EventFeed
   logStreams: LogStreams
-  trail: AuditTrail
+  auditLog: AuditLog
   tickets: Tickets
   /** Origin at which tickets are redeemed. */
   dataUrl: string

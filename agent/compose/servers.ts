@@ -11,7 +11,6 @@ import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
 import { meterEdge } from '../core/edge/metrics.ts'
 import { createAuditTrail } from '../core/events/audit-trail.ts'
-import { createEventFeed } from '../core/events/feed.ts'
 import { meterState } from '../core/health/state-metrics.ts'
 import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
@@ -29,11 +28,12 @@ import { openDoor } from './door.ts'
 import type { EdgeParts } from './edge.ts'
 import type { Fleet } from './fleet-kube.ts'
 import { type HandlerParts, wireHandlers } from './handlers.ts'
+import { openHistories } from './histories.ts'
 import { openServer, originOf, reloadTls } from './listening.ts'
 
 /** The opened parts that the servers answer from. */
 export interface ServedParts
-  extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'logStreams' | 'trail' | 'edge'> {
+  extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'logStreams' | 'auditLog' | 'edge'> {
   edge: EdgeParts
   fleet: Fleet
   state: { isDraining: boolean }
@@ -69,9 +69,16 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, listening.data)
   const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
-  const feed = createEventFeed({ store, clock, checkAlive, actorContext: deployment.actorContext })
+  const { feed, auditLog, wrapChannel, closeHistories } = await openHistories(parts, trail)
   const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock, checkAlive })
-  const { handlers, streams, boxes, viewCard } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
+  const { handlers, streams, boxes, viewCard } = wireHandlers({
+    ...parts,
+    feed,
+    logStreams,
+    auditLog,
+    tickets,
+    dataUrl,
+  })
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
@@ -88,7 +95,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
       trust: trustChannel(parts),
       match: matchOperation,
       entry: door,
-      wrap: door?.wrap ?? asIs,
+      wrap: (own: HttpHandler) => wrapChannel(door?.wrap(own) ?? own),
     },
     { name: 'data', server: data, trust: trustSender, match: matchTicketed(), entry: null, wrap: allowPages },
   ] as const
@@ -103,7 +110,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   meterEdge(parts.meter, parts.edge.edge)
   await serveMetrics(parts)
   const stopServing = async (late: AbortSignal): Promise<void> => {
-    feed.close()
+    closeHistories()
     logStreams.close()
     await Promise.all([...servings, webSockets].map((each) => each.drain(late)))
   }
@@ -186,7 +193,6 @@ async function serveMetrics({ settings, closers, logger, clock, meter, connectio
   closers.add('metrics', () => serving.drain(AbortSignal.timeout(METRICS_CLOSE_MS)))
 }
 
-const asIs = (app: HttpHandler): HttpHandler => app
 const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
 const PORTS_OPEN = {
   name: 'boxyard_port_connections_open',

@@ -11,6 +11,10 @@ import {
   waitSeconds,
 } from './common.ts'
 
+/** A cursor has a number of each cell of a fleet: as many as leave room in the head of a request (32 KiB). */
+const CURSOR_MAX = 16_384
+/** Cells whose history is not in an answer. */
+const missingCells = z.array(z.string()).optional()
 /** Types in one query at most. */
 const TYPES_MAX = 64
 const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
@@ -20,7 +24,7 @@ export const eventParams = z.strictObject({ project: projectOrAllSchema })
 
 /** `GET P/events`. */
 export const eventQuery = z.strictObject({
-  since: z.string().max(256).optional().meta({
+  since: z.string().max(CURSOR_MAX).optional().meta({
     description:
       'Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events; by default with the oldest event kept.',
   }),
@@ -63,11 +67,20 @@ export const eventListSchema = z
     events: z.array(eventSchema),
     has_more: z.boolean().meta({ description: 'More events are available now.' }),
     next_cursor: z.string().meta({ description: '`since` of the next request, also in an empty answer.' }),
+    missing_cells: missingCells.meta({
+      description:
+        'Of a fleet: cells that cannot be reached now. Their events come with a later page, once they can be. Absent if there are none.',
+    }),
   })
   .meta({ id: 'EventList' })
 
 /** `GET /v1/audit`. */
 export const auditQuery = pageQuery.extend({
+  continuation_token: z
+    .string()
+    .max(CURSOR_MAX)
+    .optional()
+    .meta({ description: '`next_continuation_token` of the previous page.' }),
   project: nameSchema.optional(),
   actor: z.string().max(63).optional().meta({ description: 'The id or the name of a token.' }),
   operation: z.string().max(63).optional().meta({ description: 'An `operationId`.' }),
@@ -95,7 +108,14 @@ const auditEntrySchema = z
 
 /** A page of the audit log, newest first. */
 export const auditListSchema = z
-  .looseObject({ entries: z.array(auditEntrySchema), ...pageFields })
+  .looseObject({
+    entries: z.array(auditEntrySchema),
+    ...pageFields,
+    missing_cells: missingCells.meta({
+      description:
+        'Of a fleet: cells that could not be reached, at the first page or at this one, and whose entries are left out from there on. Absent if there are none.',
+    }),
+  })
   .meta({ id: 'AuditList' })
 
 export type EventsQuery = z.output<typeof eventQuery>

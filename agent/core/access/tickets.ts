@@ -105,7 +105,7 @@ function keyOf(ticket: string): string {
 }
 
 function invalidTicket(): ServiceError {
-  return new ServiceError('token_invalid', 'The ticket is not one of this request, or was used before.')
+  return new ServiceError('token_invalid', 'The ticket is not one of this request at this address, or was used before.')
 }
 
 function tooMany(): ServiceError {

@@ -12,6 +12,8 @@ export interface ValueStreamsDeps {
 /** A value of a stream, with the cursor from which a client resumes after it. */
 export interface StreamedValue<T> {
   cursor: string
+  /** Name of its message; absent: a plain one. */
+  name?: string
   value: T
 }
 

@@ -1,16 +1,13 @@
 import type { Logger } from '../../../shared/log.ts'
-import type { AuditListQuery } from '../../../shared/schemas/events.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { AuditRecord, AuditStore } from '../../ports/store/events.ts'
-import type { Caller } from '../common/caller.ts'
-import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import type { AuditPage, AuditQuery, AuditRecord, AuditStore } from '../../ports/store/events.ts'
 
-/** The audit log: requests to this deployment and their outcomes. */
+/** The audit log of this cell: requests that it answered, and their outcomes. */
 export interface AuditTrail {
   /** Stores a record within a second. A crash may lose the last second here; the process log has each line at once. */
   add(record: AuditRecord & { account: string }): void
-  /** Lists records newest first, of the projects that the caller is an admin of. */
-  list(caller: Caller, query: AuditListQuery): Promise<{ records: AuditRecord[]; next: string | null }>
+  /** Reads records newest first, those added last included, until `limit` match or there are no more. */
+  readOwn(query: AuditQuery): Promise<AuditPage>
   /** Resolves once all added records are stored. */
   flush(): Promise<void>
 }
@@ -42,20 +39,17 @@ export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Cl
         return flush()
       })
     },
-    list: async (caller, query) => {
+    readOwn: async (query) => {
       await flush()
-      const [before = null] = decodeCursor(query.continuation_token, 1) ?? []
-      const { project = null, actor = null, operation = null, status = null, max_results: limit } = query
-      const filter = { projects: caller.projects, project, actor, operation, status }
-      const records: AuditRecord[] = []
-      let next = before === null ? null : Number(before)
+      const records: AuditPage['records'] = []
+      let next = query.before
       do {
-        const page = await store.audit.read({ ...filter, before: next, limit: limit - records.length })
+        const page = await store.audit.read({ ...query, before: next, limit: query.limit - records.length })
         records.push(...page.records)
         next = page.next
         await new Promise((resolve) => setImmediate(resolve))
-      } while (next !== null && records.length < limit)
-      return { records, next: next === null ? null : encodeCursor([String(next)]) }
+      } while (next !== null && records.length < query.limit)
+      return { records, next }
     },
     flush,
   }

@@ -1,28 +1,43 @@
 import type { EventsQuery } from '../../../shared/schemas/events.ts'
-import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { ActorContext, EventPage, EventRecord, EventStore } from '../../ports/store/events.ts'
+import type { CellHistory, OtherHistories } from '../../ports/store/cell-history.ts'
+import type { ActorContext, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import { rateAccountOf } from '../common/accounts.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
 import { turnsOf } from '../common/turns.ts'
 import {
   createValueStreams,
+  type StreamedValue,
   type ValueSource,
   type ValueStream,
   type ValueStreamsDeps,
 } from '../common/value-streams.ts'
+import {
+  AT_OLDEST,
+  type FleetPage,
+  type FleetScan,
+  type Histories,
+  positionNow,
+  positionOf,
+  readAllCells,
+} from './all-cells.ts'
 import { createEventNotices, type EventNotices } from './notices.ts'
-import { createEventScans, cursorExpired, type EventScan, type EventScans } from './scans.ts'
+import type { EventCursors, EventPosition } from './positions.ts'
 
 /** A page of events, with the cursor of the next. */
 export interface EventAnswer {
   events: EventRecord[]
   hasMore: boolean
   nextCursor: string
+  /** Cells that cannot be reached: what they have comes once they can be. Empty without a fleet. */
+  missing: readonly string[]
 }
 
-/** The events of this deployment. */
+/** An event; or, once it changes, which cells cannot be reached. */
+export type FeedItem = { event: EventRecord } | { missing: readonly string[] }
+
+/** The events of this deployment, of all its cells. */
 export interface EventFeed {
   /**
    * Reads the events after a cursor that the caller may see; waits up to `wait_seconds` for the first. Counts
@@ -34,39 +49,42 @@ export interface EventFeed {
    * Streams the same, until the reader stops, its token ends, or the feed is closed.
    * @throws ServiceError as `read`
    */
-  follow(caller: Caller, project: string, query: Pick<EventsQuery, 'since' | 'type'>): Promise<ValueStream<EventRecord>>
+  follow(caller: Caller, project: string, query: Pick<EventsQuery, 'since' | 'type'>): Promise<ValueStream<FeedItem>>
   /** Ends all waits: reads return at once, streams end. */
   close(): void
 }
 
 export interface EventFeedDeps extends ValueStreamsDeps {
-  store: { events: EventStore }
+  store: { events: Pick<EventStore, 'onCommit'> }
+  own: CellHistory
+  others: OtherHistories
+  cursors: EventCursors
   actorContext: Pick<ActorContext, 'current'>
 }
 
-/** Creates a feed that reads the store again at each commit of what its readers may see. */
+/** Creates a feed that reads all cells again at each commit of what its readers may see. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
-  const { store, clock, actorContext } = deps
-  const { events } = store
-  const streams = createValueStreams<EventRecord>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
+  const { store, own, others, clock, cursors, actorContext } = deps
+  const streams = createValueStreams<FeedItem>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
   const { closing } = streams
-  const reading = { scans: createEventScans(events), notices: createEventNotices(events), clock }
+  const notices = createEventNotices([store.events, others])
+  const reading = { own, others, notices, clock, cursors }
   return {
     read: async (caller, project, query) => {
       const filter = scanOf(caller, project, query)
       const leave = streams.enter(caller)
       try {
-        const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
+        const after = await beginOf(reading, filter.scope, query.since)
         const inTurn = turnsOf(actorContext)
         const scan = { ...filter, after, inTurn, limit: query.max_results, signal: closing }
-        return answerOf(await readUntil(reading, scan, clock.now() + query.wait_seconds * 1000))
+        return answerOf(await readUntil(reading, scan, clock.now() + query.wait_seconds * 1000), cursors)
       } finally {
         leave()
       }
     },
     follow: async (caller, project, query) => {
       const filter = scanOf(caller, project, query)
-      const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
+      const after = await beginOf(reading, filter.scope, query.since)
       return streams.open(
         caller,
         sourceOf(reading, { ...filter, after, inTurn: turnsOf(actorContext), limit: STREAMED_AT_ONCE }),
@@ -76,12 +94,18 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
   }
 }
 
+async function beginOf(reading: Reading, scope: EventScope, since: string | undefined): Promise<EventPosition> {
+  if (since === undefined) return AT_OLDEST
+  if (since === 'now') return positionNow(reading, scope, reading.clock.now())
+  return positionOf(reading, reading.cursors.decode(since), scope)
+}
+
 // Project `-` selects all that the caller may read, and events of no project.
 function scanOf(
   caller: Caller,
   project: string,
   query: Pick<EventsQuery, 'type'>,
-): Pick<EventScan, 'scope' | 'types' | 'account'> {
+): Pick<FleetScan, 'scope' | 'types' | 'account'> {
   const isAll = project === '-'
   const scope = {
     projects: isAll ? caller.projects : [project],
@@ -92,17 +116,18 @@ function scanOf(
   return { scope, types, account: rateAccountOf(caller, project) }
 }
 
-interface Reading {
-  scans: EventScans
+interface Reading extends Histories {
   notices: EventNotices
   clock: Clock
+  cursors: EventCursors
 }
 
 /** Reads once, and again while there is nothing, until `until` in ms since the epoch, or the signal. */
-async function readUntil({ scans, notices, clock }: Reading, scan: EventScan, until: number): Promise<EventPage> {
+async function readUntil(reading: Reading, scan: FleetScan, until: number): Promise<FleetPage> {
+  const { notices, clock } = reading
   for (let { after } = scan; ; ) {
     const page = await notices.during(scan.scope, async (noticed) => {
-      const next = await scans.read({ ...scan, after })
+      const next = await readAllCells(reading, { ...scan, after })
       const left = until - clock.now()
       if (next.events.length > 0 || next.hasMore || left <= 0 || scan.signal.aborted) return next
       after = next.through
@@ -114,45 +139,36 @@ async function readUntil({ scans, notices, clock }: Reading, scan: EventScan, un
   }
 }
 
-function answerOf({ events, through, hasMore }: EventPage): EventAnswer {
-  return { events: events.map(({ record }) => record), hasMore, nextCursor: encodeEventCursor(through) }
+function answerOf({ events, through, hasMore, missing }: FleetPage, cursors: EventCursors): EventAnswer {
+  return { events: events.map(({ value }) => value), hasMore, nextCursor: cursors.encode(through), missing }
 }
 
 /** Creates the source of a stream, which reads one page at a time. */
-function sourceOf(reading: Reading, scan: Omit<EventScan, 'signal'>): ValueSource<EventRecord> {
+function sourceOf(reading: Reading, scan: Omit<FleetScan, 'signal'>): ValueSource<FeedItem> {
+  const { clock, cursors } = reading
   let { after } = scan
+  let told = ''
   return {
     read: async (signal) => {
-      const { events, through } = await readUntil(reading, { ...scan, after, signal }, reading.clock.now() + POLL_MS)
+      const { events, through, missing } = await readUntil(reading, { ...scan, after, signal }, clock.now() + POLL_MS)
+      const reached = new Map(after.cells)
+      const values: StreamedValue<FeedItem>[] = events.map(({ cell, number, value }) => {
+        reached.set(cell, number)
+        return { cursor: cursors.encode({ ...after, cells: reached }), value: { event: value } }
+      })
       after = through
-      return events.map(({ number, record }) => ({ cursor: encodeEventCursor(number), value: record }))
+      if (missing.join() === told) return values
+      told = missing.join()
+      return [...values, { cursor: cursors.encode(through), name: MISSING_CELLS, value: { missing } }]
     },
-    cursor: () => encodeEventCursor(after),
+    cursor: () => cursors.encode(after),
   }
-}
-
-/** Encodes the number of an event as an opaque cursor. */
-function encodeEventCursor(number: number): string {
-  return Buffer.from(`${CURSOR_PREFIX}${number}`).toString('base64url')
-}
-
-/**
- * Decodes the number of the last event that the client has read; without a cursor, the one before the oldest stored event.
- * @throws ServiceError `invalid_request` for a malformed cursor, `cursor_expired` if events after it were pruned
- */
-function decodeEventCursor(cursor: string | undefined, { oldest, newest }: { oldest: number; newest: number }): number {
-  if (cursor === undefined) return oldest - 1
-  if (cursor === 'now') return newest
-  const number = Number(CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1] ?? Number.NaN)
-  if (Number.isNaN(number)) throw invalidRequest([{ pointer: '/query/since', detail: 'is no cursor of events' }])
-  if (number < oldest - 1 || number > newest) throw cursorExpired()
-  return number
 }
 
 // Polls as well: commits of another process, such as `token`, send no notice.
 const POLL_MS = 1_000
 const STREAMED_AT_ONCE = 100
+/** Name of the messages of a stream that tell which cells cannot be reached. */
+const MISSING_CELLS = 'missing_cells'
 /** Streams and reads at once, over all tokens. */
 export const EVENT_STREAMS_AT_ONCE = 256
-const CURSOR_PREFIX = 'e1:'
-const CURSOR = /^e1:(\d{1,15})$/

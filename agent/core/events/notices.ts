@@ -1,4 +1,4 @@
-import type { EventScope, EventStore } from '../../ports/store/events.ts'
+import type { CommitListener, EventScope } from '../../ports/store/events.ts'
 
 /** Tells those who wait for events that there are some. */
 export interface EventNotices {
@@ -6,8 +6,13 @@ export interface EventNotices {
   during<T>(scope: EventScope, work: (noticed: Promise<void>) => Promise<T>): Promise<T>
 }
 
-/** Creates notices of what the store commits, in rounds 20 ms apart, so that many commits wake a waiter seldom. */
-export function createEventNotices(events: Pick<EventStore, 'onCommit'>): EventNotices {
+/** What commits events. */
+export interface EventWriter {
+  onCommit(listener: CommitListener): () => void
+}
+
+/** Creates notices of what the writers commit, in rounds 20 ms apart, so that many commits wake a waiter seldom. */
+export function createEventNotices(writers: readonly EventWriter[]): EventNotices {
   const waiting = new Map<() => void, EventScope>()
   const due = new Set<() => void>()
   let isResting = false
@@ -22,10 +27,11 @@ export function createEventNotices(events: Pick<EventStore, 'onCommit'>): EventN
     }
     setTimeout(goOn, ROUND_MS).unref()
   }
-  events.onCommit((isOf) => {
+  const note: CommitListener = (isOf) => {
     for (const [notice, scope] of waiting) if (isOf(scope)) due.add(notice)
     tell()
-  })
+  }
+  for (const writer of writers) writer.onCommit(note)
   return {
     during: async (scope, work) => {
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,16 +1,8 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
-import type { EventPage, EventQuery, EventStore, InTurn, LaterPart } from '../../ports/store/events.ts'
-
-export interface EventScan extends EventQuery {
-  /** The account whose turns it takes. */
-  account: string
-  /** Those of the request for which it reads. */
-  inTurn: InTurn
-  /** Ends the scan where it is. */
-  signal: AbortSignal
-}
+import type { EventScan } from '../../ports/store/cell-history.ts'
+import type { EventPage, EventQuery, EventStore, LaterPart } from '../../ports/store/events.ts'
 
 /** Reads of events, each of which may have to look at all that there are. */
 export interface EventScans {
@@ -20,7 +12,6 @@ export interface EventScans {
    */
   read(scan: EventScan): Promise<EventPage>
 }
-
 /**
  * Creates scans that take turns: a turn reads what the store scans at once, in about a millisecond, those of all accounts come one
  * after another, and each that is not the last of its scan leaves a millisecond to all other work.

@@ -21,7 +21,10 @@ export function createAuditStore(database: Database): AuditStore {
       const rows = database.all(READ, start, end, allowed, project, actor, operation, status, limit)
       const last = rows.length < limit ? start : Number(rows.at(-1)?.number)
       return {
-        records: rows.map((row) => JSON.parse(String(row.record)) as AuditRecord),
+        records: rows.map((row) => ({
+          number: Number(row.number),
+          record: JSON.parse(String(row.record)) as AuditRecord,
+        })),
         next: last > oldest ? last : null,
       }
     },

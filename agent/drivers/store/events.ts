@@ -15,16 +15,18 @@ export function createEventStore(
       const floor = scope === undefined ? database.get(FLOOR_OF_ALL) : floorOf(database, scope)
       return { oldest: 1 + Number(floor?.number ?? 0), newest }
     },
+    lastBefore: async (at) => lastBefore(database, at),
+    selects: ({ scope, types }, { audience, type }) => isIn(scope, audience) && isOfTypes(types, type),
     read: async (query) => {
       const { newest } = boundsOf(database, 'events')
       if (query.after >= newest) return { events: [], through: query.after, hasMore: false }
       const { rows, through: examined } = examine(database, query, newest)
-      const matches = matcherOf(query.types)
-      const numbers = rows.flatMap(({ number, type }) => (matches(String(type)) ? [Number(number)] : []))
+      const numbers = rows.flatMap(({ number, type }) => (isOfTypes(query.types, String(type)) ? [Number(number)] : []))
       const most = { limit: query.limit, bytesMax: PAGE_BYTES }
       const { rows: page, hasMore: isCut } = database.page(RECORDS, most, JSON.stringify(numbers))
       const events = page.map((row) => ({
         number: Number(row.number),
+        audience: String(row.audience),
         record: JSON.parse(String(row.record)) as EventRecord,
       }))
       const through = (isCut ? events.at(-1)?.number : examined) ?? newest
@@ -40,6 +42,18 @@ export function createEventStore(
     onCommit: (listener) =>
       onWritten((audiences) => listener((scope) => [...audiences].some((audience) => isIn(scope, audience)))),
   }
+}
+
+// Halves what is left, since times grow with the numbers: there is no index of them.
+function lastBefore(database: Database, at: number): number {
+  let { oldest, newest } = boundsOf(database, 'events')
+  while (oldest <= newest) {
+    const middle = Math.floor((oldest + newest) / 2)
+    const row = database.get(NEXT_TIME, middle, newest)
+    if (row === null || Number(row.at) >= at) newest = middle - 1
+    else oldest = Number(row.number) + 1
+  }
+  return newest
 }
 
 /** Rows of a scope in order, and the number through which there are no others; null: there are no more. */
@@ -64,10 +78,9 @@ function examine(database: Database, { scope, after }: EventQuery, newest: numbe
   return { rows: parts.length === 1 ? rows : rows.sort((a, b) => Number(a.number) - Number(b.number)), through }
 }
 
-/** Makes a predicate of types, and of prefixes that end in the dot of a type. */
-function matcherOf(types: readonly string[]): (type: string) => boolean {
-  const wanted = new Set(types)
-  return (type) => wanted.size === 0 || wanted.has(type) || wanted.has(type.slice(0, type.indexOf('.') + 1))
+/** Tests a type against types and prefixes that end in the dot of one; without any it is one of them. */
+function isOfTypes(types: readonly string[], type: string): boolean {
+  return types.length === 0 || types.includes(type) || types.includes(type.slice(0, type.indexOf('.') + 1))
 }
 
 function isIn(scope: EventScope, audience: string): boolean {
@@ -94,9 +107,10 @@ const FLOOR_BUT =
 const FLOOR_OF_ALL = 'SELECT max(number) AS number FROM event_floors'
 const RAISE_FLOOR = `INSERT INTO event_floors (audience, number) VALUES (?, ?)
   ON CONFLICT (audience) DO UPDATE SET number = max(number, excluded.number)`
+const NEXT_TIME = 'SELECT number, at FROM events WHERE number >= ? AND number <= ? ORDER BY number LIMIT 1'
 const NEXT_OF_AUDIENCE =
   'SELECT number, type FROM events WHERE audience = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?'
 const NEXT_OF_ALL = 'SELECT number, type, audience FROM events WHERE number > ? AND number <= ? ORDER BY number LIMIT ?'
-const RECORDS = `SELECT number, record FROM events WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number`
+const RECORDS = `SELECT number, audience, record FROM events WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number`
 // Rows per read, which takes about a millisecond.
 const EXAMINED = 500

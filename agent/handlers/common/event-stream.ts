@@ -35,7 +35,7 @@ export function encodeEventStream<T>(
 function encodeStep<T>(step: StreamStep<T>, view: (value: T) => unknown): string {
   switch (step.kind) {
     case 'values':
-      return step.values.map(({ cursor, value }) => encodeEvent({ cursor, data: view(value) })).join('')
+      return step.values.map(({ value, ...head }) => encodeEvent({ ...head, data: view(value) })).join('')
     case 'waiting':
       return `id: ${step.cursor}\n: still here\n\n`
     case 'failed': {

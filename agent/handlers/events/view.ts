@@ -1,10 +1,21 @@
 import type { EventView } from '../../../shared/schemas/events.ts'
 import { timestamp } from '../../../shared/time.ts'
+import type { FeedItem } from '../../core/events/feed.ts'
 import type { AuditRecord, EventRecord } from '../../ports/store/events.ts'
 
 /** Returns the event in the form of the API. */
 export function viewEvent({ id, at, type, project, resource, actor, requestId, data }: EventRecord): EventView {
   return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
+}
+
+/** Returns what a message of a stream carries. */
+export function viewItem(item: FeedItem): unknown {
+  return 'event' in item ? viewEvent(item.event) : { cells: item.missing }
+}
+
+/** Returns the field that names cells which cannot be reached; without any there is none. */
+export function viewMissing(missing: readonly string[]): { missing_cells?: readonly string[] } {
+  return missing.length === 0 ? {} : { missing_cells: missing }
 }
 
 /** Returns the entry of the audit log in the form of the API. */

@@ -56,9 +56,17 @@ export interface EventQuery {
   limit: number
 }
 
+/** An event with its number in the cell that wrote it. */
+export interface NumberedEvent {
+  number: number
+  /** Who may see it, as `EventStore.selects` knows. */
+  audience: string
+  record: EventRecord
+}
+
 /** A page of events by number, without a gap except for events that the query filters out. */
 export interface EventPage {
-  events: { number: number; record: EventRecord }[]
+  events: NumberedEvent[]
   /** Number up to which events were scanned: `after` of the next page. */
   through: number
   /** True if there are later events, which may match or not. */
@@ -72,6 +80,10 @@ export interface EventStore {
    * oldest is newest + 1 if none is kept.
    */
   bounds(scope?: EventScope): Promise<{ oldest: number; newest: number }>
+  /** Returns the number after which events from `at` on come, in ms since the epoch; exact while the clock was not set back. */
+  lastBefore(at: number): Promise<number>
+  /** Tests whether a query selects events of an audience and type. */
+  selects(query: Pick<EventQuery, 'scope' | 'types'>, event: { audience: string; type: string }): boolean
   /** Scans a few hundred events, of the scope alone, so that a page may be empty although more follow. */
   read(query: EventQuery): Promise<EventPage>
   /** Deletes events from before `before`, and the oldest of the audiences that have most until `keep` are left. */
@@ -80,8 +92,11 @@ export interface EventStore {
    * Calls `listener` soon after this process wrote events, with a predicate of the scopes that some of them are in; returns a function
    * that removes it.
    */
-  onCommit(listener: (isOf: (scope: EventScope) => boolean) => void): () => void
+  onCommit(listener: CommitListener): () => void
 }
+
+/** Is told of new events, with a predicate of the scopes that some of them are in. */
+export type CommitListener = (isOf: (scope: EventScope) => boolean) => void
 
 /** A mutation or a refused request, with its outcome. Contains no secrets. */
 export interface AuditRecord {
@@ -119,7 +134,7 @@ export interface AuditQuery {
 
 /** A page of matching records, possibly empty; `next` null: there are no more. */
 export interface AuditPage {
-  records: AuditRecord[]
+  records: { number: number; record: AuditRecord }[]
   next: number | null
 }
 

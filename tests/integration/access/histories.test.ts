@@ -92,7 +92,7 @@ const HISTORIES: Record<NamesWith<'oldest_go'>, (kind: 'box' | 'project' | 'toke
     isKept: async (_account, number) => {
       const any = { projects: '*', project: null, actor: null, operation: null, status: null } as const
       const { records } = await store.audit.read({ ...any, before: null, limit: 100 })
-      return records.some(({ at }) => at === number)
+      return records.some(({ record }) => record.at === number)
     },
   }),
   idempotency_answers: () => ({

@@ -13,9 +13,12 @@ import { createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import { accountsOf, rateAccountOf } from '../../../agent/core/common/accounts.ts'
 import type { Caller } from '../../../agent/core/common/caller.ts'
 import { createEventFeed } from '../../../agent/core/events/feed.ts'
+import { createOwnHistory } from '../../../agent/core/events/own-history.ts'
+import { createSingleCursors } from '../../../agent/core/events/positions.ts'
 import { createExecs, type ExecsDeps } from '../../../agent/core/exec/execs.ts'
 import { createLogStreams } from '../../../agent/core/services/logs.ts'
 import { createFileTransfers } from '../../../agent/drivers/files/transfers.ts'
+import { noOtherHistories } from '../../../agent/drivers/fleet/no-other-histories.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { Actor } from '../../../agent/ports/store/events.ts'
@@ -100,7 +103,9 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     }
   },
   event_streams: () => {
-    const feed = createEventFeed({ store, clock, checkAlive, actorContext: { current: () => null } })
+    const own = createOwnHistory({ cell: '00', store, trail: { readOwn: fail }, aloneThrough: 0 })
+    const cells = { own, others: noOtherHistories(), cursors: createSingleCursors('00') }
+    const feed = createEventFeed({ ...cells, store, clock, checkAlive, actorContext: { current: () => null } })
     return {
       total: LIMITS.event_streams_at_once,
       // Streams and reads that wait.

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type AuditLog, createAuditLog, createSingleAuditCursors } from '../../../agent/core/events/audit-list.ts'
 import { type AuditTrail, createAuditTrail } from '../../../agent/core/events/audit-trail.ts'
+import { createOwnHistory } from '../../../agent/core/events/own-history.ts'
+import { noOtherHistories } from '../../../agent/drivers/fleet/no-other-histories.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { AuditRecord } from '../../../agent/ports/store/events.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
@@ -17,6 +20,7 @@ const caller = { ...CALLER, projects: '*' } as const
 let directory: string
 let store: Store
 let trail: AuditTrail
+let log: AuditLog
 let wake: () => void = () => undefined
 
 beforeEach(() => {
@@ -27,6 +31,9 @@ beforeEach(() => {
       wake = resolve
     })
   trail = createAuditTrail({ store, logger: silentLogger, clock: { now: () => 0, sleep } })
+  const cell = '00'
+  const own = createOwnHistory({ cell, store, trail, aloneThrough: 0 })
+  log = createAuditLog({ own, others: noOtherHistories(), cursors: createSingleAuditCursors(cell) })
 })
 
 afterEach(async () => {
@@ -60,7 +67,7 @@ test('a list has new entries, pages without gaps, and ends', async () => {
   for (let at = 1; at <= 25; at++) trail.add(entry(at, { project: at % 2 === 0 ? 'even' : 'odd' }))
   const seen: number[] = []
   for (let token: string | undefined; ; ) {
-    const { records, next } = await trail.list(caller, {
+    const { records, next } = await log.list(caller, {
       ...{ max_results: 5, project: 'even' },
       ...(token === undefined ? {} : { continuation_token: token }),
     })
@@ -74,7 +81,7 @@ test('a list has new entries, pages without gaps, and ends', async () => {
 test('entries without a valid token cannot push out the others', async () => {
   for (let at = 1; at <= 100; at++) trail.add(entry(at, { actor: null, status: 401 }))
   trail.add(entry(101))
-  const { records } = await trail.list(caller, PAGE)
+  const { records } = await log.list(caller, PAGE)
   expect([records.length, records[0]?.at]).toEqual([11, 101])
 })
 
@@ -93,7 +100,7 @@ test('who writes most loses the oldest, and others keep theirs', async () => {
   for (let at = 25; at <= 40; at++) trail.add(entry(at, { account: 'token loud' }))
   await trail.flush()
   await store.audit.prune(0, 10)
-  const { records } = await trail.list(caller, PAGE)
+  const { records } = await log.list(caller, PAGE)
   expect(records.map(({ at }) => at)).toEqual([40, 39, 38, 37, 36, 35, 24, 23, 22, 21])
   expect(records[0]).not.toHaveProperty('account')
 })

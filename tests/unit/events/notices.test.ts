@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
-import { createEventNotices, type EventNotices } from '../../../agent/core/events/notices.ts'
+import { createEventNotices, type EventNotices, type EventWriter } from '../../../agent/core/events/notices.ts'
 import type { EventScope } from '../../../agent/ports/store/events.ts'
 
 let notices: EventNotices
@@ -9,12 +9,13 @@ let told: string[]
 beforeEach(() => {
   jest.useFakeTimers()
   told = []
-  notices = createEventNotices({
+  const writer: EventWriter = {
     onCommit: (listener) => {
       commit = (project) => listener(({ projects }: EventScope) => projects.includes(project))
       return () => undefined
     },
-  })
+  }
+  notices = createEventNotices([writer])
 })
 
 afterEach(() => void jest.useRealTimers())

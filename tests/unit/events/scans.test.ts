@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { createEventScans, type EventScan, type EventScans } from '../../../agent/core/events/scans.ts'
+import { createEventScans, type EventScans } from '../../../agent/core/events/scans.ts'
+import type { EventScan } from '../../../agent/ports/store/cell-history.ts'
 import type { EventPage, EventQuery, InTurn } from '../../../agent/ports/store/events.ts'
 
 const NEWEST = 100
@@ -15,7 +16,7 @@ async function readOne({ types: [type = ''], after }: EventQuery): Promise<Event
   reads.push(type)
   if (after >= NEWEST) return { events: [], through: after, hasMore: false }
   const number = after + 1
-  const events = type === 'tenth.' && number % 10 === 0 ? [{ number, record: {} as never }] : []
+  const events = type === 'tenth.' && number % 10 === 0 ? [{ number, audience: 'demo', record: {} as never }] : []
   return { events, through: number, hasMore: number < NEWEST }
 }
 

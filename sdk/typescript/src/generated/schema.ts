@@ -3574,6 +3574,8 @@ export interface components {
             has_more: boolean;
             /** @description `since` of the next request, also in an empty answer. */
             next_cursor: string;
+            /** @description Of a fleet: cells that cannot be reached now. Their events come with a later page, once they can be. Absent if there are none. */
+            missing_cells?: string[];
         } & {
             [key: string]: unknown;
         };
@@ -3614,6 +3616,8 @@ export interface components {
             has_more: boolean;
             /** @description `continuation_token` of the next page; null on the last. */
             next_continuation_token: string | null;
+            /** @description Of a fleet: cells that could not be reached, at the first page or at this one, and whose entries are left out from there on. Absent if there are none. */
+            missing_cells?: string[];
         } & {
             [key: string]: unknown;
         };

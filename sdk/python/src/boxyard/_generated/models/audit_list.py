@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.audit_entry import AuditEntry
 
@@ -20,11 +22,14 @@ class AuditList:
         entries (list[AuditEntry]):
         has_more (bool): Whether another page follows.
         next_continuation_token (None | str): `continuation_token` of the next page; null on the last.
+        missing_cells (list[str] | Unset): Of a fleet: cells that could not be reached, at the first page or at this
+            one, and whose entries are left out from there on. Absent if there are none.
     """
 
     entries: list[AuditEntry]
     has_more: bool
     next_continuation_token: None | str
+    missing_cells: list[str] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,6 +43,10 @@ class AuditList:
         next_continuation_token: None | str
         next_continuation_token = self.next_continuation_token
 
+        missing_cells: list[str] | Unset = UNSET
+        if not isinstance(self.missing_cells, Unset):
+            missing_cells = self.missing_cells
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -47,6 +56,8 @@ class AuditList:
                 "next_continuation_token": next_continuation_token,
             }
         )
+        if missing_cells is not UNSET:
+            field_dict["missing_cells"] = missing_cells
 
         return field_dict
 
@@ -73,10 +84,13 @@ class AuditList:
             d.pop("next_continuation_token")
         )
 
+        missing_cells = cast(list[str], d.pop("missing_cells", UNSET))
+
         audit_list = cls(
             entries=entries,
             has_more=has_more,
             next_continuation_token=next_continuation_token,
+            missing_cells=missing_cells,
         )
 
         audit_list.additional_properties = d

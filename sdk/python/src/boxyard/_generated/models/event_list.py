@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.event import Event
@@ -20,11 +22,14 @@ class EventList:
         events (list[Event]):
         has_more (bool): More events are available now.
         next_cursor (str): `since` of the next request, also in an empty answer.
+        missing_cells (list[str] | Unset): Of a fleet: cells that cannot be reached now. Their events come with a later
+            page, once they can be. Absent if there are none.
     """
 
     events: list[Event]
     has_more: bool
     next_cursor: str
+    missing_cells: list[str] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -37,6 +42,10 @@ class EventList:
 
         next_cursor = self.next_cursor
 
+        missing_cells: list[str] | Unset = UNSET
+        if not isinstance(self.missing_cells, Unset):
+            missing_cells = self.missing_cells
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -46,6 +55,8 @@ class EventList:
                 "next_cursor": next_cursor,
             }
         )
+        if missing_cells is not UNSET:
+            field_dict["missing_cells"] = missing_cells
 
         return field_dict
 
@@ -65,10 +76,13 @@ class EventList:
 
         next_cursor = d.pop("next_cursor")
 
+        missing_cells = cast(list[str], d.pop("missing_cells", UNSET))
+
         event_list = cls(
             events=events,
             has_more=has_more,
             next_cursor=next_cursor,
+            missing_cells=missing_cells,
         )
 
         event_list.additional_properties = d

@@ -1,0 +1,57 @@
+import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER, type SignerOptions } from '../../shared/auth/channel.ts'
+import { ServiceError } from '../../shared/errors.ts'
+import { headerOf } from '../../shared/http/messages.ts'
+import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import { peerIdOf } from './peer-keys.ts'
+import type { PeerPath } from './peer-messages.ts'
+
+/** Asks the agent of one other cell, on behalf of this agent itself. */
+export interface PeerCaller {
+  /** @throws ServiceError `agent_unavailable` if it cannot be reached, or does not take the signature */
+  post(path: PeerPath, body: object, signal: AbortSignal): Promise<PassedAnswer>
+}
+
+export interface PeerCallerDeps extends Pick<SignerOptions, 'keys' | 'now'> {
+  /** Number of the other cell. */
+  cell: string
+  /** Base URL of its channel; null: it has no agent now. */
+  findUrl(): string | null
+  links: Pick<CellLinks, 'send'>
+}
+
+/** Creates the caller, which learns the run of the other agent from its first refusal, and signs for that from then on. */
+export function createPeerCaller({ cell, findUrl, links, keys, now }: PeerCallerDeps): PeerCaller {
+  const sign = createSigner({ keys, now, agentId: () => peerIdOf(cell) })
+  let run: string | undefined
+  const send = (path: PeerPath, body: Buffer, signal: AbortSignal): Promise<PassedAnswer> => {
+    const url = findUrl()
+    if (url === null) throw peerAway(cell)
+    const head = { ...JSON_TYPE, ...(run === undefined ? {} : { [AGENT_RUN_HEADER]: run }) }
+    const signature = sign({ method: 'POST', target: path, headers: head }, body)
+    const headers = { ...head, [SIGNATURE_HEADER]: signature }
+    return links.send(url, { method: 'POST', target: path, headers, signal }, body)
+  }
+  return {
+    post: async (path, given, signal) => {
+      const body = Buffer.from(JSON.stringify(given))
+      try {
+        const answer = await send(path, body, signal)
+        const told = headerOf(answer.headers, AGENT_RUN_HEADER)
+        if (told === undefined) return answer
+        answer.body.on('error', () => undefined).resume()
+        run = told
+        return await send(path, body, signal)
+      } catch (error) {
+        throw peerAway(cell, error)
+      }
+    },
+  }
+}
+
+/** Makes the error for a cell whose agent cannot be reached. */
+export function peerAway(cell: string, cause?: unknown): ServiceError {
+  const detail = `The agent of cell ${cell} cannot be reached.`
+  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }

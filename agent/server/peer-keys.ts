@@ -1,0 +1,28 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { ChannelKey } from '../../shared/auth/channel.ts'
+import type { TokenKeySet } from '../../shared/auth/keys.ts'
+
+/**
+ * Returns the keys by which the agents of a fleet know each other, of the private token keys as they are now: those are what all agents
+ * have and the functions, which have the channel's keys as well, have not.
+ */
+export function createPeerKeys(tokenKeys: () => TokenKeySet): () => readonly ChannelKey[] {
+  let made: { of: TokenKeySet; keys: ChannelKey[] } | null = null
+  return () => {
+    const set = tokenKeys()
+    if (made?.of !== set) made = { of: set, keys: set.keys.flatMap(peerKeyOf) }
+    return made.keys
+  }
+}
+
+function peerKeyOf({ kid, d }: TokenKeySet['keys'][number]): ChannelKey[] {
+  if (d === undefined) return []
+  const id = createHash('sha256').update(kid).digest('hex').slice(0, 16)
+  const secret = createHmac('sha256', Buffer.from(d, 'base64url')).update('boxyard-cells').digest('base64url')
+  return [{ id, secret }]
+}
+
+/** Returns what signatures of requests to a cell name as the one they are for, so that no other cell takes them. */
+export function peerIdOf(cell: string): string {
+  return `cell ${cell}`
+}

@@ -1,0 +1,180 @@
+import { createVerifier, refusalError } from '../../shared/auth/channel.ts'
+import { asServiceError, ServiceError } from '../../shared/errors.ts'
+import {
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  jsonResponse,
+  problemResponse,
+} from '../../shared/http/messages.ts'
+import { newId } from '../../shared/ids.ts'
+import type { Logger } from '../../shared/log.ts'
+import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
+import { createEventNotices, type EventNotices } from '../core/events/notices.ts'
+import type { CellHistory } from '../ports/store/cell-history.ts'
+import type { EventScope, EventStore, InTurn } from '../ports/store/events.ts'
+import { peerIdOf } from './peer-keys.ts'
+import { PEER_PATHS, PEER_REQUESTS, type PeerPath, TAIL_QUIET_MS } from './peer-messages.ts'
+
+export interface PeerServerDeps {
+  /** That of this cell. */
+  history: CellHistory
+  events: Pick<EventStore, 'onCommit'>
+  keys: Parameters<typeof createVerifier>[0]['keys']
+  logger: Logger
+  lines: LineBudget
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** Answers the agents of other cells: all events and the whole audit log of this cell, of which they tell callers what those may see. */
+export interface PeerServer {
+  /** Wraps the handler of the channel, which gets all other requests. */
+  wrap(others: HttpHandler): HttpHandler
+  /** Ends all tails. */
+  close(): void
+}
+
+/** Creates the server; it takes requests that are signed by a key which only agents have, for this cell. */
+export function createPeerServer(deps: PeerServerDeps): PeerServer {
+  const { history, events, keys, now } = deps
+  const verify = createVerifier({ keys, agentId: peerIdOf(history.cell), now, startedAt: now() })
+  const serving: Serving = {
+    ...deps,
+    notices: createEventNotices([events]),
+    tails: new Map(),
+    closing: new AbortController(),
+  }
+  return {
+    wrap: (others) => async (request) => {
+      const answer = ANSWERS.get(request.target)
+      if (request.method !== 'POST' || answer === undefined) return others(request)
+      try {
+        const verdict = verify(request)
+        if (!verdict.isAccepted) throw refused(verdict, deps)
+        const body = await request.readBody(BODY_BYTES)
+        if (!verdict.matchesBody(body)) throw new ServiceError('agent_protocol', 'The body is not the one signed.')
+        return await answer(JSON.parse(Buffer.from(body).toString('utf8')), { ...serving, request })
+      } catch (error) {
+        const known = asServiceError(error)
+        if (known.code === 'internal') deps.logger.error('another cell could not be answered', { error })
+        return problemResponse(known, newId('req', now()))
+      }
+    },
+    close: () => serving.closing.abort(),
+  }
+}
+
+interface Serving extends PeerServerDeps {
+  notices: EventNotices
+  /** The tail of each cell that has one: a new one ends the one before. */
+  tails: Map<string, AbortController>
+  closing: AbortController
+}
+
+type Answer = (body: unknown, serving: Serving & { request: HttpRequest }) => Promise<HttpResponse>
+
+const ANSWERS: ReadonlyMap<string, Answer> = new Map<PeerPath, Answer>([
+  [
+    PEER_PATHS.bounds,
+    async (body, { history }) => jsonResponse(200, await history.bounds(PEER_REQUESTS.bounds.parse(body)), {}),
+  ],
+  [
+    PEER_PATHS.events,
+    async (body, { history, request }) => {
+      const query = PEER_REQUESTS.events.parse(body)
+      const { newest } = await history.bounds({ scope: query.scope, since: null })
+      // A cell that was restored from a backup: what follows has numbers that the reader takes for others.
+      if (query.after > newest) throw new ServiceError('cursor_expired', 'This cell has no event of that number.')
+      return jsonResponse(200, await history.readEvents({ ...query, inTurn: atOnce, signal: request.signal }), {})
+    },
+  ],
+  [
+    PEER_PATHS.audit,
+    async (body, { history }) => jsonResponse(200, await history.readAudit(PEER_REQUESTS.audit.parse(body)), {}),
+  ],
+  [
+    PEER_PATHS.tail,
+    async (body, { history, request, ...serving }) => {
+      const { door, after } = PEER_REQUESTS.tail.parse(body)
+      const end = new AbortController()
+      serving.tails.get(door)?.abort()
+      serving.tails.set(door, end)
+      const signal = AbortSignal.any([end.signal, serving.closing.signal, request.signal])
+      const onEnd = (): void => {
+        if (serving.tails.get(door) === end) serving.tails.delete(door)
+      }
+      signal.addEventListener('abort', onEnd, { once: true })
+      const { oldest, newest } = await history.bounds({ scope: EVERYTHING, since: null })
+      const isNear = after !== null && after <= newest && after >= Math.max(oldest - 1, newest - TAIL_BEHIND_MAX)
+      const pieces = tailOf({ ...serving, history }, { door, after: isNear ? after : newest, signal })
+      return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body: pieces }
+    },
+  ],
+])
+
+async function* tailOf(
+  { history, notices }: Pick<Serving, 'history' | 'notices'>,
+  { door, signal, ...begin }: { door: string; after: number; signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  let { after } = begin
+  const scan = { scope: EVERYTHING, types: [], account: `cell ${door}`, limit: TAIL_EVENTS, inTurn: atOnce, signal }
+  const beginning = (): Buffer => Buffer.from(`${JSON.stringify({ after })}\n`)
+  yield beginning()
+  while (!signal.aborted) {
+    const page = await notices.during(EVERYTHING, async (noticed) => {
+      const found = await unlessExpired(history.readEvents({ ...scan, after }))
+      if (found?.events.length === 0 && !signal.aborted) await firstOf(noticed, signal)
+      return found
+    })
+    if (page === null) {
+      // What was pruned unread is for each reader to notice.
+      ;({ newest: after } = await history.bounds({ scope: EVERYTHING, since: null }))
+      yield beginning()
+      continue
+    }
+    after = page.through
+    yield Buffer.from(page.events.length === 0 ? '\n' : page.events.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  }
+}
+
+async function unlessExpired<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'cursor_expired') return null
+    throw error
+  }
+}
+
+/** Resolves with the first of a notice, the end, and the time after which a tail says something. */
+async function firstOf(noticed: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, TAIL_QUIET_MS)
+  const onAbort = (): void => resolve()
+  signal.addEventListener('abort', onAbort, { once: true })
+  await Promise.race([noticed, promise])
+  clearTimeout(timer)
+  signal.removeEventListener('abort', onAbort)
+}
+
+function refused(
+  refusal: Parameters<typeof refusalError>[0],
+  { logger, lines }: Pick<PeerServerDeps, 'logger' | 'lines'>,
+): ServiceError {
+  const { reason, keyId, skewMs } = refusal
+  // Each agent begins with one that it signs again.
+  if (reason !== 'restarted')
+    logBounded('cells', lines, (leftOut) =>
+      logger.warn('A request of another cell was refused', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
+    )
+  return refusalError(refusal)
+}
+
+const atOnce: InTurn = (work) => work((part) => part())
+const EVERYTHING: EventScope = { projects: '*', shared: true, admin: true }
+const BODY_BYTES = 1024 * 1024
+/** Events of a tail in one piece. */
+const TAIL_EVENTS = 200
+/** A tail that was this far behind when it broke begins with the newest: what lies between is read when it is asked for. */
+const TAIL_BEHIND_MAX = 1_000
