@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ServiceError } from '../../shared/errors.ts'
+import { claimOf } from '../contract/fleet/directory-suite.ts'
 import { CALLER } from '../helpers/caller.ts'
 import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pods/fleet-plane.ts'
 import { until } from '../helpers/pods/weather.ts'
@@ -43,22 +44,15 @@ async function openModelCell(cell: string): Promise<ModelCell> {
   await directory.synced()
   const core = openVolumeService(() => Math.random() * 2, { homes: directory })
   await core.addBase()
-  const first = {
-    kind: 'box',
-    project: 'demo',
-    name: `first-${cell}`,
-    uid: `box_${cell.padStart(26, '0')}`,
-    createdBy: null,
-  }
   // The server needs a moment for a cell that is new to it.
-  await until(
-    () =>
-      directory.claim({ ...first, kind: 'box' }).then(
-        () => true,
-        () => false,
-      ),
-    `${cell} may claim`,
-  )
+  const mayClaim = async (): Promise<boolean> => {
+    try {
+      return (await directory.claim(claimOf(`first-of-${cell}`))).cell === cell
+    } catch {
+      return false
+    }
+  }
+  await until(mayClaim, `${cell} may claim`)
   return { cell, fleet, core }
 }
 
