@@ -28,13 +28,18 @@ export function openDoor(
   }: { deployment: Deployment; directory: Directory; bodies: BodyBudget },
 ): FleetDoor {
   const now = (): number => clock.now()
-  const { agent_id: agentId } = keys.channel()
   const { channelTls } = settings
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const shared = {
     ...{ directory, bodies, logger, now, match: matchOperation },
     links: createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) }),
-    checkSender: createSenderCheck({ keys: () => keys.channel().keys, agentId, now }),
+    checkSender: createSenderCheck({
+      keys: () => keys.channel().keys,
+      get agentId() {
+        return keys.channel().agent_id
+      },
+      now,
+    }),
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
   closers.add('entry', () => entry.close())

@@ -77,7 +77,7 @@ export function createObjectCalls({ requests, namespace, kind, follow }: ObjectC
 export function objectSource<T>(
   requests: KubeRequests,
   call: Pick<KubeCall, 'resource' | 'namespace' | 'path'>,
-  { limit, ...selector }: { limit?: string; labelSelector?: string },
+  { limit, ...selector }: { limit?: string; labelSelector?: string; fieldSelector?: string },
 ): FollowedSource<T> {
   return {
     pages: async function* (): AsyncGenerator<ObjectPage<T>> {
