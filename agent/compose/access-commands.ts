@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util'
 import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
-import { changeKeys, oldChannelKeyUse } from '../lib/disk/key-files.ts'
+import { oldChannelKeyUse } from '../lib/disk/key-files.ts'
 import type { TokenRecord } from '../ports/store/tokens.ts'
 import { replaceAdminToken, signAdminTokenAnew } from './admin-token.ts'
 import { type Deployment, type DeploymentDeps, openDeployment, requireDeployment } from './deployment.ts'
+import { openHostAccess } from './fleet.ts'
 import { askRunningAgent } from './reload.ts'
+import type { HostAccess } from './tokens.ts'
 
 type Print = (text: string) => void
 
@@ -92,24 +94,24 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   const [change, kind, ...rest] = positionals
   const { dataDir } = deps.settings
   if (change === 'prepare' && kind === 'token' && rest.length === 0) {
-    requireDeployment(dataDir)
-    changeKeys(dataDir, kind, change)
-    return show('The next token key verifies; `keys rotate token` makes it sign.', print)
+    return inDeployment(deps, async ({ changeKeys }) => {
+      await changeKeys(kind, change)
+      return show('The next token key verifies; `keys rotate token` makes it sign.', print)
+    })
   }
   const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
   if (!isKnown || rest.length > 0) {
     throw new Error('Expected: keys rotate|drop-old token|channel [--force], or keys prepare token.')
   }
-  requireDeployment(dataDir)
-  // Comes first, since the keys of an open deployment are read again only after a second.
-  if (change === 'rotate' && kind === 'token') changeKeys(dataDir, kind, change)
   return inDeployment(deps, async (deployment) => {
+    const { changeKeys } = deployment
+    if (change === 'rotate' && kind === 'token') await changeKeys(kind, change)
     if (kind === 'token') await signAdminTokenAnew({ ...deployment, dataDir, clock: deps.clock })
     // A channel has two keys at most, so that its rotation drops one, too.
     if (change === 'drop-old' || kind === 'channel') {
       const obstacle = values.force ? null : await obstacleTo(kind, deps, deployment)
       if (obstacle !== null) throw new Error(`${obstacle} With --force the old keys are dropped all the same.`)
-      changeKeys(dataDir, kind, change)
+      await changeKeys(kind, change)
     }
     print(outcomeOf(change, kind))
     return 0
@@ -149,10 +151,14 @@ function outcomeOf(change: 'rotate' | 'drop-old', kind: 'token' | 'channel'): st
   return `A new ${kind} key signs; the old one still verifies.${renewed}`
 }
 
-async function inDeployment(deps: DeploymentDeps, work: (deployment: Deployment) => Promise<number>): Promise<number> {
+async function inDeployment(
+  deps: DeploymentDeps,
+  work: (deployment: Deployment & HostAccess) => Promise<number>,
+): Promise<number> {
   requireDeployment(deps.settings.dataDir)
   try {
-    return await work(openDeployment(deps, { exclusive: false }))
+    const data = openDeployment(deps, { exclusive: false })
+    return await work({ ...data, ...(await openHostAccess(deps, data)) })
   } finally {
     await deps.closers.run(CLOSE_MS)
   }

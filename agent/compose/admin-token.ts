@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../shared/auth/tokens.ts'
+import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
 import { repeat } from '../../shared/repeat.ts'
 import { PERMISSIONS } from '../../shared/schemas/access.ts'
@@ -19,18 +20,36 @@ export interface AdminTokenDeps {
   clock: Pick<Clock, 'now'>
 }
 
+interface KeptTokenDeps extends AdminTokenDeps {
+  closers: Closers
+  logger: Logger
+  /** As that of a fleet, which takes over keys from other cells. */
+  followKeys(onTaken: () => Promise<void>): Promise<void>
+}
+
 /**
  * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none, and renews it, now and
  * every hour, once a day of that has passed: under the same id, so that a copy of it works until its own end. One that was revoked,
- * or that no key verifies, stays. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
+ * or that no key verifies, stays. While the fleet cannot be told of one, it is tried again; it is signed anew after the fleet's keys
+ * have changed. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
  */
-export async function keepAdminToken(deps: AdminTokenDeps & { closers: Closers; logger: Logger }): Promise<void> {
-  await renewAdminToken(deps)
+export async function keepAdminToken(deps: KeptTokenDeps): Promise<void> {
   const onError = (error: unknown): void => deps.logger.error('admin.token could not be renewed', { error })
+  const isDone = await renewAdminToken(deps).then(
+    () => true,
+    (error: unknown) => {
+      // While its fleet cannot be told of a token, the agent serves with those that are there.
+      if (!(error instanceof ServiceError && error.code === 'runtime_unavailable')) throw error
+      onError(error)
+      return false
+    },
+  )
+  const everyMs = isDone ? HOUR_MS : RETRY_MS
   deps.closers.add(
     'renewal of admin.token',
-    repeat(() => renewAdminToken(deps), { everyMs: HOUR_MS, onError }),
+    repeat(() => renewAdminToken(deps), { everyMs, onError }),
   )
+  await deps.followKeys(() => signAdminTokenAnew(deps))
 }
 
 /** Renews the token as `keepAdminToken`, once. @throws Error if another process changes it for more than 10 s */
@@ -149,5 +168,6 @@ function pathIn(dataDir: string): string {
 const LOCK_POLL_MS = 20
 const LOCK_WAIT_MS = 10_000
 const HOUR_MS = 3_600_000
+const RETRY_MS = 5_000
 const DAY_MS = 24 * HOUR_MS
 const LIFE_MS = 30 * DAY_MS

@@ -40,11 +40,12 @@ export async function startAgent(
   const state = { isDraining: false }
   reserveDescriptors(RESERVED_DESCRIPTORS)
   const meter = createMeter(deps, deps.version)
-  const deployment = openDeployment(deps, { exclusive: true })
+  const data = openDeployment(deps, { exclusive: true })
+  const fleet = await openFleet(deps, data, deps.version.version)
+  const deployment = { ...data, tokens: fleet.tokens }
   const { store } = deployment
-  const fleet = await openFleet(deps, deployment, deps.version.version)
   const adminToken = { ...deps, ...deployment, dataDir: settings.dataDir }
-  await keepAdminToken(adminToken)
+  await keepAdminToken({ ...adminToken, ...fleet })
   const drivers = await openDrivers({ ...deps, directory: fleet.directory }, deployment)
   const connections = createConnectionGuard(settings, { meter, logger })
   const edge = await openEdge({ ...deps, connections }, deployment, drivers.network)
@@ -74,8 +75,7 @@ export async function startAgent(
     reload: createReload({ ...deps, reloadTls }),
     replaceAdminToken: (revokes) => replaceAdminToken(adminToken, { revokes }),
   })
-  const watching = { edge: edge.edge, routes: edge.routes, activity }
-  closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
+  closers.add('idle stops', startIdleStops({ ...edge, activity, store, reconciler, clock, logger }))
   await edge.edge.started()
   await fleet.join({
     addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` },

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '../../shared/log.ts'
 import type { AgentSettings } from '../config/agent.ts'
-import { createTokens, type Tokens } from '../core/access/tokens.ts'
+import type { Tokens } from '../core/access/tokens.ts'
 import type { PodNetwork } from '../drivers/pods/network.ts'
 import { openSqliteStore } from '../drivers/store/store.ts'
 import { createActorContext } from '../lib/actor-context.ts'
@@ -25,15 +25,19 @@ import { RESTORE_MARK } from './backup-archive.ts'
 import type { Closers } from './shutdown.ts'
 
 /** The state in a data directory besides the pool: identity, keys, database. */
-export interface Deployment {
+export interface DataDirectory {
   /** 8 of `a-z 0-9`; part of the name of every object that this deployment makes on its host. */
   instanceId: string
   runDir: string
   keys: KeyFiles
   store: Store
-  tokens: Tokens
   /** The actor that the current async context changes records for. */
   actorContext: ActorContext
+}
+
+/** The same, with its tokens as its fleet shares them. */
+export interface Deployment extends DataDirectory {
+  tokens: Tokens
 }
 
 export interface DeploymentDeps {
@@ -71,7 +75,7 @@ export function requireDeployment(dataDir: string): void {
 }
 
 /** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
-export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
+export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): DataDirectory {
   const { settings, closers, clock } = deps
   const { dataDir } = settings
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -84,8 +88,7 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, outbox })
   const store = deps.decorate('store', database)
   closers.add('store', () => store.close())
-  const tokens = createTokens({ store, clock, signingKeys: () => keys.signing() })
-  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, actorContext }
+  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, actorContext }
 }
 
 // A new database beside restored keys would be a deployment of its own, which the restore could not replace any more.

@@ -42,16 +42,21 @@ export function openDoor(
   { deployment: { keys, store }, directory, bodies, turns, viewBox }: DoorParts,
 ): FleetDoor {
   const now = (): number => clock.now()
-  const { agent_id: agentId } = keys.channel()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const channelKeys = () => keys.channel().keys
   const links = createCellLinks({ tls: readLinkTls(settings) })
-  const sign = createSigner({ keys: channelKeys, agentId: () => agentId, now })
+  const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
   const shared = {
     ...{ directory, bodies, turns, links, logger, now, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
     asks: createCellAsks({ directory, links, sign, logger }),
-    checkSender: createSenderCheck({ keys: channelKeys, agentId, now }),
+    checkSender: createSenderCheck({
+      keys: channelKeys,
+      get agentId() {
+        return keys.channel().agent_id
+      },
+      now,
+    }),
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
   closers.add('entry', () => entry.close())

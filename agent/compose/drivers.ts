@@ -18,7 +18,7 @@ import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 import { openEmbeddedWorld } from './embedded.ts'
 
 /** The opened drivers of the core: pool mounted, network ready, running boxes adopted. */
@@ -40,7 +40,7 @@ export interface Drivers extends World {
  */
 export async function openDrivers(
   deps: DeploymentDeps & Pick<Drivers, 'directory'>,
-  deployment: Deployment,
+  deployment: DataDirectory,
 ): Promise<Drivers> {
   const { settings } = deps
   makeRunDirectories(deps, deployment)
@@ -68,23 +68,23 @@ export async function openDrivers(
 }
 
 /** Opens runtime and network without the pool, to stop boxes while a disk is broken. */
-export async function openBoxWorld(deps: DeploymentDeps, deployment: Deployment): Promise<World> {
+export async function openBoxWorld(deps: DeploymentDeps, deployment: DataDirectory): Promise<World> {
   makeRunDirectories(deps, deployment)
   return openWorld(deps, deployment, execFilesOf(deps.settings))
 }
 
 /** Ends the lxcfs of a deployment, once no box of it runs. */
-export function endHostLxcfs({ runDir }: Deployment): Promise<void> {
+export function endHostLxcfs({ runDir }: DataDirectory): Promise<void> {
   return endLxcfs(runDir)
 }
 
 /** Ends the edge of a deployment, also one that another agent started, with all its connections. */
-export function endHostEdge({ runDir }: Deployment): Promise<void> {
+export function endHostEdge({ runDir }: DataDirectory): Promise<void> {
   return endEdge(runDir)
 }
 
 // Mode 0711: the users of boxes reach the files that are mounted from here into their boxes, and list nothing.
-function makeRunDirectories({ settings }: DeploymentDeps, { runDir }: Deployment): void {
+function makeRunDirectories({ settings }: DeploymentDeps, { runDir }: DataDirectory): void {
   for (const directory of [settings.runRoot, runDir]) {
     mkdirSync(directory, { recursive: true })
     chmodSync(directory, 0o711)
@@ -98,7 +98,7 @@ function execFilesOf({ dataDir, limits }: DeploymentDeps['settings']): ExecFiles
 // Both runtimes record handles of running boxes in the same form.
 function openFiles(
   { closers, decorate }: DeploymentDeps,
-  { runDir }: Deployment,
+  { runDir }: DataDirectory,
 ): { files: Files } & Pick<Drivers, 'warmUp'> {
   const handles = createBoxHandles(`${runDir}/boxes`)
   const files = createHostFiles({ find: (boxId) => handles.readRunning(boxId) })
@@ -110,14 +110,14 @@ function openFiles(
   }
 }
 
-async function openWorld(deps: DeploymentDeps, deployment: Deployment, execFiles: ExecFiles): Promise<World> {
+async function openWorld(deps: DeploymentDeps, deployment: DataDirectory, execFiles: ExecFiles): Promise<World> {
   if (deps.settings.runtime === 'embedded') return openEmbeddedWorld(deps, deployment, execFiles)
   // Loaded on demand: the Kubernetes client is large.
   const { openClusterWorld } = await import('./kubernetes.ts')
   return openClusterWorld(deps, deployment, execFiles)
 }
 
-async function openPool(deps: DeploymentDeps, { store, runDir }: Deployment): Promise<CowFilesystem> {
+async function openPool(deps: DeploymentDeps, { store, runDir }: DataDirectory): Promise<CowFilesystem> {
   const { settings, closers, logger, decorate } = deps
   const { dataDir } = settings
   const knownPool = await store.meta.get('pool_id')

@@ -3,12 +3,12 @@ import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { createNftNetwork } from '../drivers/network/nft-network.ts'
 import type { ClusterFacts } from '../ports/boxes/cluster-facts.ts'
 import type { World } from '../ports/boxes/world.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 
 /** Opens network (nftables, veth) and runtime (crun) of a single Linux host, and adopts the boxes that run. */
 export async function openEmbeddedWorld(
   { settings, closers, logger, decorate }: DeploymentDeps,
-  { instanceId, runDir }: Deployment,
+  { instanceId, runDir }: DataDirectory,
   execFiles: ExecFiles,
 ): Promise<World> {
   const { spareSlots, ...rules } = settings.network

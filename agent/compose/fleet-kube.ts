@@ -1,19 +1,29 @@
+import { repeat } from '../../shared/repeat.ts'
 import type { HealthFault } from '../../shared/schemas/health.ts'
 import { timestamp } from '../../shared/time.ts'
+import type { Tokens } from '../core/access/tokens.ts'
 import { awayCellFaults } from '../core/fleet/away-cells.ts'
 import { publishHomes } from '../core/fleet/homes.ts'
 import { type Membership, startMembership } from '../core/fleet/membership.ts'
 import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
 import { createKubeRegistration } from '../drivers/fleet/registration.ts'
+import { openSharedKeys } from '../drivers/fleet/shared-keys.ts'
+import { createKubeTokens, type KubeTokens } from '../drivers/fleet/tokens-kube.ts'
 import { type KubeApi, openKubeApi } from '../lib/kube/api.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellAddresses, CellStatus } from '../ports/fleet/registration.ts'
 import type { Store } from '../ports/store/store.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { DataDirectory, DeploymentDeps } from './deployment.ts'
+import { type FleetKeys, openFleetKeys } from './fleet-keys.ts'
+import { type HostAccess, wireTokens } from './tokens.ts'
 
 /** What this agent shares with the others of its fleet. */
 export interface Fleet {
   directory: Directory
+  /** The tokens of all its cells. */
+  tokens: Tokens
+  /** Takes over changes of the fleet's keys from now on; calls `onTaken` after each since the fleet was opened. */
+  followKeys(onTaken: () => Promise<void>): Promise<void>
   /** The cluster that keeps it; null: this agent is alone. */
   api: KubeApi | null
   /** Tells the fleet of this cell, from now on; resolves once it knows, or could not be told for some seconds. */
@@ -29,21 +39,27 @@ export interface Fleet {
 
 /** Opens the fleet whose objects a Kubernetes cluster keeps. While that is away, what is here goes on. */
 export async function openKubeFleet(
-  { settings, closers, logger, clock }: DeploymentDeps,
-  { store }: Deployment,
+  deps: DeploymentDeps,
+  data: DataDirectory,
   { cell, version }: { cell: string; version: string },
 ): Promise<Fleet> {
-  const { kubeconfig, namespace, node } = settings.kubernetes
+  const { settings, closers, logger, clock } = deps
+  const { store } = data
+  const { node } = settings.kubernetes
   const now = (): number => clock.now()
-  const api = await openKubeApi({ kubeconfig, namespace, logger, now })
-  closers.add('fleet', () => api.close())
+  const api = await openApi(deps)
+  const keys = fleetKeys(deps, data, api)
+  // Comes before anything is signed or verified with the keys that are in the files.
+  await keys.exchange().catch((error: unknown) => logger.warn('the keys of the fleet cannot be had now', { error }))
   const directory = createKubeDirectory({ api, cell })
   closers.add('directory', () => directory.close())
-  await directory.open()
+  const [tokens] = await Promise.all([openTokens(deps, data, createKubeTokens({ api, cell })), directory.open()])
   const registration = createKubeRegistration({ api, cell, node, now })
   let membership: Membership | null = null
   return {
     directory,
+    tokens,
+    followKeys: (onTaken) => keys.follow(onTaken),
     api,
     join: async ({ addresses: reached, measure, onChange }) => {
       const addresses = { ...reached, region: settings.region, version }
@@ -60,6 +76,43 @@ export async function openKubeFleet(
       ...(directory.fault() === null ? awayCellFaults(directory.cells(), now()) : []),
     ],
   }
+}
+
+/** Opens tokens and keys of a fleet for a command of the host, which follows neither. */
+export async function openKubeAccess(
+  deps: DeploymentDeps,
+  data: DataDirectory,
+  { cell }: { cell: string },
+): Promise<HostAccess> {
+  const api = await openApi(deps)
+  const keys = fleetKeys(deps, data, api)
+  return {
+    tokens: wireTokens(data, { ...deps, fleet: createKubeTokens({ api, cell }) }).tokens,
+    changeKeys: (kind, change) => keys.change(kind, change),
+  }
+}
+
+async function openApi({ settings, closers, logger, clock }: DeploymentDeps): Promise<KubeApi> {
+  const { kubeconfig, namespace } = settings.kubernetes
+  const api = await openKubeApi({ kubeconfig, namespace, logger, now: () => clock.now() })
+  closers.add('fleet', () => api.close())
+  return api
+}
+
+function fleetKeys({ settings, logger }: DeploymentDeps, { keys: files }: DataDirectory, api: KubeApi): FleetKeys {
+  return openFleetKeys({ dataDir: settings.dataDir, files, shared: openSharedKeys(api), logger })
+}
+
+/** Opens the tokens with what the fleet has told up to now applied, if it can be asked; and looks after them each hour. */
+async function openTokens(deps: DeploymentDeps, data: DataDirectory, fleet: KubeTokens): Promise<Tokens> {
+  const { settings, closers, logger, clock } = deps
+  closers.add('tokens of the fleet', () => fleet.close())
+  const { tokens, records } = wireTokens(data, { ...deps, fleet })
+  await records.follow()
+  const tend = (): Promise<void> => records.tend({ endedBefore: clock.now() - settings.limits.tokenKeepMs })
+  const onError = (error: unknown): void => logger.warn('tokens of the fleet could not be looked after', { error })
+  closers.add('care of the tokens', repeat(tend, { everyMs: HOUR_MS, onError }))
+  return tokens
 }
 
 /** Claims what the directory has lost, and returns the names that another has by now. */
@@ -87,3 +140,5 @@ function lagOf(directory: KubeDirectory): HealthFault[] {
     },
   ]
 }
+
+const HOUR_MS = 3_600_000

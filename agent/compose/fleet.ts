@@ -1,12 +1,37 @@
 import { createLocalDirectory } from '../drivers/fleet/directory-local.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
+import { createLocalTokens } from '../drivers/fleet/tokens-local.ts'
+import { changeKeys } from '../lib/disk/key-files.ts'
+import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 import type { Fleet } from './fleet-kube.ts'
+import { type HostAccess, wireTokens } from './tokens.ts'
 
 /** Opens what the settings name: the fleet of a cluster, or none. */
-export async function openFleet(deps: DeploymentDeps, deployment: Deployment, version: string): Promise<Fleet> {
-  if (deps.settings.fleet === null)
-    return { directory: createLocalDirectory(), api: null, join: async () => undefined, problems: () => [] }
+export async function openFleet(deps: DeploymentDeps, data: DataDirectory, version: string): Promise<Fleet> {
+  if (deps.settings.fleet === null) {
+    const nothing = async (): Promise<void> => undefined
+    const { tokens } = wireTokens(data, { ...deps, fleet: createLocalTokens() })
+    return {
+      ...{ directory: createLocalDirectory(), tokens, api: null },
+      ...{ followKeys: nothing, join: nothing, problems: () => [] },
+    }
+  }
   // Loaded on demand: the Kubernetes client is large.
   const { openKubeFleet } = await import('./fleet-kube.ts')
-  return openKubeFleet(deps, deployment, { ...deps.settings.fleet, version })
+  return openKubeFleet(deps, data, { ...deps.settings.fleet, version })
+}
+
+/** Opens tokens and keys for a command of the host. */
+export async function openHostAccess(deps: DeploymentDeps, data: DataDirectory): Promise<HostAccess> {
+  const { settings } = deps
+  if (settings.fleet === null) {
+    return {
+      tokens: wireTokens(data, { ...deps, fleet: createLocalTokens() }).tokens,
+      changeKeys: async (kind, change) => {
+        changeKeys(settings.dataDir, kind, change)
+        data.keys.reload()
+      },
+    }
+  }
+  const { openKubeAccess } = await import('./fleet-kube.ts')
+  return openKubeAccess(deps, data, settings.fleet)
 }

@@ -7,12 +7,12 @@ import { ANNOTATION_INSTANCE } from '../drivers/pods/spec.ts'
 import { openKubeApi } from '../lib/kube/api.ts'
 import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { World } from '../ports/boxes/world.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 
 /** Opens network and runtime of a Kubernetes cluster in which this host is a node and boxes are pods on it. Adopts the boxes that run. */
 export async function openClusterWorld(
   { settings, closers, logger, clock, decorate }: DeploymentDeps,
-  { instanceId, runDir }: Deployment,
+  { instanceId, runDir }: DataDirectory,
   execFiles: ExecFiles,
 ): Promise<World> {
   const { kubeconfig, namespace, image, node, warmPool } = settings.kubernetes

@@ -124,8 +124,14 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
 
 function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {
   const now = (): number => clock.now()
-  const { agent_id: agentId } = keys.channel()
-  const verify = createVerifier({ keys: () => keys.channel().keys, agentId, now, startedAt: now() })
+  const verify = createVerifier({
+    keys: () => keys.channel().keys,
+    get agentId() {
+      return keys.channel().agent_id
+    },
+    now,
+    startedAt: now(),
+  })
   return trustSigned((request) => {
     const outcome = verify(request)
     if (outcome.isAccepted) keys.noteChannelKey(outcome.keyId)

@@ -70,7 +70,8 @@ export interface SignerOptions {
 
 export interface VerifierOptions {
   keys(): readonly ChannelKey[]
-  agentId: string
+  /** Read at each request: a cell that joins a fleet takes over that of the fleet. */
+  readonly agentId: string
   now(): number
   /** When this verifier's process began: it cannot know which earlier requests are replays (`createVerifier`). */
   startedAt: number

@@ -4,7 +4,8 @@ import type { ChannelKey } from './channel.ts'
 /** The contents of `keys/channel.json`: the first key signs, all verify. */
 export interface ChannelKeySet {
   agent_id: string
-  keys: readonly ChannelKey[]
+  /** `next` is true of a key that verifies and is to sign at the next rotation. */
+  keys: readonly (ChannelKey & { next?: boolean })[]
 }
 
 /** An Ed25519 JWK (RFC 8037); with `d` it is private. */
@@ -25,14 +26,28 @@ export interface TokenKeySet {
   keys: readonly TokenKey[]
 }
 
+/** All keys of a deployment, or of a fleet. */
+export interface KeySets {
+  channel: ChannelKeySet
+  /** Private. */
+  tokens: TokenKeySet
+}
+
 /** Creates the channel's first key set, for a new agent. */
 export function createChannelKeys(): ChannelKeySet {
   return { agent_id: randomName(12), keys: [newChannelKey()] }
 }
 
-/** Adds a new signing key, and keeps the last one for verification; drops older ones. */
+/** Adds the key of the next rotation, unless there is one: verifiers can learn it before it signs. */
+export function prepareChannelKeys(set: ChannelKeySet): ChannelKeySet {
+  if (set.keys.some(({ next }) => next)) return set
+  return { ...set, keys: [...set.keys, { ...newChannelKey(), next: true }] }
+}
+
+/** Makes the prepared key, or a new one, sign, and keeps the last one for verification; drops older ones. */
 export function rotateChannelKeys(set: ChannelKeySet): ChannelKeySet {
-  return { ...set, keys: [newChannelKey(), ...set.keys.slice(0, 1)] }
+  const { next: _next, ...signing } = set.keys.find(({ next }) => next) ?? newChannelKey()
+  return { ...set, keys: [signing, ...set.keys.filter(({ next }) => !next).slice(0, 1)] }
 }
 
 /** Creates a private set for signing tokens. */
@@ -110,7 +125,7 @@ function parseObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function newChannelKey(): ChannelKey {
+function newChannelKey(): ChannelKeySet['keys'][number] {
   return { id: `k-${randomName(8)}`, secret: randomBytes(MIN_SECRET_BYTES).toString('base64url') }
 }
 

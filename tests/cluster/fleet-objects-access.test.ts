@@ -105,7 +105,7 @@ describe('an agent', () => {
   test('cannot change what is immutable, nor the rules', () => {
     const can = (question: string): string => as('node-a', 'auth', 'can-i', ...question.split(' ')).stdout.trim()
     const inBoxes = (question: string): string => can(`${question} -n boxyard`)
-    for (const kind of ['domains', 'tokens', 'revocations']) expect(inBoxes(`patch ${kind}.boxyard.dev`)).toBe('no')
+    for (const kind of ['domains', 'revocations']) expect(inBoxes(`patch ${kind}.boxyard.dev`)).toBe('no')
     for (const { plural } of FLEET_KINDS) {
       expect(inBoxes(`watch ${plural}.boxyard.dev`)).toBe('yes')
       expect(inBoxes(`create ${plural}.boxyard.dev`)).toBe('yes')
@@ -115,6 +115,16 @@ describe('an agent', () => {
     for (const question of ['patch crds', 'patch validatingadmissionpolicies', 'list configmaps -n boxyard-system'])
       expect(can(question)).toBe('no')
   })
+})
+
+test('an agent reads and changes the Secret of the keys, and no other', () => {
+  const keys = ['-n', 'boxyard-system', 'secret', 'boxyard-keys']
+  succeed(as('node-a', 'get', ...keys))
+  succeed(as('node-a', 'patch', ...keys, '--type=merge', '-p', '{"stringData":{"test":"yes"}}'))
+  succeed(as('node-b', 'get', 'secrets', '-n', 'boxyard-system', '--field-selector=metadata.name=boxyard-keys'))
+  expect(as('node-a', 'get', 'secrets', '-n', 'boxyard-system').stderr).toMatch(/cannot list resource "secrets"/)
+  expect(as('node-a', 'get', 'secret', 'other', '-n', 'boxyard-system').stderr).toMatch(/cannot get resource "secrets"/)
+  expect(as('node-a', 'delete', ...keys).stderr).toMatch(/cannot delete resource "secrets"/)
 })
 
 describe('an agent whose token is bound to no node', () => {

@@ -40,6 +40,13 @@ describe('the manifests', () => {
     expect(succeed(plane.kubectl('get', ...cells, '-o', 'jsonpath={.data}')).stdout).toBe('{"zz":"node-z"}')
   })
 
+  test('leave the keys of a fleet alone when they are applied again', () => {
+    const secret = ['-n', 'boxyard-system', 'secret', 'boxyard-keys']
+    succeed(plane.kubectl('patch', ...secret, '--type=merge', '-p', '{"stringData":{"channel.json":"x"}}'))
+    succeed(plane.kubectl('apply', '-k', MANIFESTS))
+    expect(succeed(plane.kubectl('get', ...secret, '-o', 'jsonpath={.data}')).stdout).toBe('{"channel.json":"eA=="}')
+  })
+
   test.each(FLEET_KINDS)('describe and bound every field of a $kind', ({ plural }) => {
     const { stdout } = succeed(plane.kubectl('get', `crd/${plural}.boxyard.dev`, '-o', 'json'))
     const { spec, status } = JSON.parse(stdout) as Crd
@@ -160,7 +167,11 @@ describe('a change is refused', () => {
     ['agent/k1', { cell: 'k2' }, /cell is immutable/],
     ['domain/shop.example.org', { service: 'site' }, /delete it, and create it for the other one/],
     [`token/tok-${'0'.repeat(26)}`, { permissions: ['admin'] }, /revoke the token, and mint another/],
-    [`token/tok-${'0'.repeat(26)}`, { expiresAt: null }, /revoke the token, and mint another/],
+    [`token/tok-${'0'.repeat(26)}`, { name: 'other' }, /revoke the token, and mint another/],
+    [`token/tok-${'0'.repeat(26)}`, { createdBy: `tok_${'1'.repeat(26)}` }, /revoke the token, and mint another/],
+    [`token/tok-${'0'.repeat(26)}`, { cell: 'k1' }, /revoke the token, and mint another/],
+    [`token/tok-${'0'.repeat(26)}`, { expiresAt: null }, /only moved to a later time/],
+    [`token/tok-${'0'.repeat(26)}`, { expiresAt: '2027-11-26T02:50:00Z' }, /only moved to a later time/],
     [`revocation/tok-${'0'.repeat(26)}`, { until: null }, /a revocation is immutable/],
     ['base/debian', { name: 'other' }, /name is immutable/],
     ['base/debian', { version: 1 }, /version never falls/],
@@ -179,6 +190,7 @@ describe('a change is refused', () => {
     succeed(change('home/box.demo.kept', { phase: 'Lost', move: null, card: { config: { cpus: 2 } } }))
     succeed(change('agent/k1', { node: 'node-b', nodeUid: 'b', version: '0.2.0' }))
     succeed(change('base/debian', { version: 3, uid: `bas_${'1'.repeat(26)}`, digest: null }))
+    succeed(change(`token/tok-${'0'.repeat(26)}`, { expiresAt: '2028-11-26T02:50:00Z', keyId: 'another' }))
     succeed(change('project/demo', { version: 3, quota: { boxes: 20 } }))
   })
 

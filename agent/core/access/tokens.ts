@@ -8,10 +8,13 @@ import type { Store } from '../../ports/store/store.ts'
 import type { TokenRecord, TokenRoom } from '../../ports/store/tokens.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import type { TokenRecords } from './token-records.ts'
+import { eachUnexpired } from './token-repair.ts'
 
 export interface TokensDeps {
-  store: Store
-  clock: Clock
+  store: Pick<Store, 'tokens'>
+  records: TokenRecords
+  clock: Pick<Clock, 'now'>
   /** The private set whose first key signs; read at each minting, so that a rotation takes effect at once. */
   signingKeys(): TokenKeySet
 }
@@ -58,12 +61,12 @@ export interface Tokens {
 }
 
 /**
- * Mints, lists and revokes tokens. A revocation takes effect from the next request on, and includes every token that was minted
- * with the revoked one, since a thief may have minted some.
+ * Mints, lists and revokes tokens, at each cell of a fleet alike. What changes a token fails with `runtime_unavailable` while the fleet
+ * cannot be told. A revocation takes effect from the next request on, and includes every token that was minted with the revoked one,
+ * since a thief may have minted some.
  */
 export function createTokens(deps: TokensDeps): Tokens {
-  const { store, clock, signingKeys } = deps
-  let onRevoke = (): Promise<void> => Promise.resolve()
+  const { store, records, clock, signingKeys } = deps
   const issueWithin = async (request: NewToken, room?: TokenRoom) => {
     const now = clock.now()
     const keys = signingKeys()
@@ -79,18 +82,16 @@ export function createTokens(deps: TokensDeps): Tokens {
       createdBy: request.createdBy,
       root: request.root ?? id,
       revokedAt: null,
+      ...(records.cell === null ? {} : { cell: records.cell }),
     }
     const token = await mintToken(keys, claimsOf(record))
-    if (await store.tokens.insert(record, room)) return { record, token }
+    if (await records.insert(record, room)) return { record, token }
     throw tooManyTokens(room)
   }
   return {
     issue: (request) => issueWithin(request),
     signAnew: (id) => signAnew(deps, id),
-    renew: async (id, expiresAt) => {
-      await store.tokens.setEnd(id, expiresAt)
-      return signAnew(deps, id)
-    },
+    renew: (id, expiresAt) => signAnew(deps, id, expiresAt),
     endingWithOldKeys: () => endingWithOldKeys(deps),
     create: async (caller, body) => {
       const expiresAt = expiryOf(body, caller, clock.now())
@@ -108,25 +109,25 @@ export function createTokens(deps: TokensDeps): Tokens {
     list: async (caller, page) => {
       const after = decodeCursor(page.continuation_token, 1)?.[0] ?? null
       const createdBy = isOperator(caller) ? null : caller.tokenId
-      const { records, hasMore } = await store.tokens.list({ createdBy, after, limit: page.max_results })
-      const last = records.at(-1)
-      return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
+      const { records: found, hasMore } = await store.tokens.list({ createdBy, after, limit: page.max_results })
+      const last = found.at(-1)
+      return { records: found, next: hasMore && last ? encodeCursor([last.id]) : null }
     },
     revoke: async (caller, id) => {
-      const record = await store.tokens.get(id)
+      const record = await records.find(id)
       const isOwn = record?.createdBy === caller.tokenId || id === caller.tokenId
       if (!record || !(isOwn || isOperator(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
-      await store.tokens.revoke(id, clock.now())
-      await onRevoke()
+      await records.revoke(id)
     },
     revokeOwn: async (id) => {
-      await store.tokens.revoke(id, clock.now())
-      await onRevoke()
+      if ((await records.find(id)) !== null) await records.revoke(id)
     },
-    checkAlive: async (id) => checkAlive(await store.tokens.get(id), clock.now()),
-    onRevoke: (listener) => {
-      onRevoke = listener
+    checkAlive: async (id) => {
+      const record = (await store.tokens.get(id)) ?? (await records.find(id))
+      if (record === null && records.isRevoked(id)) throw tokenRevoked()
+      checkAlive(record, clock.now())
     },
+    onRevoke: (listener) => records.onRevoke(listener),
   }
 }
 
@@ -140,26 +141,35 @@ function tooManyTokens(room: TokenRoom | undefined): ServiceError {
   return new ServiceError('quota_exceeded', `${whose} the ${room?.most} live tokens that are allowed: revoke some.`)
 }
 
-async function signAnew({ store, clock, signingKeys }: TokensDeps, id: string): Promise<string | null> {
-  const record = await store.tokens.get(id)
+async function signAnew(deps: TokensDeps, id: string, expiresAt?: number): Promise<string | null> {
+  const { records, clock, signingKeys } = deps
+  const found = await records.find(id)
+  const record = found === null || expiresAt === undefined ? found : { ...found, expiresAt }
   if (!record || !isLive(record, clock.now())) return null
   const keys = signingKeys()
-  await store.tokens.setKey(id, keys.keys[0]?.kid ?? null)
+  const keyId = keys.keys[0]?.kid ?? null
+  await records.change(record, { keyId, ...(expiresAt === undefined ? {} : { expiresAt }) })
   return mintToken(keys, claimsOf(record))
 }
 
 async function endingWithOldKeys({ store, clock, signingKeys }: TokensDeps): Promise<TokenRecord[]> {
   const { keys } = signingKeys()
   if (keys.length === 1) return []
-  const all = await everyToken(store)
-  return all.filter((record) => isLive(record, clock.now()) && record.keyId !== keys[0]?.kid)
+  const ending: TokenRecord[] = []
+  for await (const record of eachUnexpired(store, clock.now()))
+    if (record.revokedAt === null && record.keyId !== keys[0]?.kid) ending.push(record)
+  return ending
 }
 
 function checkAlive(record: TokenRecord | null, now: number): void {
   if (!record) throw new ServiceError('token_invalid', 'This deployment has no record of the token.')
-  if (record.revokedAt !== null) throw new ServiceError('token_revoked', 'The token was revoked.')
+  if (record.revokedAt !== null) throw tokenRevoked()
   // A token may have been given an end after it was signed.
   if (!isLive(record, now)) throw new ServiceError('token_expired', 'The token has expired.')
+}
+
+function tokenRevoked(): ServiceError {
+  return new ServiceError('token_revoked', 'The token was revoked.')
 }
 
 function isLive({ revokedAt, expiresAt }: TokenRecord, now: number): boolean {
@@ -179,15 +189,6 @@ function claimsOf({ id, name, root, projects, permissions, createdAt, expiresAt 
   }
 }
 
-async function everyToken(store: Store): Promise<TokenRecord[]> {
-  const found: TokenRecord[] = []
-  for (let after: string | null = null; ; after = found.at(-1)?.id ?? null) {
-    const { records, hasMore } = await store.tokens.list({ createdBy: null, after, limit: PAGE })
-    found.push(...records)
-    if (!hasMore) return found
-  }
-}
-
 // Rounds to whole seconds, as tokens carry them; without a request, the expiry of the minting token.
 function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | null {
   const seconds = body.expires_in_seconds ?? null
@@ -195,6 +196,5 @@ function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | 
   return Math.floor(now / 1000 + seconds) * 1000
 }
 
-const PAGE = 1_000
 /** Most live tokens of one account, and most that one operator's token minted. */
 export const TOKEN_LIMITS = { perRoot: 1_000, perOperator: 10_000 }

@@ -28,6 +28,8 @@ export interface Database {
   page(sql: string, most: PageBounds, ...values: Value[]): { rows: Row[]; hasMore: boolean }
   /** Runs a statement; returns the number of rows changed. */
   run(sql: string, ...values: Value[]): number
+  /** Runs `work`, which must be synchronous; events do not tell of what it changes. */
+  silently<T>(work: () => T): T
   /** Runs `work`, which must be synchronous, in one transaction. */
   transaction<T>(work: () => T): T
   /**
@@ -72,7 +74,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
     }
   }
   const sqlite = openFile(path, { ballast, migrations })
-  if (outbox !== null) openOutbox(sqlite, outbox)
+  const silently = outbox === null ? <T>(work: () => T): T => work() : openOutbox(sqlite, outbox)
   const prepared = createStatements(sqlite)
   const wal = openWal(path)
   const freeing: Database['freeing'] = (work) => {
@@ -97,6 +99,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
     all: (sql, ...values) => converted(() => prepared(sql).all(...values)),
     page: (sql, most, ...values) => converted(() => pageOf(prepared(sql).iterate(...values), most)),
     run: (sql, ...values) => converted(() => Number(prepared(sql).run(...values).changes)),
+    silently,
     transaction: (work) => converted(() => runTransaction(sqlite, work)),
     transactionSoon: async (work) => synced(transactUnsynced(work)),
     freeing,

@@ -24,9 +24,12 @@ export interface OutboxDeps {
 
 /**
  * Writes the events of every change of a record in the commit of the change. Uses temporary triggers of this connection, because
- * other programs that open the file lack the SQL function.
+ * other programs that open the file lack the SQL function. Returns a function that runs synchronous work of whose changes no events
+ * tell.
  */
-export function openOutbox(sqlite: DatabaseSync, { now, actorContext, onWritten }: OutboxDeps): void {
+export function openOutbox(sqlite: DatabaseSync, deps: OutboxDeps): <T>(work: () => T) => T {
+  const { now, actorContext, onWritten } = deps
+  let isSilent = false
   let written = new Set<string>()
   const notifySoon = (audience: string): void => {
     const isScheduled = written.size > 0
@@ -40,6 +43,7 @@ export function openOutbox(sqlite: DatabaseSync, { now, actorContext, onWritten 
     })
   }
   const write = (table: unknown, before: unknown, after: unknown): string => {
+    if (isSilent) return '[]'
     const events = eventsOf(String(table), { before: parse(before), after: parse(after) })
     const [at, actor] = [now(), actorContext.current()]
     const rows = events.map((event) => rowOf(event, { at, actor }))
@@ -48,6 +52,14 @@ export function openOutbox(sqlite: DatabaseSync, { now, actorContext, onWritten 
   }
   sqlite.function(FUNCTION, write)
   sqlite.exec(`PRAGMA temp_store = MEMORY; ${Object.keys(TABLES).flatMap(triggersOf).join('\n')}`)
+  return (work) => {
+    isSilent = true
+    try {
+      return work()
+    } finally {
+      isSilent = false
+    }
+  }
 }
 
 /** Values of the column `audience` beside the names of projects. */

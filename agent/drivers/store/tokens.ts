@@ -9,28 +9,41 @@ export function createTokenStore(database: Database): TokenStore {
     insert: async (record, room) =>
       database.transaction(() => {
         if (room !== undefined && countLive(database, room) >= room.most) return false
-        const sql = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
-        database.run(sql, record.id, record.createdBy, record.expiresAt, JSON.stringify(record))
+        // Of one that is there, the agent of this cell has heard before the command of the host that mints it writes it down.
+        database.run(`${INSERT} ON CONFLICT (id) DO NOTHING`, ...valuesOf(record))
         return true
       }),
+    hasRoom: async (room) => countLive(database, room) < room.most,
+    mirror: async (tokens, { isTold }) => {
+      const write = (): void => {
+        for (const token of tokens) database.run(MIRROR, ...valuesOf({ ...token, revokedAt: null }))
+      }
+      database.transaction(isTold ? write : () => database.silently(write))
+    },
     get: async (id) => {
       const row = database.get('SELECT record, revoked_at FROM tokens WHERE id = ?', id)
       return row ? recordOf(row) : null
     },
-    list: async ({ createdBy, after, limit }) => {
-      const values: Value[] = [after ?? '', ...(createdBy === null ? [] : [createdBy])]
-      const filter = createdBy === null ? '' : 'AND created_by = ?'
+    list: async ({ createdBy, after, limit, unexpiredAt }) => {
+      const [ofOne, unexpired] = [createdBy === null ? [] : [createdBy], unexpiredAt === undefined ? [] : [unexpiredAt]]
+      const values: Value[] = [after ?? '', ...ofOne, ...unexpired]
+      const filter = `${createdBy === null ? '' : 'AND created_by = ?'} ${unexpiredAt === undefined ? '' : UNEXPIRED}`
       const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${filter} ORDER BY id`
       const { rows, hasMore } = database.page(sql, { limit, bytesMax: PAGE_BYTES }, ...values)
       return { records: rows.map(recordOf), hasMore }
     },
-    revoke: async (id, revokedAt) => {
-      const sql = `WITH RECURSIVE minted (id) AS (
-          VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
-        )
+    lastExpiry: async (id) => {
+      const sql = `${MINTED} SELECT record ->> '$.expiresAt' AS at FROM tokens
+        WHERE id IN (SELECT id FROM minted) ORDER BY at IS NULL DESC, at DESC LIMIT 1`
+      const at = database.get(sql, id)?.at ?? null
+      return at === null ? null : Number(at)
+    },
+    revoke: async (id, revokedAt, { isTold } = { isTold: true }) => {
+      const sql = `${MINTED}
         UPDATE tokens SET revoked_at = ?, ends_at = ? WHERE id IN (SELECT id FROM minted) AND revoked_at IS NULL`
+      const write = (): number => database.run(sql, id, revokedAt, revokedAt)
       // A revocation has to work on a full disk.
-      database.freeing(() => database.run(sql, id, revokedAt, revokedAt))
+      return database.freeing(isTold ? write : () => database.silently(write))
     },
     setKey: async (id, keyId) =>
       void database.run("UPDATE tokens SET record = json_set(record, '$.keyId', ?) WHERE id = ?", keyId, id),
@@ -55,6 +68,10 @@ export function createTokenStore(database: Database): TokenStore {
   }
 }
 
+function valuesOf(record: TokenRecord): Value[] {
+  return [record.id, record.createdBy, record.expiresAt, JSON.stringify(record)]
+}
+
 function countLive(database: Database, { of, now }: TokenRoom): number {
   const filter = 'root' in of ? { column: 'root', id: of.root } : { column: 'created_by', id: of.createdBy }
   const sql = `SELECT count(*) AS n FROM tokens
@@ -71,3 +88,13 @@ function recordOf(row: Row): TokenRecord {
     revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
   }
 }
+
+const INSERT = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
+// Changes no row that is the same, so that a list of what is known writes nothing.
+const MIRROR = `${INSERT} ON CONFLICT (id) DO UPDATE SET ends_at = excluded.ends_at, record = json_set(record,
+    '$.expiresAt', excluded.record ->> '$.expiresAt', '$.keyId', excluded.record ->> '$.keyId')
+  WHERE revoked_at IS NULL AND (ends_at IS NOT excluded.ends_at OR record ->> '$.keyId' IS NOT excluded.record ->> '$.keyId')`
+const UNEXPIRED = "AND (record ->> '$.expiresAt' IS NULL OR record ->> '$.expiresAt' > ?)"
+const MINTED = `WITH RECURSIVE minted (id) AS (
+    VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
+  )`

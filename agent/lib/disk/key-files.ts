@@ -5,8 +5,10 @@ import {
   createChannelKeys,
   createTokenKeys,
   dropOldKeys,
+  type KeySets,
   parseChannelKeys,
   parseTokenKeys,
+  prepareChannelKeys,
   prepareTokenKeys,
   publicTokenKeys,
   rotateChannelKeys,
@@ -23,11 +25,20 @@ export interface KeyFiles {
   tokens(): TokenKeySet
   /** The same for signing: a changed file is read at once, so that a token minted after a rotation has the new key. */
   signing(): TokenKeySet
+  /** Reads changed files at once. */
+  reload(): void
   /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
   noteChannelKey(id: string): void
 }
 
+export type KeyKind = 'channel' | 'token'
 export type KeyChange = 'rotate' | 'drop-old' | 'prepare'
+
+/** The keys in a data directory. */
+export interface StoredKeys extends KeySets {
+  /** How recent they are among those of a fleet; 0: of no fleet yet. */
+  generation: number
+}
 
 export interface KeyFilesOptions {
   /** Milliseconds since the epoch. */
@@ -54,6 +65,10 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
     channel: () => channel(false),
     tokens: () => tokens(false),
     signing: () => tokens(true),
+    reload: () => {
+      channel(true)
+      tokens(true)
+    },
     noteChannelKey: createUseNote(paths.oldChannelUse, () => channel(false), now),
   }
 }
@@ -82,27 +97,68 @@ function createUseNote(path: string, channel: () => ChannelKeySet, now: () => nu
 }
 
 /**
- * Makes a new key of the kind sign (`rotate`), drops all keys but the signing one (`drop-old`), or makes the token key of the next
- * rotation (`prepare`).
+ * Makes a new key of the kind sign (`rotate`), drops all keys but the signing one (`drop-old`), or makes the key of the next rotation
+ * (`prepare`).
  * @throws Error if another process changes keys for more than 10 s
  */
-export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: KeyChange): void {
+export function changeKeys(dataDir: string, kind: KeyKind, change: KeyChange): void {
   const paths = pathsOf(dataDir)
   withLock(paths.lock, () => {
-    if (kind === 'channel') {
-      const keys = parseChannelKeys(readFileSync(paths.channel, 'utf8'))
-      writeDurably(paths.channel, textOf(change === 'rotate' ? rotateChannelKeys(keys) : dropOldKeys(keys)))
-      return
-    }
-    const keys = parseTokenKeys(readFileSync(paths.tokens, 'utf8'))
-    writeTokenKeys(paths, CHANGES[change](keys))
+    const { channel, tokens } = changedKeys(readFrom(paths), kind, change)
+    if (kind === 'channel') writeDurably(paths.channel, textOf(channel))
+    else writeTokenKeys(paths, tokens)
   })
 }
 
-const CHANGES: Record<KeyChange, (keys: TokenKeySet) => TokenKeySet> = {
+/** Returns sets of keys with a change as `changeKeys` makes it. */
+export function changedKeys({ channel, tokens }: KeySets, kind: KeyKind, change: KeyChange): KeySets {
+  if (kind === 'channel') return { channel: CHANNEL_CHANGES[change](channel), tokens }
+  return { channel, tokens: TOKEN_CHANGES[change](tokens) }
+}
+
+const CHANNEL_CHANGES: Record<KeyChange, (keys: ChannelKeySet) => ChannelKeySet> = {
+  rotate: rotateChannelKeys,
+  'drop-old': dropOldKeys,
+  prepare: prepareChannelKeys,
+}
+const TOKEN_CHANGES: Record<KeyChange, (keys: TokenKeySet) => TokenKeySet> = {
   rotate: rotateTokenKeys,
   'drop-old': dropOldKeys,
   prepare: prepareTokenKeys,
+}
+
+/** Reads the keys below a data directory, and how recent they are. */
+export function readKeys(dataDir: string): StoredKeys {
+  return readFrom(pathsOf(dataDir))
+}
+
+/**
+ * Puts the keys of a fleet in the place of those below a data directory, unless these are more recent. Returns whether any changed.
+ * @throws Error if another process changes keys for more than 10 s
+ */
+export function replaceKeys(dataDir: string, { channel, tokens, generation }: StoredKeys): boolean {
+  const paths = pathsOf(dataDir)
+  let isChanged = false
+  withLock(paths.lock, () => {
+    const old = readFrom(paths)
+    if (old.generation > generation) return
+    const isOther = (one: object, other: object): boolean => textOf(one) !== textOf(other)
+    isChanged = isOther(old.channel, channel) || isOther(old.tokens, tokens)
+    if (isOther(old.channel, channel)) writeDurably(paths.channel, textOf(channel))
+    if (isOther(old.tokens, tokens)) writeTokenKeys(paths, tokens)
+    // Last: what was cut off is taken over once more.
+    if (old.generation !== generation) writeDurably(paths.generation, `${generation}\n`)
+  })
+  return isChanged
+}
+
+function readFrom(paths: KeyPaths): StoredKeys {
+  const text = existsSync(paths.generation) ? readFileSync(paths.generation, 'utf8') : '0'
+  return {
+    channel: parseChannelKeys(readFileSync(paths.channel, 'utf8')),
+    tokens: parseTokenKeys(readFileSync(paths.tokens, 'utf8')),
+    generation: Number(text),
+  }
 }
 
 // The public half first: a crash in between never leaves a signing key that verifiers do not know.
@@ -164,6 +220,7 @@ function pathsOf(dataDir: string) {
     oldChannelUse: join(directory, 'old-channel-key-used'),
     tokens: join(directory, 'token-private.json'),
     publicTokens: join(directory, 'token-public.json'),
+    generation: join(directory, 'generation'),
   }
 }
 

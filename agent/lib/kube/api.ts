@@ -17,6 +17,7 @@ import {
   STRICT,
 } from './objects.ts'
 import { type KubeCall, KubeRequests } from './requests.ts'
+import { createSecretCalls, type KubeSecret } from './secrets.ts'
 import { createPodWatch, type PodWatch } from './watch.ts'
 
 /** The part of the Kubernetes API that the agent uses. Every failure is a KubeError. */
@@ -38,7 +39,9 @@ export interface KubeApi {
     watch(labelSelector: string): PodWatch
   }
   /** Creates the calls for the objects of a kind of the group `boxyard.dev`. */
-  objects(kind: 'Home' | 'Agent'): KubeObjects
+  objects(kind: 'Home' | 'Agent' | 'Token' | 'Revocation'): KubeObjects
+  /** Creates the calls for a Secret, which may be in another namespace than the agent's. */
+  secret(at: { namespace: string; name: string }): KubeSecret
   /** Fails unless the server answers, accepts the credentials and lets the agent create and delete pods. */
   checkAllowed(): Promise<void>
   networkPolicies: {
@@ -100,6 +103,7 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
       },
     },
     objects: (kind) => createObjectCalls({ ...parts, kind, follow }),
+    secret: (at) => createSecretCalls({ ...at, requests, follow }),
     checkAllowed: () => requests.checkAllowed(CHANGES.map((verb) => ({ verb, resource: 'pods', namespace }))),
     networkPolicies: createPolicyCalls(parts),
     nodes: async ({ name, ...options } = {}) => {

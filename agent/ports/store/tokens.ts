@@ -1,18 +1,7 @@
-import type { Permission } from '../../../shared/schemas/access.ts'
+import type { FleetToken } from '../fleet/tokens.ts'
 
 /** An access token as it is stored, without its secret. Times in ms since the epoch. */
-export interface TokenRecord {
-  id: string
-  /** The key that signed it; null in records of versions before 0.2. */
-  keyId: string | null
-  name: string
-  projects: '*' | string[]
-  permissions: Permission[]
-  expiresAt: number | null
-  createdAt: number
-  createdBy: string | null
-  /** The token at which its chain of minting begins: its own id, unless it shares the account of the one that minted it. */
-  root: string
+export interface TokenRecord extends FleetToken {
   revokedAt: number | null
 }
 
@@ -28,14 +17,26 @@ export interface TokenRoom {
 export interface TokenStore {
   /** Stores a record. False, in the same step: there is no room for it. */
   insert(record: TokenRecord, room?: TokenRoom): Promise<boolean>
+  /** Whether there is room for one more now. */
+  hasRoom(room: TokenRoom): Promise<boolean>
+  /**
+   * Takes over records of the fleet, all in one step: inserts those that are not there, and moves end and key of the others that are not
+   * revoked. `isTold`: events tell of what is new.
+   */
+  mirror(tokens: readonly FleetToken[], options: { isTold: boolean }): Promise<void>
   get(id: string): Promise<TokenRecord | null>
-  /** Lists tokens, newest last; `createdBy` null matches any. */
-  list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
+  /** Lists tokens, newest last; `createdBy` null matches any. `unexpiredAt`: only those that do not expire by then, revoked ones too. */
+  list(query: { createdBy: string | null; after: string | null; limit: number; unexpiredAt?: number }): Promise<{
     records: TokenRecord[]
     hasMore: boolean
   }>
-  /** Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. */
-  revoke(id: string, revokedAt: number): Promise<void>
+  /** Returns when the last of a token and all that were minted with it expires by itself; null: never. */
+  lastExpiry(id: string): Promise<number | null>
+  /**
+   * Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. Returns how many it ended.
+   * `isTold`: events tell of it; default: yes.
+   */
+  revoke(id: string, revokedAt: number, options?: { isTold: boolean }): Promise<number>
   /** Notes that another key has signed the token anew. An unknown one is ignored. */
   setKey(id: string, keyId: string | null): Promise<void>
   /** Moves the end of a token that is not revoked. An unknown one is ignored. */

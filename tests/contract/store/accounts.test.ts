@@ -82,6 +82,52 @@ describe('tokens', () => {
     expect([await hasRoom(root, 1), await hasRoom(root, 2)]).toEqual([false, true])
   })
 
+  test('have room while fewer live than may', async () => {
+    await store.tokens.insert(token('tok_1'))
+    await store.tokens.insert(token('tok_2', { root: 'tok_1', createdBy: 'tok_1' }))
+    const hasRoom = (most: number) => store.tokens.hasRoom({ of: { root: 'tok_1' }, most, now: 10 })
+    expect([await hasRoom(2), await hasRoom(3)]).toEqual([false, true])
+  })
+
+  test('that are mirrored are there once, with the end and key that came last, and told of on demand', async () => {
+    const { revokedAt: _, ...mirrored } = token('tok_1', { expiresAt: 50, cell: 'bb' })
+    await store.tokens.mirror([mirrored], { isTold: false })
+    await store.tokens.mirror([{ ...mirrored, expiresAt: 90, keyId: 'next', name: 'other' }], { isTold: false })
+    expect(await store.tokens.get('tok_1')).toEqual({ ...mirrored, expiresAt: 90, keyId: 'next', revokedAt: null })
+    await store.tokens.mirror([{ ...mirrored, expiresAt: null, keyId: null }], { isTold: false })
+    expect(await store.tokens.get('tok_1')).toMatchObject({ expiresAt: null, keyId: null, name: 'ci' })
+    expect(await store.tokens.revoke('tok_1', 60, { isTold: false })).toBe(1)
+    expect(await store.tokens.revoke('tok_1', 70)).toBe(0)
+    await store.tokens.mirror([{ ...mirrored, expiresAt: 99 }], { isTold: true })
+    expect(await store.tokens.get('tok_1')).toMatchObject({ expiresAt: null, revokedAt: 60 })
+    await store.tokens.mirror([{ ...mirrored, id: 'tok_2', root: 'tok_2' }], { isTold: true })
+    // The command of the host that has minted it writes it down later.
+    expect(await store.tokens.insert(token('tok_2', { name: 'late' }))).toBe(true)
+    const scope = { projects: '*' as const, shared: true, admin: true }
+    const { events } = await store.events.read({ scope, types: [], after: 0, limit: 10 })
+    expect(events.map(({ record }) => [record.type, record.data['id']])).toEqual([['token.created', 'tok_2']])
+  })
+
+  test('and those minted with them expire at last at some time, or never', async () => {
+    await store.tokens.insert(token('tok_1', { expiresAt: 50 }))
+    await store.tokens.insert(token('tok_2', { createdBy: 'tok_1', expiresAt: 90 }))
+    await store.tokens.insert(token('tok_3', { createdBy: 'tok_2', expiresAt: 70 }))
+    expect(await Promise.all(['tok_1', 'tok_2', 'tok_3', 'tok_4'].map((id) => store.tokens.lastExpiry(id)))).toEqual([
+      90,
+      90,
+      70,
+      null,
+    ])
+    await store.tokens.insert(token('tok_5', { createdBy: 'tok_3' }))
+    expect(await store.tokens.lastExpiry('tok_1')).toBeNull()
+    await store.tokens.revoke('tok_3', 20)
+    const page = await store.tokens.list({ createdBy: null, after: 'tok_1', limit: 10, unexpiredAt: 70 })
+    expect(page.records.map(({ id, revokedAt }) => [id, revokedAt])).toEqual([
+      ['tok_2', null],
+      ['tok_5', 20],
+    ])
+  })
+
   test('that have ended are bounded: the first ended of the account that has most go first', async () => {
     for (let i = 1; i <= 9; i++) await store.tokens.insert(token(`loud_${i}`, { root: 'loud', expiresAt: i }))
     await store.tokens.insert(token('quiet', { expiresAt: 1 }))

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wireEdgeBackend } from '../../../agent/compose/edge.ts'
-import { createTokens, type NewToken, type Tokens } from '../../../agent/core/access/tokens.ts'
+import type { NewToken, Tokens } from '../../../agent/core/access/tokens.ts'
 import { type BoxActivity, createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import type { EdgeAddress } from '../../../agent/core/common/urls.ts'
 import { createEdgeGrants, type EdgeGrants } from '../../../agent/core/edge/grants.ts'
@@ -16,6 +16,7 @@ import { createTokenKeys, publicTokenKeys, type TokenKeySet } from '../../../sha
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
 import type { HttpRequest } from '../../../shared/http/messages.ts'
 import { createJsonLogger } from '../../../shared/log.ts'
+import { createOwnTokens } from '../access/tokens.ts'
 import { boxRecord } from '../boxes/box-records.ts'
 
 export const ADDRESS: EdgeAddress = { domain: 'boxes.test', scheme: 'https', port: null }
@@ -113,7 +114,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   }
   const clock = { now, sleep }
   const store = openSqliteStore(path)
-  const tokens = createTokens({ store, clock, signingKeys: () => state.keys })
+  const tokens = createOwnTokens({ store, clock, signingKeys: () => state.keys })
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
   const activity = createBoxActivity()
   const publicKeys = publicTokenKeys(state.keys)

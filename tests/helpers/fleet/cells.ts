@@ -1,6 +1,3 @@
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { type Client, createClient } from '../front/client.ts'
 import { type FleetPlane, startFleetPlane } from '../pods/fleet-plane.ts'
 import { startService, type TestService } from '../service.ts'
@@ -24,21 +21,22 @@ export interface CellOfTests {
   client: Client
 }
 
-/** Starts a cell for each number, one after the other, and waits until each knows all others. */
+/** Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
   settings: Record<string, string> = {},
 ): Promise<FleetOfTests> {
   const plane = await startFleetPlane()
-  const cells: CellOfTests[] = []
+  let cells: CellOfTests[] = []
   const close = async (): Promise<void> => {
     for (const { service } of cells) await service.close()
     await plane.close()
   }
   try {
     plane.install()
-    for (const cell of numbers) cells.push(await startCell(plane, { cell, settings, first: cells[0] ?? null }))
-    shareTokens(cells)
+    const outcomes = await Promise.allSettled(numbers.map((cell) => startCell(plane, cell, settings)))
+    cells = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     return { plane, cells, close }
   } catch (error) {
     await close()
@@ -46,48 +44,15 @@ export async function startFleet(
   }
 }
 
-async function startCell(
-  plane: FleetPlane,
-  { cell, settings, first }: { cell: string; settings: Record<string, string>; first: CellOfTests | null },
-): Promise<CellOfTests> {
+async function startCell(plane: FleetPlane, cell: string, settings: Record<string, string>): Promise<CellOfTests> {
   const node = `node-${cell}`
   const place = { BOXYARD_CELL: cell, BOXYARD_NODE: node, BOXYARD_KUBECONFIG: plane.addNode(node) }
   const service = await startService({
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
-    prepare: (dataDir) => {
-      if (first !== null) copyKeys(first.service.dataDir, dataDir)
-    },
   })
   const client = createClient(
     () => service.url,
     () => service.adminToken,
   )
   return { cell, node, service, client }
-}
-
-function copyKeys(from: string, to: string): void {
-  mkdirSync(join(to, 'keys'), { mode: 0o700 })
-  for (const file of readdirSync(join(from, 'keys'))) copyFileSync(join(from, 'keys', file), join(to, 'keys', file))
-}
-
-/** Has every cell know the tokens of all others. */
-function shareTokens(cells: readonly CellOfTests[]): void {
-  const open = ({ service }: CellOfTests): DatabaseSync => new DatabaseSync(join(service.dataDir, 'boxyard.db'))
-  for (const from of cells) {
-    const source = open(from)
-    const rows = source
-      .prepare('SELECT * FROM tokens')
-      .all()
-      .map(({ root: _generated, ...row }) => row)
-    source.close()
-    for (const to of cells) {
-      const target = open(to)
-      for (const row of rows) {
-        const marks = Object.keys(row).map(() => '?')
-        const insert = `INSERT OR IGNORE INTO tokens (${Object.keys(row).join()}) VALUES (${marks.join()})`
-        target.prepare(insert).run(...Object.values(row))
-      }
-      target.close()
-    }
-  }
 }

@@ -1,14 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { keepAdminToken, renewAdminToken, replaceAdminToken } from '../../../agent/compose/admin-token.ts'
 import { createClosers } from '../../../agent/compose/shutdown.ts'
-import { createTokens, type Tokens } from '../../../agent/core/access/tokens.ts'
+import type { Tokens } from '../../../agent/core/access/tokens.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
-import { type KeyFiles, openKeyFiles } from '../../../agent/lib/disk/key-files.ts'
+import { changeKeys, type KeyFiles, openKeyFiles } from '../../../agent/lib/disk/key-files.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
-import { createTokenVerifier, type TokenClaims } from '../../../shared/auth/tokens.ts'
+import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../../shared/auth/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { createOwnTokens } from '../../helpers/access/tokens.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const DAY_MS = 86_400_000
@@ -24,7 +26,7 @@ beforeEach(() => {
   now = Date.now()
   store = openSqliteStore(join(dataDir, 'boxyard.db'))
   keys = openKeyFiles(dataDir, { now: () => 0, isExclusive: true })
-  tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
+  tokens = createOwnTokens({ store, clock, signingKeys: () => keys.tokens() })
 })
 
 afterEach(async () => {
@@ -50,7 +52,15 @@ async function daysLeft(): Promise<number> {
 
 test('the first one administers everything, ends in 30 days, and is for root alone', async () => {
   const closers = createClosers(silentLogger)
-  await keepAdminToken({ dataDir, keys, tokens, clock, closers, logger: silentLogger })
+  await keepAdminToken({
+    dataDir,
+    keys,
+    tokens,
+    clock,
+    closers,
+    logger: silentLogger,
+    followKeys: async () => undefined,
+  })
   expect(await use(inFile())).toMatchObject({ projects: '*', permissions: ['read', 'write', 'exec', 'ports', 'admin'] })
   expect(await daysLeft()).toBeCloseTo(30, 3)
   expect(statSync(path()).mode & 0o777).toBe(0o600)
@@ -168,4 +178,29 @@ test('one that lacks a permission of this version is replaced, and a copy works 
   await renew()
   expect((await use(inFile())).permissions).toContain('ports')
   expect((await use(token)).permissions).not.toContain('ports')
+})
+
+test('a cell whose fleet cannot be told of a token starts without a new one, and signs what it has anew with taken keys', async () => {
+  const closers = createClosers(silentLogger)
+  const away = { ...tokens, issue: () => Promise.reject(new ServiceError('runtime_unavailable', 'away')) }
+  const broken = { ...tokens, issue: () => Promise.reject(new Error('broken')) }
+  let onTaken = async (): Promise<void> => undefined
+  const followKeys = async (listener: () => Promise<void>): Promise<void> => {
+    onTaken = listener
+  }
+  const given = { dataDir, keys, clock, closers, logger: silentLogger, followKeys }
+  await expect(keepAdminToken({ ...given, tokens: broken })).rejects.toThrow('broken')
+  await keepAdminToken({ ...given, tokens: away })
+  expect(existsSync(path())).toBe(false)
+  await renew()
+  const before = inFile()
+  const { keys: old } = keys.tokens()
+  changeKeys(dataDir, 'token', 'rotate')
+  keys.reload()
+  await onTaken()
+  await onTaken()
+  expect(tokenKeyId(before)).toBe(old[0]?.kid)
+  expect(tokenKeyId(inFile())).toBe(keys.tokens().keys[0]?.kid)
+  expect((await use(inFile())).jti).toBe((await use(before)).jti)
+  await closers.run(1_000)
 })

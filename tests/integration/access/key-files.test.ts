@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { changeKeys, openKeyFiles } from '../../../agent/lib/disk/key-files.ts'
+import { changedKeys, changeKeys, openKeyFiles, readKeys, replaceKeys } from '../../../agent/lib/disk/key-files.ts'
 import { runOk } from '../../../agent/lib/run.ts'
 import { parseTokenKeys, publicTokenKeys, rotateTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
 
@@ -54,6 +54,24 @@ describe('key files', () => {
     expect(keysOf('public').keys.slice(1)).toEqual(publicTokenKeys(keysOf('private')).keys)
     open(true)
     expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
+  })
+
+  test('take over the keys of a fleet at once, and never older ones', () => {
+    const keys = open(true)
+    const own = readKeys(dataDir)
+    expect(own).toEqual({ channel: keys.channel(), tokens: keys.tokens(), generation: 0 })
+    const newer = { ...changedKeys(changedKeys(own, 'token', 'rotate'), 'channel', 'rotate'), generation: 7 }
+    expect(replaceKeys(dataDir, newer)).toBe(true)
+    keys.reload()
+    expect(keys.channel()).toEqual(newer.channel)
+    expect(keysOf('public')).toEqual(publicTokenKeys(newer.tokens))
+    expect(replaceKeys(dataDir, newer)).toBe(false)
+    expect(replaceKeys(dataDir, { ...own, generation: 6 })).toBe(false)
+    expect(readKeys(dataDir)).toEqual(newer)
+    const channelAt = statSync(join(dataDir, 'keys/channel.json')).mtimeMs
+    expect(replaceKeys(dataDir, { ...changedKeys(newer, 'token', 'drop-old'), generation: 8 })).toBe(true)
+    // By its time the doctor knows when the channel key was rotated.
+    expect(statSync(join(dataDir, 'keys/channel.json')).mtimeMs).toBe(channelAt)
   })
 
   test('a change adds a key that signs, and the public half has it', () => {

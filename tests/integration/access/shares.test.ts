@@ -7,7 +7,6 @@ import { publishedLimits } from '../../../agent/compose/limits.ts'
 import { readAgentSettings } from '../../../agent/config/agent.ts'
 import { createRateLimit } from '../../../agent/core/access/rate-limit.ts'
 import { createTickets } from '../../../agent/core/access/tickets.ts'
-import { createTokens } from '../../../agent/core/access/tokens.ts'
 import { createBaseUploads } from '../../../agent/core/bases/unpack.ts'
 import { createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import { accountsOf, rateAccountOf } from '../../../agent/core/common/accounts.ts'
@@ -30,6 +29,7 @@ import { createTokenKeys } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
 import { createRecordShare } from '../../helpers/access/record-share.ts'
+import { createOwnTokens } from '../../helpers/access/tokens.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import {
@@ -203,10 +203,11 @@ const EACH: Record<NamesWith<'each'>, () => Shared> = {
     const keys = createTokenKeys()
     const records: TokenRecord[] = []
     const counted = {
+      hasRoom: async () => true,
       insert: async (record: TokenRecord, { of, most }: TokenRoom) =>
         records.filter(({ root }) => 'root' in of && root === of.root).length < most && records.push(record) > 0,
     }
-    const tokens = createTokens({ store: { tokens: counted } as never, clock, signingKeys: () => keys })
+    const tokens = createOwnTokens({ store: { tokens: counted } as never, clock, signingKeys: () => keys })
     const minted = new Map<string, Caller>()
     return {
       total: LIMITS.tokens_per_root,

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { createTokens, TOKEN_LIMITS } from '../../../agent/core/access/tokens.ts'
+import { TOKEN_LIMITS } from '../../../agent/core/access/tokens.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { createTokenKeys } from '../../../shared/auth/keys.ts'
+import { createOwnTokens } from '../../helpers/access/tokens.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 
@@ -14,7 +15,7 @@ useTemporaryStore((opened) => {
 test('who mints many tokens at once gets no more than there is room for', async () => {
   const keys = createTokenKeys()
   const clock = { now: () => 0, sleep: () => new Promise<void>(() => undefined) }
-  const tokens = createTokens({ store, clock, signingKeys: () => keys })
+  const tokens = createOwnTokens({ store, clock, signingKeys: () => keys })
   const left = 5
   for (let i = 0; i < TOKEN_LIMITS.perRoot - left; i++) {
     const scope = { name: 'n', projects: ['demo'], permissions: ['read' as const], keyId: null, createdBy: null }

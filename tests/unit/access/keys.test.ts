@@ -5,6 +5,7 @@ import {
   dropOldKeys,
   parseChannelKeys,
   parseTokenKeys,
+  prepareChannelKeys,
   prepareTokenKeys,
   publicTokenKeys,
   rotateChannelKeys,
@@ -48,6 +49,19 @@ describe('key files', () => {
     expect(rotated.keys.map(({ kid }) => kid)).toEqual([next?.kid, signing?.kid, old?.kid])
     expect(dropOldKeys(rotated).keys.map(({ kid }) => kid)).toEqual([next?.kid])
     expect(JSON.stringify(publicTokenKeys(prepared))).not.toContain('next')
+  })
+
+  test('have the next channel key before it signs, and then two keys', () => {
+    const first = createChannelKeys()
+    const prepared = prepareChannelKeys(rotateChannelKeys(first))
+    const [signing, old, next] = prepared.keys
+    expect([old, next?.next]).toEqual([first.keys[0], true])
+    expect(prepareChannelKeys(prepared)).toEqual(prepared)
+    expect(parseChannelKeys(JSON.stringify(prepared))).toEqual(prepared)
+    expect(dropOldKeys(prepared).keys).toEqual([signing, next])
+    const rotated = rotateChannelKeys(prepared)
+    expect(rotated.keys).toEqual([{ id: next?.id, secret: next?.secret }, signing])
+    expect(rotated.agent_id).toBe(first.agent_id)
   })
 
   test('have no private part in the public set', () => {

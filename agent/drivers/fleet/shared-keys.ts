@@ -1,0 +1,75 @@
+import { type KeySets, parseChannelKeys, parseTokenKeys } from '../../../shared/auth/keys.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { StoredKeys } from '../../lib/disk/key-files.ts'
+import type { KubeApi } from '../../lib/kube/api.ts'
+
+/** The keys of a fleet: one Secret, which all its agents read and write. */
+export interface SharedKeys {
+  /**
+   * Reads the keys.
+   * @throws ServiceError `runtime_unavailable` if they cannot be read; Error, without the text, for what is not well-formed
+   */
+  read(): Promise<KeysInSecret>
+  /** Writes keys in the place of those that were read, one generation later; false: others have changed them meanwhile. */
+  replace(read: KeysInSecret, next: StoredKeys): Promise<boolean>
+  /** Calls `listener` whenever the keys may have changed; resolves once it follows, or cannot now. */
+  follow(listener: () => void): Promise<void>
+}
+
+/** What the Secret has. */
+export interface KeysInSecret {
+  /** Null: nobody has put any there yet. */
+  keys: StoredKeys | null
+  version: string
+}
+
+/** Opens the Secret `boxyard-keys` (infra/kubernetes/fleet-keys.yaml). */
+export function openSharedKeys(api: Pick<KubeApi, 'secret'>): SharedKeys {
+  const secret = api.secret(SECRET)
+  return {
+    read: async () => {
+      const stored = await secret.read()
+      if (stored === null) throw missing()
+      return { keys: decodeKeys(stored.data), version: stored.version }
+    },
+    replace: ({ version }, next) => secret.replace({ version, data: {} }, encodeKeys(next)),
+    follow: (listener) => secret.follow(listener).start(),
+  }
+}
+
+function encodeKeys({ channel, tokens, generation }: StoredKeys): Record<string, string> {
+  return {
+    [FIELDS.channel]: JSON.stringify(channel),
+    [FIELDS.tokens]: JSON.stringify(tokens),
+    [FIELDS.generation]: String(generation),
+  }
+}
+
+function decodeKeys(data: Readonly<Record<string, string>>): StoredKeys | null {
+  const { [FIELDS.channel]: channel, [FIELDS.tokens]: tokens, [FIELDS.generation]: generation } = data
+  if (channel === undefined && tokens === undefined) return null
+  const sets: KeySets = {
+    channel: parsed(FIELDS.channel, () => parseChannelKeys(channel ?? '')),
+    tokens: parsed(FIELDS.tokens, () => parseTokenKeys(tokens ?? '')),
+  }
+  return { ...sets, generation: /^\d{1,15}$/.test(generation ?? '') ? Number(generation) : 1 }
+}
+
+function parsed<T>(field: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (cause) {
+    const fault = cause instanceof Error ? cause.message : 'is not well-formed'
+    throw new Error(`${field} of the Secret ${SECRET.name} ${fault}.`, { cause })
+  }
+}
+
+function missing(): ServiceError {
+  return new ServiceError(
+    'runtime_unavailable',
+    `The cluster has no Secret "${SECRET.name}" in namespace "${SECRET.namespace}": apply the manifests of infra/kubernetes again.`,
+  )
+}
+
+const SECRET = { namespace: 'boxyard-system', name: 'boxyard-keys' }
+const FIELDS = { channel: 'channel.json', tokens: 'token-private.json', generation: 'generation' }

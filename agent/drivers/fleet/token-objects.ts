@@ -1,0 +1,77 @@
+import { PERMISSIONS, type Permission } from '../../../shared/schemas/access.ts'
+import { timestamp } from '../../../shared/time.ts'
+import type { KubeObject } from '../../lib/kube/objects.ts'
+import type { FleetRevocation, FleetToken } from '../../ports/fleet/tokens.ts'
+
+/** Returns the name of the Token and Revocation objects of a token's id, which has one underscore. */
+export function tokenKeyOf(id: string): string {
+  return id.replace('_', '-')
+}
+
+/** Returns the id that a Token or Revocation object is named after. */
+export function tokenIdOf({ metadata }: KubeObject): string {
+  return metadata.name.replace('-', '_')
+}
+
+/** Builds the spec of a Token object. */
+export function encodeToken(token: FleetToken): Record<string, unknown> {
+  const { id, name, projects, permissions, createdAt, root, keyId, expiresAt, createdBy, cell } = token
+  return {
+    ...{ id, name, permissions, root, createdAt: timestamp(createdAt) },
+    projects: projects === '*' ? ['*'] : projects,
+    ...(keyId === null ? {} : { keyId }),
+    ...(expiresAt === null ? {} : { expiresAt: timestamp(expiresAt) }),
+    ...(createdBy === null ? {} : { createdBy }),
+    ...(cell === undefined ? {} : { cell }),
+  }
+}
+
+/** Reads a Token object, which the API server has validated. Permissions of later versions are passed over. */
+export function decodeToken(object: KubeObject): FleetToken {
+  const { keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root, cell } = object.spec ?? {}
+  const ofProjects = textsOf(projects)
+  return {
+    id: tokenIdOf(object),
+    keyId: typeof keyId === 'string' ? keyId : null,
+    name: String(name),
+    projects: ofProjects.includes('*') ? '*' : ofProjects,
+    permissions: textsOf(permissions).filter(isPermission),
+    expiresAt: timeOrNull(expiresAt),
+    createdAt: Date.parse(String(createdAt)),
+    createdBy: typeof createdBy === 'string' ? createdBy : null,
+    root: String(root),
+    ...(typeof cell === 'string' ? { cell } : {}),
+  }
+}
+
+/** Builds the spec of a Revocation object. */
+export function encodeRevocation({ token, revokedAt, until, cell }: FleetRevocation): Record<string, unknown> {
+  return {
+    ...{ token, revokedAt: timestamp(revokedAt) },
+    ...(until === null ? {} : { until: timestamp(until) }),
+    ...(cell === null ? {} : { cell }),
+  }
+}
+
+/** Reads a Revocation object, which the API server has validated. */
+export function decodeRevocation(object: KubeObject): FleetRevocation {
+  const { revokedAt, until, cell } = object.spec ?? {}
+  return {
+    token: tokenIdOf(object),
+    revokedAt: Date.parse(String(revokedAt)),
+    until: timeOrNull(until),
+    cell: typeof cell === 'string' ? cell : null,
+  }
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+function timeOrNull(value: unknown): number | null {
+  return typeof value === 'string' ? Date.parse(value) : null
+}
+
+function isPermission(text: string): text is Permission {
+  return (PERMISSIONS as readonly string[]).includes(text)
+}

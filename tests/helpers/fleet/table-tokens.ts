@@ -1,0 +1,121 @@
+import { setImmediate as soon } from 'node:timers/promises'
+import type { FleetRevocation, FleetToken, FleetTokens, FleetView } from '../../../agent/ports/fleet/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+
+/** The tokens and revocations of a fleet, in memory: what a test sees of them, and how they fail. */
+export interface TokenTable {
+  tokens: Map<string, FleetToken>
+  revocations: Map<string, FleetRevocation>
+  /** `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it. */
+  fault: 'away' | 'answers lost' | null
+  /** How often a token was read. */
+  reads: number
+  readonly cells: TableTokens[]
+}
+
+/** What one cell has of the table. */
+export interface TableTokens extends FleetTokens {
+  /** From now on nothing is told to this cell; `told` is what was not. */
+  hold(): void
+  /** What is yet to be told, in the order in which it happened. */
+  told: (() => void)[]
+  /** Tells what is left, and goes on telling. */
+  release(): void
+  /** Sends both lists again, as after a lost connection. */
+  relist(): Promise<void>
+}
+
+export function createTokenTable(): TokenTable {
+  return { tokens: new Map(), revocations: new Map(), fault: null, reads: 0, cells: [] }
+}
+
+/** Creates the tokens of a cell over a table that it shares with others; held to the suite of all tokens. */
+export function createTableTokens(table: TokenTable, cell: string): TableTokens {
+  const change = async <T>(work: () => T): Promise<T> => {
+    await soon()
+    if (table.fault === 'away') throw away()
+    const done = work()
+    if (table.fault === 'answers lost') throw away()
+    return done
+  }
+  const tell = (what: (views: Views) => void): void => {
+    for (const each of table.cells as TableCell[]) {
+      const { views } = each
+      if (views !== null) each.told.push(() => what(views))
+      if (!each.isHeld) each.release()
+    }
+  }
+  const put = (token: FleetToken): void => {
+    const { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root } = token
+    const known = { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root }
+    const stored: FleetToken = token.cell === undefined ? known : { ...known, cell: token.cell }
+    table.tokens.set(id, stored)
+    tell(({ tokens }) => tokens.put(stored))
+  }
+  const own: TableCell = {
+    ...{ cell, views: null, isHeld: false, told: [] },
+    publish: (token) => change(() => (table.tokens.has(token.id) ? undefined : put(token))),
+    change: (token) =>
+      change(() => put({ ...(table.tokens.get(token.id) ?? token), expiresAt: token.expiresAt, keyId: token.keyId })),
+    revoke: (revocation) =>
+      change(() => {
+        if (table.revocations.has(revocation.token)) return
+        table.revocations.set(revocation.token, revocation)
+        tell(({ revocations }) => revocations.put(revocation))
+      }),
+    read: (id) =>
+      change(() => {
+        table.reads += 1
+        const token = table.tokens.get(id)
+        return token === undefined ? null : { token, revocation: table.revocations.get(id) ?? null }
+      }),
+    removeToken: (id, { expiredBefore }) =>
+      change(() => {
+        const expiresAt = table.tokens.get(id)?.expiresAt ?? Number.POSITIVE_INFINITY
+        if (expiredBefore !== null && expiresAt >= expiredBefore) return
+        if (table.tokens.delete(id)) tell(({ tokens }) => tokens.drop(id))
+      }),
+    removeRevocation: (id) =>
+      change(() => {
+        if (table.revocations.delete(id)) tell(({ revocations }) => revocations.drop(id))
+      }),
+    follow: async (views) => {
+      own.views = views
+      if (table.fault !== 'away') await own.relist()
+    },
+    hold: () => {
+      own.isHeld = true
+    },
+    release: () => {
+      own.isHeld = false
+      for (const each of own.told.splice(0)) each()
+    },
+    relist: async () => {
+      own.told.length = 0
+      await own.views?.revocations.replaceAll(pagesOf([...table.revocations.values()]))
+      await own.views?.tokens.replaceAll(pagesOf([...table.tokens.values()]))
+    },
+  }
+  table.cells.push(own)
+  return own
+}
+
+interface Views {
+  tokens: FleetView<FleetToken>
+  revocations: FleetView<FleetRevocation>
+}
+
+interface TableCell extends TableTokens {
+  views: Views | null
+  isHeld: boolean
+}
+
+async function* pagesOf<T>(all: T[]): AsyncGenerator<T[]> {
+  for (let from = 0; from < all.length; from += PAGE) yield all.slice(from, from + PAGE)
+}
+
+function away(): ServiceError {
+  return new ServiceError('runtime_unavailable', 'The fleet is away.')
+}
+
+const PAGE = 2
