@@ -11,6 +11,7 @@ export function createLocalDirectory(): Directory {
     read: async () => HERE,
     findCell: () => null,
     cells: () => [],
+    onChange: () => () => undefined,
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
   }

@@ -51,6 +51,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
           return channelUrl === undefined ? null : tableCell(found, channelUrl)
         },
         cells: () => [...urls].filter(([each]) => each !== cell).map(([each, url]) => tableCell(each, url)),
+        onChange: () => () => undefined,
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
       }

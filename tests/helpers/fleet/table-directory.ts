@@ -2,6 +2,7 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { nameTakenError } from '../../../agent/drivers/fleet/fleet-objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { createListeners, type Listeners } from '../../../shared/listeners.ts'
 
 /** The homes of a fleet, in memory: what a test sees of them, and how they fail. */
 export interface HomeTable {
@@ -13,10 +14,12 @@ export interface HomeTable {
    * before it resolves.
    */
   fault: 'away' | 'answers lost' | Promise<void> | null
+  /** Tells every directory that the test has changed homes, or cells. */
+  changes: Listeners<HomeName | null>
 }
 
 export function createHomeTable(): HomeTable {
-  return { homes: new Map(), cells: new Map(), fault: null }
+  return { homes: new Map(), cells: new Map(), fault: null, changes: createListeners() }
 }
 
 /** Names a home as a table does. */
@@ -61,6 +64,7 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
     read: (name) => change(() => present(homeKey(name))),
     findCell: (found) => table.cells.get(found) ?? null,
     cells: () => [...table.cells.values()].filter((each) => each.cell !== cell),
+    onChange: (listener) => table.changes.add(listener),
     claim: (claim) => change(() => claimIn(table, claim, cell)),
     release: (name, uid) =>
       change(() => {
