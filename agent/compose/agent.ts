@@ -12,7 +12,7 @@ import { createConnectionGuard } from './connections.ts'
 import { startCoreParts } from './core.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { openDrivers } from './drivers.ts'
-import { openEdge } from './edge.ts'
+import { edgeAddressOf, openEdge } from './edge.ts'
 import { openFleet } from './fleet.ts'
 import type { HandlerParts } from './handlers.ts'
 import { createReload, openControl, type ReloadDeps } from './reload.ts'
@@ -48,7 +48,7 @@ export async function startAgent(
   await keepAdminToken({ ...adminToken, ...fleet })
   const drivers = await openDrivers({ ...deps, directory: fleet.directory }, deployment)
   const connections = createConnectionGuard(settings, { meter, logger })
-  const edge = await openEdge({ ...deps, connections }, deployment, drivers.network)
+  const edge = await openEdge({ ...deps, connections }, deployment, { network: drivers.network, fleet })
   const { standingFaults, ...parts } = await startCoreParts(
     { ...deps, deployment, drivers, routes: edge.routes, meter },
     signal,
@@ -57,7 +57,7 @@ export async function startAgent(
   const host = createLinuxHost()
   const health = (): Promise<HealthReport> => {
     const own = { dataDir: settings.dataDir, isDraining: () => state.isDraining, standingFaults }
-    return reportHealth({ ...drivers, ...own, store, edge: edge.edge, reconciler, fleet, host, logger })
+    return reportHealth({ ...drivers, ...own, store, edge, reconciler, fleet, host, logger })
   }
   const { channel, stopServing, reloadTls, origins } = await serveAll({
     ...deps,
@@ -78,7 +78,7 @@ export async function startAgent(
   closers.add('idle stops', startIdleStops({ ...edge, activity, store, reconciler, clock, logger }))
   await edge.edge.started()
   await fleet.join({
-    addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` },
+    addresses: { ...origins, edgeAddress: await edgeAddressOf(origins.channelUrl, edge.edge) },
     measure: async () => {
       const { warm, refusal } = await drivers.cluster.place()
       const free = await measureFree({ store, ...drivers, host, limits: settings.limits })

@@ -1,8 +1,11 @@
+import { lookup } from 'node:dns/promises'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
+import type { ChannelKey } from '../../shared/auth/channel.ts'
 import { TOKEN_PREFIX, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { HealthFault } from '../../shared/schemas/health.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import type { EdgeSettings } from '../config/edge.ts'
 import type { Tokens } from '../core/access/tokens.ts'
@@ -14,10 +17,12 @@ import { createCertifier } from '../core/edge/certifier.ts'
 import { createFailedAuthLimit } from '../core/edge/failed-auth-limit.ts'
 import { createGate } from '../core/edge/gate.ts'
 import { createEdgeGrants, type EdgeGrants } from '../core/edge/grants.ts'
+import { createLeads, type Leads } from '../core/edge/leads.ts'
 import { createEdgeRoutes, type EdgeRoutes } from '../core/edge/routes.ts'
 import { createSignIn } from '../core/edge/sign-in.ts'
 import { createSignInCodes } from '../core/edge/sign-in-codes.ts'
 import { createWaker } from '../core/edge/wake.ts'
+import type { DomainClaims } from '../core/fleet/domain-claims.ts'
 import { createCaddyEdge } from '../drivers/edge/caddy.ts'
 import { createHaproxyEdge } from '../drivers/edge/haproxy.ts'
 import { netProber } from '../drivers/edge/prober.ts'
@@ -28,12 +33,16 @@ import type { Prober } from '../ports/edge/prober.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { ConnectionGuard } from './connections.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { Fleet } from './fleet-kube.ts'
 
 /** The opened edge, serving the routes of the stored records. */
 export interface EdgeParts {
   edge: Edge
   routes: EdgeRoutes
   address: EdgeAddress
+  claims: DomainClaims
+  /** Lists its problems, for the health report. */
+  problems(): Promise<HealthFault[]>
   /** Supplies the backend, for which earlier requests of the edge have waited. */
   useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken'>): void
 }
@@ -44,8 +53,11 @@ export interface EdgeParts {
  */
 export async function openEdge(
   { settings, closers, clock, logger, decorate, connections }: DeploymentDeps & { connections: ConnectionGuard },
-  { store, tokens, runDir }: Deployment,
-  network: Pick<HostNetwork, 'addressOf'>,
+  { store, tokens, keys, runDir }: Deployment,
+  {
+    network,
+    fleet,
+  }: { network: Pick<HostNetwork, 'addressOf'>; fleet: Pick<Fleet, 'directory' | 'domains' | 'claims'> },
 ): Promise<EdgeParts> {
   const backend = Promise.withResolvers<EdgeBackend>()
   const gate: EdgeGate = {
@@ -55,30 +67,50 @@ export async function openEdge(
   const pages: HttpHandler = async (request) => (await backend.promise).handle(request)
   const bound = (server: Server): void => connections.bound(server, 'edge')
   const address = addressOf(settings.edge, () => edge.port)
-  const edge: Edge = decorate('edge', createEdge(settings, { runDir, address, pages, logger, clock, bound }))
+  const edge: Edge = decorate(
+    'edge',
+    createEdge(settings, { runDir, address, pages, logger, clock, bound, keys: () => keys.channel().keys }),
+  )
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
   const onGain = (): Promise<void> => grants.revokeEnded()
-  const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger })
+  const { claims } = fleet
+  const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger })
   await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
   closers.add('edge', () => edge.close({ release: false }))
+  const leads = createLeads({ ...fleet, hosts: routes, edge, address, prober: netProber, clock, logger })
+  closers.add('leads', () => leads.close())
   return {
-    edge,
-    routes,
-    address,
+    ...{ edge, routes, address, claims },
+    problems: async () => [...(await edge.problems()), ...(await leads.problems())],
     useBackend: ({ boxes, activity, verifyToken }) =>
       backend.resolve(
         wireEdgeBackend({
-          ...{ grants, hosts: routes, address, boxes, activity, tokens, verifyToken },
+          ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, verifyToken },
           ...{ prober: netProber, clock, logger },
         }),
       ),
   }
 }
 
+/**
+ * Returns the address at which other cells reach the edge: that of the channel, as numbers, since an edge asks no resolver; empty for an
+ * edge without a fleet.
+ */
+export async function edgeAddressOf(channelUrl: string, { cellPort }: Pick<Edge, 'cellPort'>): Promise<string> {
+  if (cellPort === null) return ''
+  const host = new URL(channelUrl).hostname.replace(/^\[|\]$/g, '')
+  const address = await lookup(host).then(
+    (found) => found.address,
+    () => host,
+  )
+  return `${address.includes(':') ? `[${address}]` : address}:${cellPort}`
+}
+
 /** The parts that the edge's backend answers from. */
 export interface EdgeBackendParts {
   grants: EdgeGrants
   hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
+  leads: Pick<Leads, 'find' | 'exactOwner'>
   address: EdgeAddress
   boxes: Pick<Boxes, 'resume'>
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
@@ -91,15 +123,15 @@ export interface EdgeBackendParts {
 
 /** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
 export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
-  const { grants, hosts, address, tokens, verifyToken, clock, logger } = parts
+  const { grants, hosts, leads, address, tokens, verifyToken, clock, logger } = parts
   tokens.onRevoke(() => grants.revokeEnded())
   const failedAuth = createFailedAuthLimit({ clock })
   const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
   const access = createAccess({ verifyToken, checkAlive, grants, failedAuth })
   const gate = createGate({ hosts, address, access, waker: createWaker(parts) })
   const signIn = createSignIn({ hosts, address, access, grants, codes: createSignInCodes({ clock }), failedAuth })
-  const certifies = createCertifier({ hosts, address, clock, logger })
-  return createEdgeBackend({ gate, signIn, certifies, grants, address, clock, logger })
+  const certifies = createCertifier({ hosts, leads, address, clock, logger })
+  return createEdgeBackend({ gate, leads, signIn, certifies, grants, address, clock, logger })
 }
 
 interface EdgeOptions {
@@ -109,15 +141,18 @@ interface EdgeOptions {
   logger: Logger
   clock: Clock
   bound(server: Server): void
+  /** Keys of the channel. */
+  keys(): readonly ChannelKey[]
 }
 
-function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeOptions): Edge {
+function createEdge({ edge, dataDir, ...settings }: AgentSettings, { address, keys, ...rest }: EdgeOptions): Edge {
   const { host, port, certificates, trustedProxies, acme, limits } = edge
   const known = {
     host,
     port,
     certificates,
     limits,
+    cells: settings.fleet && { host: settings.host, port: settings.fleet.edgePort, tls: settings.channelTls, keys },
     signInHost: signInHost(address),
     tokenPrefixes: [TOKEN_PREFIX],
     ...rest,

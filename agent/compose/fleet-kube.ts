@@ -3,14 +3,17 @@ import type { HealthFault } from '../../shared/schemas/health.ts'
 import { timestamp } from '../../shared/time.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { awayCellFaults } from '../core/fleet/away-cells.ts'
+import { createDomainClaims, type DomainClaims, withDomains } from '../core/fleet/domain-claims.ts'
 import { publishHomes } from '../core/fleet/homes.ts'
 import { type Membership, startMembership } from '../core/fleet/membership.ts'
 import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
+import { createKubeDomains } from '../drivers/fleet/domains-kube.ts'
 import { createKubeRegistration } from '../drivers/fleet/registration.ts'
 import { openSharedKeys } from '../drivers/fleet/shared-keys.ts'
 import { createKubeTokens, type KubeTokens } from '../drivers/fleet/tokens-kube.ts'
 import { type KubeApi, openKubeApi } from '../lib/kube/api.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
+import type { Domains } from '../ports/fleet/domains.ts'
 import type { CellAddresses, CellStatus } from '../ports/fleet/registration.ts'
 import type { Store } from '../ports/store/store.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
@@ -24,6 +27,8 @@ export interface Fleet {
   tokens: Tokens
   /** Takes over changes of the fleet's keys from now on; calls `onTaken` after each since the fleet was opened. */
   followKeys(onTaken: () => Promise<void>): Promise<void>
+  domains: Domains
+  claims: DomainClaims
   /** The cluster that keeps it; null: this agent is alone. */
   api: KubeApi | null
   /** Tells the fleet of this cell, from now on; resolves once it knows, or could not be told for some seconds. */
@@ -53,17 +58,21 @@ export async function openKubeFleet(
   await keys.exchange().catch((error: unknown) => logger.warn('the keys of the fleet cannot be had now', { error }))
   const directory = createKubeDirectory({ api, cell })
   closers.add('directory', () => directory.close())
-  const [tokens] = await Promise.all([openTokens(deps, data, createKubeTokens({ api, cell })), directory.open()])
+  const domains = createKubeDomains({ api })
+  closers.add('domains', () => domains.close())
+  const claims = createDomainClaims({ store, domains, address: settings.edge, clock, logger })
+  closers.add('claims of domains', () => claims.close())
+  const opening = [openTokens(deps, data, createKubeTokens({ api, cell })), directory.open(), domains.open()] as const
+  const [tokens] = await Promise.all(opening)
   const registration = createKubeRegistration({ api, cell, node, now })
   let membership: Membership | null = null
   return {
-    directory,
-    tokens,
+    directory: withDomains(directory, claims),
+    ...{ tokens, domains, claims, api },
     followKeys: (onTaken) => keys.follow(onTaken),
-    api,
     join: async ({ addresses: reached, measure, onChange }) => {
       const addresses = { ...reached, region: settings.region, version }
-      const publish = (): Promise<HealthFault[]> => publishOwn(store, directory)
+      const publish = (): Promise<HealthFault[]> => publishOwn({ store, directory, claims })
       membership = startMembership({ registration, addresses, measure, publish, clock, logger })
       const { started, tellSoon, leave } = membership
       closers.add('membership of the fleet', leave)
@@ -115,8 +124,16 @@ async function openTokens(deps: DeploymentDeps, data: DataDirectory, fleet: Kube
   return tokens
 }
 
-/** Claims what the directory has lost, and returns the names that another has by now. */
-async function publishOwn(store: Store, directory: KubeDirectory): Promise<HealthFault[]> {
+/** Claims what the fleet has lost, and returns the names and domains that another has by now. */
+async function publishOwn({
+  store,
+  directory,
+  claims,
+}: {
+  store: Store
+  directory: KubeDirectory
+  claims: DomainClaims
+}): Promise<HealthFault[]> {
   const faults: HealthFault[] = []
   await directory.synced()
   await publishHomes({ store, directory }, ({ kind, project, name, uid }, problem) => {
@@ -126,7 +143,7 @@ async function publishOwn(store: Store, directory: KubeDirectory): Promise<Healt
       remedy: 'Delete one of the two, each at its own agent.',
     })
   })
-  return faults
+  return [...faults, ...(await claims.publishAll())]
 }
 
 function lagOf(directory: KubeDirectory): HealthFault[] {

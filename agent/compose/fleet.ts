@@ -1,4 +1,6 @@
+import { createDomainClaims } from '../core/fleet/domain-claims.ts'
 import { createLocalDirectory } from '../drivers/fleet/directory-local.ts'
+import { createLocalDomains } from '../drivers/fleet/domains-local.ts'
 import { createLocalTokens } from '../drivers/fleet/tokens-local.ts'
 import { changeKeys } from '../lib/disk/key-files.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
@@ -10,8 +12,10 @@ export async function openFleet(deps: DeploymentDeps, data: DataDirectory, versi
   if (deps.settings.fleet === null) {
     const nothing = async (): Promise<void> => undefined
     const { tokens } = wireTokens(data, { ...deps, fleet: createLocalTokens() })
+    const domains = createLocalDomains()
+    const claims = createDomainClaims({ ...deps, ...data, domains, address: deps.settings.edge })
     return {
-      ...{ directory: createLocalDirectory(), tokens, api: null },
+      ...{ directory: createLocalDirectory(), domains, claims, tokens, api: null },
       ...{ followKeys: nothing, join: nothing, problems: () => [] },
     }
   }

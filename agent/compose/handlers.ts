@@ -75,7 +75,7 @@ export interface HandlerParts extends DeploymentDeps {
   activity: BoxActivity
   meter: Meter
   supervisor: ServiceSupervisor
-  edge: Pick<EdgeParts, 'routes' | 'address'>
+  edge: Pick<EdgeParts, 'routes' | 'address' | 'claims'>
   forks: Forks
   jobs: Jobs
   backups: BackupParts
@@ -177,11 +177,11 @@ function wireServices(
 ): Pick<Handlers, keyof ServiceOperations> {
   const { store, actorContext } = deployment
   const { outputs } = drivers
-  const { routes, address } = edge
+  const { routes, address, claims } = edge
   const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes, admission })
   const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission })
   const serviceReplies = createServiceReplies(address)
-  const publishing = createPublishing({ store, clock, boxes, routes, address, admission })
+  const publishing = createPublishing({ store, clock, boxes, routes, address, admission, claims })
   return {
     ...createServiceHandlers({
       ...{ clock, outputs, actorContext, services, deploys, serviceReplies, logStreams, tickets, dataUrl },

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { origin } from './variables.ts'
+import { origin, whole } from './variables.ts'
 
 /** This agent's place in a fleet. */
 export interface FleetSettings {
@@ -7,6 +7,8 @@ export interface FleetSettings {
   cell: string
   /** Base URL at which other agents reach its channel; null: the address that it listens at. */
   channelUrl: string | null
+  /** Port for the edges of other cells, at the address of the channel; 0: any free port. */
+  edgePort: number
 }
 
 /** Schemas of the fleet's variables, part of the agent's. */
@@ -16,6 +18,7 @@ export const FLEET_VARIABLES = {
     .regex(/^[0-9a-hjkmnp-tv-z]{2,4}$/, 'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1')
     .optional(),
   BOXYARD_CELL_URL: origin.optional(),
+  BOXYARD_CELL_EDGE_PORT: whole(8093, 0, 65_535),
 }
 
 type FleetVariables = z.infer<z.ZodObject<typeof FLEET_VARIABLES>> & { BOXYARD_AGENT_HOST: string }
@@ -34,7 +37,7 @@ export function fleetOf(env: FleetVariables): FleetSettings | null {
     throw new Error(
       `BOXYARD_AGENT_HOST=${host} needs BOXYARD_CELL_URL, by which other agents reach the channel of cell ${cell}.`,
     )
-  return { cell, channelUrl: channelUrl ?? null }
+  return { cell, channelUrl: channelUrl ?? null, edgePort: env.BOXYARD_CELL_EDGE_PORT }
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])

@@ -13,17 +13,17 @@ export interface EdgeAddress {
 type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
 
 /** Returns the host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/edge.md). */
-export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
+export function hostOfBox(box: BoxNames, { domain }: Pick<EdgeAddress, 'domain'>): string {
   return `${labelOf([box.name, box.project], () => dashed(box.id))}.${domain}`
 }
 
 /** Returns the host name of the active version of a service, `<service>--<box>--<project>.<domain>`. */
-export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAddress): string {
+export function hostOfService(box: BoxNames, service: string, { domain }: Pick<EdgeAddress, 'domain'>): string {
   return `${labelOf([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
 }
 
 /** Returns the host name of a service's preview, `preview--<service>--<box>--<project>.<domain>`. */
-export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAddress): string {
+export function hostOfPreview(box: BoxNames, service: string, { domain }: Pick<EdgeAddress, 'domain'>): string {
   return `${labelOf(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
 }
 
@@ -57,6 +57,21 @@ export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
 export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
   const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
   return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
+}
+
+/**
+ * Returns the box in the label of a host below the deployment's domain, existing or not; null: none, or one of the labels that stand
+ * for names that are too long. `isOwn`: the host is the box's own, not one of a service of it.
+ */
+export function boxOfHost(
+  host: string,
+  { domain }: Pick<EdgeAddress, 'domain'>,
+): { project: string; name: string; isOwn: boolean } | null {
+  const parts = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1).split('--') : []
+  const [name, project] = parts.slice(-2)
+  return name === undefined || project === undefined || project.includes('.')
+    ? null
+    : { project, name, isOwn: parts.length === 2 }
 }
 
 /** Normalizes a host name from a `Host` header: lower case, without port and trailing dot; null if it is not a host name. */

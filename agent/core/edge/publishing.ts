@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { PublishBody } from '../../../shared/schemas/edge.ts'
+import type { DomainOwner } from '../../ports/fleet/domains.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord, DomainTaken } from '../../ports/store/boxes.ts'
 import type { ServiceRecord } from '../../ports/store/services.ts'
@@ -10,6 +11,7 @@ import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { type EdgeAddress, mayPublish } from '../common/urls.ts'
+import type { DomainClaims } from '../fleet/domain-claims.ts'
 import { type ServiceRef, serviceNotFound } from '../services/services.ts'
 import type { EdgeRoutes } from './routes.ts'
 
@@ -20,13 +22,16 @@ export interface PublishingDeps {
   routes: Pick<EdgeRoutes, 'settle'>
   address: EdgeAddress
   admission: Admission
+  /** Domains are unique in the fleet. */
+  claims: Pick<DomainClaims, 'claimWhile' | 'settle'>
 }
 
 /** Custom domains of boxes and services. All methods resolve once the edge serves the change. */
 export interface Publishing {
   /**
    * Adds domains to a box, and sets its port and `auth` if given.
-   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain reserved for boxes' own names, `quota_exceeded`
+   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain reserved for boxes' own names, `quota_exceeded`,
+   * `runtime_unavailable` while the fleet cannot be asked who has a domain
    */
   publish(ref: BoxRef, body: PublishBody, ifMatch: string | null): Promise<BoxRecord>
   /** Removes domains from a box, all if none is named; those that it does not have are ignored. */
@@ -38,7 +43,7 @@ export interface Publishing {
 
 /** Changes the owner of a domain in one commit, and waits for the edge. */
 export function createPublishing(deps: PublishingDeps): Publishing {
-  const { store, boxes, routes, clock, address, admission } = deps
+  const { store, boxes, routes, clock, admission } = deps
   const changeBox = async (
     ref: BoxRef,
     ifMatch: string | null,
@@ -76,10 +81,9 @@ export function createPublishing(deps: PublishingDeps): Publishing {
     })
     await routes.settle(boxId)
   }
-  return {
-    publish: async (ref, { domains = [], port, auth }, ifMatch) => {
-      checkDomains(domains, address)
-      return changeBox(ref, ifMatch, (record) => {
+  return withClaims(deps, {
+    publish: (ref, { domains = [], port, auth }, ifMatch) =>
+      changeBox(ref, ifMatch, (record) => {
         const next = {
           ...record,
           domains: withDomains(record.domains, domains),
@@ -87,20 +91,47 @@ export function createPublishing(deps: PublishingDeps): Publishing {
           urlSettings: { ...record.urlSettings, auth: auth ?? record.urlSettings.auth },
         }
         return JSON.stringify(next) === JSON.stringify(record) ? record : next
-      })
-    },
+      }),
     unpublish: (ref, domains, ifMatch) =>
       changeBox(ref, ifMatch, (record) => {
         const kept = withoutDomains(record.domains, domains)
         return kept.length === record.domains.length ? record : { ...record, domains: kept }
       }),
-    publishService: async (ref, domains, ifMatch) => {
-      checkDomains(domains, address)
-      return changeService(ref, ifMatch, (before) => withDomains(before, domains))
-    },
+    publishService: (ref, domains, ifMatch) => changeService(ref, ifMatch, (before) => withDomains(before, domains)),
     unpublishService: (ref, domains, ifMatch) =>
       changeService(ref, ifMatch, (before) => withoutDomains(before, domains)),
+  })
+}
+
+/** Checks domains and has the fleet know of them: it is asked before a record has them, and told once it has them no more. */
+function withClaims({ boxes, claims, address }: PublishingDeps, own: Publishing): Publishing {
+  return {
+    publish: async (ref, body, ifMatch) => {
+      const { domains = [] } = body
+      checkDomains(domains, address)
+      const owner = ownerOf(await boxes.get(ref), null)
+      return claims.claimWhile(owner, domains, () => own.publish(ref, body, ifMatch))
+    },
+    unpublish: async (ref, domains, ifMatch) => {
+      const record = await own.unpublish(ref, domains, ifMatch)
+      await claims.settle(record.id)
+      return record
+    },
+    publishService: async (ref, domains, ifMatch) => {
+      checkDomains(domains, address)
+      const owner = ownerOf(await boxes.get(ref), ref.service)
+      await claims.claimWhile(owner, domains, () => own.publishService(ref, domains, ifMatch))
+    },
+    unpublishService: async (ref, domains, ifMatch) => {
+      const { id } = await boxes.get(ref)
+      await own.unpublishService(ref, domains, ifMatch)
+      await claims.settle(id)
+    },
   }
+}
+
+function ownerOf({ project, name, id }: BoxRecord, service: string | null): DomainOwner {
+  return { project, box: name, uid: id, service }
 }
 
 /** Returns false if the record was changed meanwhile. @throws ServiceError `domain_taken`, `quota_exceeded` */

@@ -7,7 +7,8 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceOutline } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, Mutated } from '../boxes/boxes.ts'
-import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
+import { boxOfHost, type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
+import type { DomainClaims } from '../fleet/domain-claims.ts'
 import { targetOfBox, targetsOf } from '../services/traffic.ts'
 
 /** The box or service that a host name belongs to, reachable or not. */
@@ -38,6 +39,8 @@ export interface EdgeRoutes {
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
   /** Withholds the routes of a box that starts, so that the edge defers to the gate, until the returned function is called. */
   hold(boxId: string): () => void
+  /** Tests whether a box or service has that name, as of its last sync. */
+  has(host: string): boolean
   /** Null: no box or service has that name. */
   lookup(host: string): Promise<HostTarget | null>
 }
@@ -49,6 +52,8 @@ export interface EdgeRoutesDeps {
   address: EdgeAddress
   /** Called before a box is routed at domains that another box may have had. */
   onNewDomain(): Promise<void>
+  /** Tells the fleet of a box whose hosts have changed. Its failures are tried again. */
+  claims: Pick<DomainClaims, 'settle'>
   logger: Logger
 }
 
@@ -101,6 +106,8 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     const change = changeOf(before, now, lost)
     if (gainsDomain(before, now, deps.address)) await deps.onNewDomain()
     if (change.set.length + change.remove.length > 0) await edge.change(change)
+    // In the background: who publishes waits for it.
+    if (changesNameless(before, now, [lost, deps.address])) void deps.claims.settle(boxId)
   }
   let isOpen = false
   const late = new Set<string>()
@@ -124,6 +131,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       const address = await network.addressOf(boxId)
       if (address !== null) await edge.drain({ address, port }, graceMs)
     },
+    has: (host) => owners.has(host),
     lookup: async (host) => {
       const boxId = owners.get(host)
       const box = boxId === undefined ? null : await store.boxes.byId(boxId)
@@ -162,6 +170,12 @@ function changeOf(before: KnownBox, now: KnownBox, lost: readonly string[]): { s
 /** Returns true if the box gained a domain that another box may have had. */
 function gainsDomain(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
   return [...now.entries.keys()].some((host) => !before.entries.has(host) && !isOwnHost(host, address))
+}
+
+/** Returns true if the box gained or lost a host that does not tell its name. */
+function changesNameless(before: KnownBox, now: KnownBox, [lost, address]: [string[], EdgeAddress]): boolean {
+  const gained = [...now.entries.keys()].filter((host) => !before.entries.has(host))
+  return [...lost, ...gained].some((host) => boxOfHost(host, address) === null)
 }
 
 /** Lists the hosts of a box and of its services. */

@@ -59,6 +59,9 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
     get port() {
       return state.port
     },
+    get cellPort() {
+      return edge.cellPort
+    },
     open: async (served) => {
       // An HAProxy of earlier settings without ACME would keep the port while it has connections.
       if (!existsSync(paths.directory)) await endEdge(runDir)

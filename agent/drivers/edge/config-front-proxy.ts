@@ -14,23 +14,26 @@ export function frontProxyBind({ socket, user }: FrontProxySocket): string {
 }
 
 /**
- * Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy has appended. At an address of IPv6 clients of
+ * Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy, or the edge of another cell, has appended. At an address of IPv6 clients of
  * IPv4 have mapped ones (RFC 4291, 2.5.5.2), which are told as what they are.
  */
 export function sourceRules({
   host,
   frontProxy,
   trustedProxies,
+  hasCells,
 }: {
   host: string
   frontProxy: FrontProxySocket | null
   trustedProxies: readonly string[]
+  hasCells: boolean
 }) {
   const rule = '  http-request set-src req.hdr_ip(x-forwarded-for,-1)'
   if (frontProxy) return [rule]
   return [
     ...(host.includes(':') ? [`  http-request set-src src,regsub(^::ffff:,)`] : []),
     ...(trustedProxies.length === 0 ? [] : [`${rule} if { fc_src -m ip ${trustedProxies.join(' ')} }`]),
+    ...(hasCells ? [`${rule} if is_led`] : []),
   ]
 }
 

@@ -1,4 +1,5 @@
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
+import { IS_LED } from './config-cells.ts'
 import { type EdgeRefusal, refusalRules } from './pages.ts'
 
 /** The parts of the settings that tell where requests come from. */
@@ -10,6 +11,8 @@ export interface RequestSources {
   hasFrontProxy: boolean
   /** Whether HTTP/2 is spoken. */
   hasHttp2: boolean
+  /** Whether edges of other cells lead requests here (`is_led`), whose connections carry those of many clients. */
+  hasCells: boolean
 }
 
 /** The tables of clients, IPv4 addresses and /64 networks of IPv6, with room for more than have connections. */
@@ -28,9 +31,11 @@ export function clientTables({ connections }: EdgeLimits): string[] {
  * Closes connections as they come, of a client that has more of them open than others leave free, or opens too many a second.
  * Those of proxies are left to `requestLimits`.
  */
-export function connectionLimits({ limits, trustedProxies, hasFrontProxy }: RequestSources): string[] {
+export function connectionLimits({ limits, trustedProxies, hasFrontProxy, hasCells }: RequestSources): string[] {
   if (hasFrontProxy) return []
-  const direct = trustedProxies.length === 0 ? '' : ` if !{ src -m ip ${trustedProxies.join(' ')} }`
+  const proxies = trustedProxies.length === 0 ? [] : [`!{ src -m ip ${trustedProxies.join(' ')} }`]
+  const conditions = [...proxies, ...(hasCells ? ['!is_led'] : [])]
+  const direct = conditions.length === 0 ? '' : ` if ${conditions.join(' ')}`
   return [
     `  tcp-request connection track-sc1 ${CLIENT} table edge_clients${direct}`,
     // A client may hold as much as is left free: alone half, beside n others who want the same a share of n + 2.
@@ -44,21 +49,35 @@ export function connectionLimits({ limits, trustedProxies, hasFrontProxy }: Requ
  * Refuses requests of a client that has more of them open than others leave free, where they share connections: those of HTTP/2, and
  * what comes through proxies. Needs the client's `src`.
  */
-export function requestLimits({ limits, trustedProxies, hasFrontProxy, hasHttp2 }: RequestSources): string[] {
-  const isProxied = trustedProxies.length > 0 || hasFrontProxy
+export function requestLimits(sources: RequestSources): string[] {
+  const { limits, trustedProxies, hasFrontProxy, hasHttp2, hasCells } = sources
+  const isProxied = trustedProxies.length > 0 || hasFrontProxy || hasCells
   // Rules cost something for each request.
   if (!isProxied && !hasHttp2) return []
-  const source = hasFrontProxy ? 'always_true' : `fc_src -m ip ${trustedProxies.join(' ')}`
   return [
     ...(isProxied
-      ? [`  acl is_proxied ${source}`, `  http-request track-sc1 ${CLIENT} table edge_clients if is_proxied`]
+      ? [...proxiedSources(sources), `  http-request track-sc1 ${CLIENT} table edge_clients if is_proxied`]
       : []),
     `  http-request set-var(txn.shares) bool(1) if ${isProxied ? 'is_proxied or ' : ''}is_http2`,
     '  acl is_sharing var(txn.shares) -m found',
     `  http-request track-sc2 ${CLIENT} table edge_requests if is_sharing`,
     '  http-request set-var(txn.open) be_conn(boxes) if is_sharing',
     '  http-request set-var(txn.opened) be_conn(boxes_page) if is_sharing',
+    ...(hasCells
+      ? [
+          '  http-request set-var(txn.opened) be_conn(cells),add(txn.opened) if is_sharing',
+          '  http-request set-var(txn.opened) be_conn(cells_page),add(txn.opened) if is_sharing',
+        ]
+      : []),
     ...refusalRules(MANY_OPEN, `is_sharing { sc_conn_cur(2),add(txn.open),add(txn.opened) gt ${limits.connections} }`),
+  ]
+}
+
+function proxiedSources({ trustedProxies, hasFrontProxy, hasCells }: RequestSources): string[] {
+  if (hasFrontProxy) return ['  acl is_proxied always_true']
+  return [
+    ...(trustedProxies.length > 0 ? [`  acl is_proxied fc_src -m ip ${trustedProxies.join(' ')}`] : []),
+    ...(hasCells ? [`  acl is_proxied ${IS_LED}`] : []),
   ]
 }
 

@@ -1,5 +1,16 @@
-import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
+import { boxBackends, useTables } from './config-boxes.ts'
+import {
+  type CellSide,
+  cellAdmission,
+  cellBackends,
+  cellBind,
+  IS_LED,
+  lead,
+  leadOwn,
+  quickLead,
+  TO_CELLS,
+} from './config-cells.ts'
 import {
   type FrontProxySocket,
   forwardingRules,
@@ -7,11 +18,11 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
-import { clientTables, connectionLimits, questionLimits, requestLimits } from './config-limits.ts'
-import { cookieRules, sessionAnswerRules, sessionRules } from './config-session.ts'
+import { connectionLimits, questionLimits, requestLimits } from './config-limits.ts'
+import { sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
-import { type EdgeRefusal, pageAnswer, problemAnswer, refusalRules } from './pages.ts'
+import { type EdgeRefusal, refusalRules } from './pages.ts'
 
 /** Settings of an HAProxy configuration. */
 export interface HaproxySettings {
@@ -21,6 +32,8 @@ export interface HaproxySettings {
   port: number
   /** Socket for the proxy in front, in place of that address; null: none. */
   frontProxy: FrontProxySocket | null
+  /** Null: no fleet. */
+  cells: CellSide | null
   /** Host of the sign-in, which is never routed to a box: a label and the deployment's domain. */
   signInHost: string
   /** Public scheme. */
@@ -41,20 +54,25 @@ export interface HaproxySettings {
  * @throws Error for a setting that would break out of its quotes
  */
 export function haproxyConfig(settings: HaproxySettings, generation: number): { text: string; mark: string } {
-  const { paths, host, signInHost, certificates, tokenPrefixes, frontProxy } = settings
+  const { paths, host, signInHost, certificates, tokenPrefixes, frontProxy, cells } = settings
   const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, frontProxy?.socket ?? '']
-  for (const path of files) expectText(path, PLAIN_PATH)
-  for (const name of [host, signInHost]) expectText(name, PLAIN_NAME)
+  for (const path of [...files, cells?.tls?.authority ?? '']) expectText(path, PLAIN_PATH)
+  for (const name of [host, signInHost, cells?.host ?? host]) expectText(name, PLAIN_NAME)
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
   for (const network of settings.trustedProxies) expectText(network, PLAIN_NETWORK)
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
   const textWith = (mark: string, socket: string): string =>
     [
       ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings)],
-      ...[...tables(settings), ...backends(settings)],
+      ...[...useTables(settings), ...boxBackends(settings), ...(cells ? cellBackends(cells) : [])],
       ...(frontProxy ? frontProxySections(frontProxy) : []),
     ].join('\n')
-  const mark = markOf(textWith('', ''), settings.lua.fingerprint, settings.certificates?.fingerprint)
+  const mark = markOf(
+    textWith('', ''),
+    settings.lua.fingerprint,
+    settings.certificates?.fingerprint,
+    ...(cells?.tls ? [cells.tls.fingerprint] : []),
+  )
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
 }
 
@@ -98,24 +116,34 @@ function defaults(): string[] {
 }
 
 function frontend(settings: HaproxySettings): string[] {
-  const { paths, host, port, signInHost, certificates, frontProxy } = settings
+  const { paths, host, port, signInHost, certificates, frontProxy, cells } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
-  const sources = { ...settings, hasFrontProxy: frontProxy !== null, hasHttp2: certificates !== null }
+  const sources = {
+    ...settings,
+    hasFrontProxy: frontProxy !== null,
+    hasHttp2: certificates !== null,
+    hasCells: cells !== null,
+  }
   return [
     'frontend edge',
     frontProxy ? frontProxyBind(frontProxy) : `  bind ${address}:${port}${encryption}`,
+    ...(cells ? [cellBind(cells), `  acl is_led ${IS_LED}`] : []),
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
     ...connectionLimits(sources),
-    ...sourceRules(settings),
+    ...(cells ? cellAdmission(cells) : []),
+    ...sourceRules(sources),
     '  acl is_http2 req.ver -m str 2.0',
     ...requestLimits(sources),
     ...routeLookup({ routes: paths.routes, signInHost }),
     ...forwardingRules(settings),
+    ...(cells ? quickLead(cells) : []),
     ...shortcut(paths),
     ...soundness(),
+    ...(cells ? lead(cells, signInHost) : []),
     ...decision(settings),
     ...cleaning(),
+    ...(cells ? TO_CELLS : []),
     '  use_backend agent if !is_found',
     '  use_backend boxes_page if is_browser',
     '  default_backend boxes',
@@ -151,7 +179,7 @@ function soundness(): string[] {
 }
 
 /** Decides by the maps, and asks the agent where they have no answer. */
-function decision({ paths, signInHost, scheme, tokenPrefixes, limits }: HaproxySettings): string[] {
+function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: HaproxySettings): string[] {
   const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
   return [
     `  acl is_own var(txn.host) -m str ${signInHost}`,
@@ -172,7 +200,9 @@ function decision({ paths, signInHost, scheme, tokenPrefixes, limits }: HaproxyS
     '  acl is_question var(txn.asks) -m found',
     ...questionLimits(limits, 'is_question'),
     '  http-request lua.boxyard_await if is_own',
+    ...(cells ? leadOwn() : []),
     '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
+    ...(cells ? ['  http-request allow if is_away'] : []),
     ...refusalRules({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent reads the cookie only if there is no bearer.
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
@@ -202,58 +232,6 @@ function cleaning(): string[] {
   ]
 }
 
-// Counts requests and open streams per box; a stream is open until it ends.
-function tables({ limits }: HaproxySettings): string[] {
-  const use = ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
-  return [...use, ...clientTables(limits)]
-}
-
-function backends({ tokenPrefixes, signInHost }: HaproxySettings): string[] {
-  const domain = signInHost.slice(signInHost.indexOf('.') + 1)
-  const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string): string[] => [
-    `backend ${name}`,
-    ...delivery(tokenPrefixes),
-    ...answering(answerOf, domain),
-  ]
-  return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
-}
-
-/** Forwards to the box of `txn.route`, without tokens of this deployment. */
-function delivery(tokenPrefixes: readonly string[]): string[] {
-  return [
-    // No retries: they need a copy of each request, a third of its cost here.
-    '  retries 0',
-    '  http-request set-dst var(txn.route),word(1,:)',
-    '  http-request set-dst-port var(txn.route),word(2,:/)',
-    '  http-request track-sc0 var(txn.route),word(1,|) table boxes_use',
-    `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
-    // Closes idle connections before the box does, which could race with a request.
-    '  server box 0.0.0.0:0 pool-purge-delay 2s',
-  ]
-}
-
-/** Handles responses of a box, and answers for one that does not respond. */
-function answering(answerOf: (refusal: EdgeRefusal) => string, domain: string): string[] {
-  const { code, detail } = UNREACHABLE
-  const answer = answerOf({ code, detail })
-  return [
-    '  http-response set-var(txn.answered) bool(1) if { status 503:504 }',
-    ...cookieRules(domain),
-    ...sessionAnswerRules(),
-    ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
-    `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
-  ]
-}
-
-function agentBackend(): string[] {
-  const answer = problemAnswer({ code: 'agent_unavailable', detail: 'The agent does not answer.' })
-  return [
-    'backend agent',
-    ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
-    '  server agent unix@/pages.sock',
-  ]
-}
-
 function expectText(text: string, pattern: RegExp): void {
   if (!pattern.test(text)) throw new Error(`${JSON.stringify(text)} cannot be a setting of the edge`)
 }
@@ -261,10 +239,6 @@ function expectText(text: string, pattern: RegExp): void {
 const NOT_SOUND: EdgeRefusal = {
   code: 'invalid_request',
   detail: 'The request does not name one host and one path, or says in more than one way where it ends.',
-}
-const UNREACHABLE: EdgeRefusal = {
-  code: 'port_unreachable',
-  detail: 'Nothing answers on port %[var(txn.route),word(2,:/)] of this box.',
 }
 const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/

@@ -5,6 +5,7 @@ import { type HttpHandler, headerOf, parseQuery, splitTarget } from '../../../sh
 import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
+import { encodeCell } from './config-cells.ts'
 import { encodeRoute } from './names.ts'
 
 export interface GateServerOptions {
@@ -111,7 +112,8 @@ function answerQuestion(socket: Socket, { gate, logger }: GateServerOptions): vo
 }
 
 function parseQuestion(text: string): EdgeRequest {
-  const [method = '', host = '', target = '', clientAddress = '', scheme, ...lines] = text.trimEnd().split('\n')
+  const [method = '', host = '', target = '', clientAddress = '', facts = '', ...lines] = text.trimEnd().split('\n')
+  const known = facts.split(' ')
   const headers = lines.map((line): [string, string] => {
     const mark = line.indexOf(': ')
     return [line.slice(0, mark), line.slice(mark + 2)]
@@ -122,7 +124,9 @@ function parseQuestion(text: string): EdgeRequest {
     target: originForm(target),
     headers: Object.fromEntries(headers),
     clientAddress,
-    isSecure: scheme === 'secure',
+    isSecure: known.includes('secure'),
+    isLed: known.includes('led'),
+    isOwn: known.includes('own'),
   }
 }
 
@@ -134,6 +138,8 @@ function originForm(target: string): string {
 /** Encodes a decision in the format that gate.lua parses. */
 function encodeDecision(decision: EdgeDecision): Buffer {
   if (decision.kind === 'forward') return Buffer.from(`forward ${encodeRoute(decision.route)}\n`)
+  if (decision.kind === 'lead') return Buffer.from(`lead ${encodeCell(decision.to)}\n`)
+  if (decision.kind === 'own') return Buffer.from('own\n')
   const body = Buffer.from(decision.body)
   const headers = Object.entries(decision.headers).flatMap(([name, value]) =>
     [value].flat().map((one) => `${checkToken(name)}: ${one.replace(/[\r\n\0]/g, ' ')}\n`),

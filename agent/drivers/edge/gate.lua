@@ -17,14 +17,14 @@ local function seconds()
   return now.sec + now.usec / 1000000
 end
 
-local function question(txn)
+local function question(txn, host, facts)
   local headers = txn.http:req_get_headers()
   local lines = {
     txn.f:method(),
-    txn:get_var('txn.host'),
+    host,
     txn.f:url(),
     txn.f:src(),
-    txn:get_var('proc.scheme') == 'https' and 'secure' or 'plain',
+    (txn:get_var('proc.scheme') == 'https' and 'secure' or 'plain') .. facts,
   }
   for _, name in ipairs(ASKED) do
     local values = headers[name]
@@ -42,6 +42,9 @@ local function read_answer(socket)
   if not line then return nil end
   local route = line:match('^forward (%S+)$')
   if route then return { route = route } end
+  local cell = line:match('^lead (%S+)$')
+  if cell then return { cell = cell } end
+  if line == 'own' then return { own = true } end
   local status, count, size = line:match('^answer (%d+) (%d+) (%d+)$')
   if not status then return nil end
   local answer = { status = tonumber(status), headers = {}, body = '' }
@@ -86,11 +89,13 @@ core.register_action('boxyard_await', { 'http-req' }, function()
   end)
 end)
 
-core.register_action('boxyard_ask', { 'http-req' }, function(txn)
-  local text = question(txn)
-  local answer = patiently(function() return ask(text) end)
-  -- Without a route the next rule refuses the request.
-  if not answer then return end
+-- Acts by an answer. Without one the next rules refuse the request.
+local function follow(txn, answer)
+  if not answer or answer.own then return end
+  if answer.cell then
+    txn:set_var('txn.cell', answer.cell)
+    return
+  end
   if answer.route then
     txn:set_var('txn.route', answer.route)
     txn:set_var('txn.by', 'gate')
@@ -100,4 +105,17 @@ core.register_action('boxyard_ask', { 'http-req' }, function(txn)
   for _, header in ipairs(answer.headers) do reply:add_header(header[1], header[2]) end
   reply:set_body(answer.body)
   txn:done(reply)
+end
+
+core.register_action('boxyard_ask', { 'http-req' }, function(txn)
+  local text = question(txn, txn:get_var('txn.host'), txn:get_var('txn.led') and ' led' or '')
+  follow(txn, patiently(function() return ask(text) end))
+end)
+
+-- In a fleet only: asks whether another cell has the host that a page of the agent is for.
+core.register_action('boxyard_own', { 'http-req' }, function(txn)
+  local host = txn:get_var('txn.sought') or ''
+  if not host:match('^[%w.-]+$') then return end
+  local text = question(txn, host, ' own')
+  follow(txn, ask(text))
 end)

@@ -5,15 +5,16 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import { programFile } from '../../lib/program-files.ts'
-import type { Edge, EdgeLimits, EdgeUse } from '../../ports/edge/edge.ts'
+import type { Edge, EdgeGate, EdgeLimits, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { commandHaproxy, findStreams, readUses } from './admin.ts'
+import { type CellSideOptions, cellSideOf } from './cell-side.ts'
 import { fingerprintOf, readCertificates } from './certificates.ts'
 import { haproxyConfig } from './config.ts'
 import type { FrontProxySocket } from './config-front-proxy.ts'
 import { type GateServer, openGateServer } from './gate-server.ts'
 import { haproxyProgram } from './haproxy-program.ts'
-import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './maps.ts'
+import { createEdgeMap, type EdgeMap, grantChange, leadChange, type MapChange, routeChange } from './maps.ts'
 import { readServed } from './metrics.ts'
 import { edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
@@ -29,6 +30,8 @@ export interface HaproxyEdgeOptions {
   port: number
   /** Socket for the proxy in front, in place of that address; null: none. */
   frontProxy: (Omit<FrontProxySocket, 'asks'> & { asks(): FrontProxySocket['asks'] }) | null
+  /** The side towards the edges of other cells; null: no fleet. */
+  cells: CellSideOptions | null
   /** Host of the sign-in, served by the agent and never routed to a box. */
   signInHost: string
   /** Public scheme. */
@@ -54,15 +57,17 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const paths = edgePaths(runDir)
   const routes = createEdgeMap(paths.routes)
   const grants = createEdgeMap(paths.grants)
+  const cells = createEdgeMap(paths.cells)
+  const maps = options.cells === null ? [routes, grants] : [routes, grants, cells]
   const { run: inTurn } = createLimiter(1)
-  const state = { port: options.port }
-  const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
+  const state = { port: options.port, cellPort: options.cells?.port ?? 0 }
+  const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, maps), inTurn })
   let gateServer: GateServer | null = null
   let opening = Promise.resolve()
   let stopMaintenance = (): void => undefined
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
-    inTurn(() => serveChange(supervisor, map.change(changeOf()), [routes, grants]))
+    inTurn(() => serveChange(supervisor, map.change(changeOf()), maps))
   const maintain = async (): Promise<void> => {
     const expired = grantsWhere(grants, (_key, expiry) => expiry <= clock.now() / 1000)
     if (expired.size > 0) await change(grants, () => expired)
@@ -73,22 +78,19 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     get port() {
       return state.port
     },
+    get cellPort() {
+      return options.cells === null ? null : state.cellPort
+    },
     open: async (served) => {
       // A Caddy of earlier settings with ACME may still have the port.
       if (options.frontProxy === null) await endFront(runDir)
       makeDirectories(paths)
       const mayRun = hasConfigurations(paths.directory)
-      gateServer = await openGateServer({
-        paths,
-        gate: served.gate,
-        pages: options.pages,
-        bound: options.bound ?? (() => undefined),
-        logger,
-        now: () => clock.now(),
-      })
+      gateServer = await openGate(options, served.gate)
       routes.reset(entriesOf(routeChange(served.routes, [])))
       grants.reset(entriesOf(grantChange(served.grants)))
       if (options.frontProxy === null && options.port === 0) state.port = await keptPort(paths.port)
+      if (options.cells?.port === 0) state.cellPort = await keptPort(paths.cellPort)
       opening = inTurn(() => supervisor.open())
       opening.catch(() => undefined)
       // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
@@ -98,6 +100,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     },
     started: () => opening,
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
+    lead: ({ set = new Map(), remove = [] }) => change(cells, () => leadChange(set, remove)),
     grant: (given) => change(grants, () => grantChange(given)),
     revoke: (credentials) => {
       const gone = new Set(credentials)
@@ -118,6 +121,11 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   }
 }
 
+function openGate({ runDir, pages, bound, logger, clock }: HaproxyEdgeOptions, gate: EdgeGate): Promise<GateServer> {
+  const now = (): number => clock.now()
+  return openGateServer({ paths: edgePaths(runDir), gate, pages, bound: bound ?? (() => undefined), logger, now })
+}
+
 function makeDirectories({ directory, jail }: ReturnType<typeof edgePaths>): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   chmodSync(directory, 0o700)
@@ -127,7 +135,7 @@ function makeDirectories({ directory, jail }: ReturnType<typeof edgePaths>): voi
 
 function supervisionOf(
   options: HaproxyEdgeOptions,
-  state: { port: number },
+  state: { port: number; cellPort: number },
   maps: readonly EdgeMap[],
 ): Omit<SupervisorOptions, 'inTurn'> {
   const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, frontProxy, logger, clock } =
@@ -136,6 +144,7 @@ function supervisionOf(
   const settings = (): Parameters<typeof haproxyConfig>[0] => ({
     ...{ paths: edgePaths(runDir), host, port: state.port, signInHost, scheme, tokenPrefixes, trustedProxies },
     limits: options.limits,
+    cells: options.cells && cellSideOf(options.cells, { port: state.cellPort, paths: edgePaths(runDir) }),
     frontProxy: frontProxy && { ...frontProxy, asks: frontProxy.asks() },
     certificates: certificates === null ? null : readCertificates(certificates),
     lua: { path: LUA_PATH, fingerprint: luaFingerprint },

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
-import type { EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
+import type { CellEdge, EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
 import { commandHaproxy, readMap } from './admin.ts'
+import { encodeCell } from './config-cells.ts'
 import { checkHost, encodeGrant, encodeRoute } from './names.ts'
 
 /** A change of a map: new values by key, null to delete. */
@@ -59,6 +60,14 @@ export function routeChange(set: readonly EdgeRoute[], remove: readonly string[]
     change.set(host, null)
   }
   for (const route of set) change.set(route.host, encodeRoute(route))
+  return change
+}
+
+/** Builds a change of the map of hosts that other cells have. */
+export function leadChange(set: ReadonlyMap<string, CellEdge>, remove: readonly string[]): MapChange {
+  const change = new Map<string, string | null>(remove.map((host) => [host, null]))
+  for (const [host, to] of set) change.set(host, encodeCell(to))
+  for (const host of change.keys()) checkHost(host)
   return change
 }
 

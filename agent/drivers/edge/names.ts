@@ -12,6 +12,10 @@ export function edgePaths(runDir: string) {
     jail,
     routes: join(directory, 'routes.map'),
     grants: join(directory, 'grants.map'),
+    cells: join(directory, 'cells.map'),
+    /** Certificate and key towards other edges. */
+    cellPem: join(directory, 'cell.pem'),
+    cellPort: join(directory, 'cell-port'),
     port: join(directory, 'port'),
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),

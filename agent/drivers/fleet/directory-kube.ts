@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
-import { isKubeError } from '../../lib/kube/errors.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName, KeptHome } from '../../ports/fleet/directory.ts'
@@ -10,10 +10,12 @@ import {
   decodeKept,
   encodeClaim,
   homeKeyOf,
+  homeNameOf,
   nameTakenError,
   type StoredHome,
 } from './fleet-objects.ts'
-import { createHomeIndex, type HomeIndex } from './home-index.ts'
+import { createObjectIndex, type ObjectIndex } from './object-index.ts'
+import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
 /** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
@@ -35,19 +37,29 @@ export interface KubeDirectorySettings {
 /** Creates the directory of a fleet; `open` starts it. While the API server is away memory stays as it is, and `find` goes on. */
 export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeDirectory {
   const homes = api.objects('Home')
-  const index = createHomeIndex()
+  const changes = createListeners<HomeName | null>()
+  const counts = createCellCounts()
+  const index = createObjectIndex<Home>({
+    keep: (home) => ({ ...home, cell: counts.add(home.cell) }),
+    drop: (home) => counts.remove(home.cell),
+    onChange: (key) => changes.notify(key === null ? null : homeNameOf(key)),
+  })
   const cells = new Map<string, Cell>()
-  const followers = [homes.follow(viewHomes(index)), api.objects('Agent').follow(viewCells(cells))]
+  const followers = [
+    homes.follow(viewHomes(index)),
+    api.objects('Agent').follow(viewCells(cells, () => changes.notify(null))),
+  ]
   const parts = { homes, index, cell }
   return {
     cell,
-    find: (name) => index.find(homeKeyOf(name))?.home ?? null,
+    find: (name) => index.find(homeKeyOf(name))?.value ?? null,
     read: (name) => read(parts, name),
     findCell: (number) => cells.get(number) ?? null,
     cells: () => [...cells.values()].filter((each) => each.cell !== cell),
-    homeCells: () => index.cells(),
+    homeCells: () => counts.list(),
     readKept: (name) => readKept(homes, name),
     homesOf: (query) => homesOf(homes, query),
+    onChange: changes.add,
     claim: (claimed) => claim(parts, claimed),
     release: (name, uid) => release(parts, name, uid),
     open: async () => void (await Promise.all(followers.map((follower) => follower.start()))),
@@ -59,9 +71,29 @@ export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeD
   }
 }
 
+/** Counts the names that each cell has, with one string for each cell, since each parsed object has a copy of its own. */
+function createCellCounts(): { add(cell: string): string; remove(cell: string): void; list(): string[] } {
+  const counts = new Map<string, { cell: string; names: number }>()
+  return {
+    add: (cell) => {
+      const known = counts.get(cell) ?? { cell, names: 0 }
+      counts.set(known.cell, known)
+      known.names += 1
+      return known.cell
+    },
+    remove: (cell) => {
+      const known = counts.get(cell)
+      if (known === undefined) return
+      known.names -= 1
+      if (known.names === 0) counts.delete(cell)
+    },
+    list: () => [...counts.keys()],
+  }
+}
+
 interface Parts {
   homes: KubeObjects
-  index: HomeIndex
+  index: ObjectIndex<Home>
   cell: string
 }
 
@@ -69,7 +101,7 @@ async function read({ homes, index }: Parts, name: HomeName): Promise<Home | nul
   const key = homeKeyOf(name)
   const known = index.find(key)
   const found = await homes.get(key)
-  if (found !== null) return noteHome(index, found).home
+  if (found !== null) return noteHome(index, found).value
   if (known !== null) index.forget(key, known.version)
   return null
 }
@@ -94,7 +126,7 @@ async function claim({ homes, index, cell }: Parts, claimed: HomeClaim): Promise
     const found = made ?? (await homes.get(key))
     // One that is there and then is not was given up meanwhile: the name is free.
     if (found === null) continue
-    const { uid, home } = noteHome(index, found)
+    const { uid, value: home } = noteHome(index, found)
     if (uid !== claimed.uid) throw nameTakenError(claimed, cell, home)
     return home
   }
@@ -108,48 +140,24 @@ async function release({ homes, index, cell }: Parts, name: HomeName, uid: strin
     const found = await homes.get(key)
     if (found === null) return known === null ? undefined : index.forget(key, known.version)
     const stored = noteHome(index, found)
-    if (stored.uid !== uid || stored.home.cell !== cell) return
+    if (stored.uid !== uid || stored.value.cell !== cell) return
     if (await deleteUnchanged(homes, found)) return index.forget(key, stored.version)
   }
   throw changesTooOften(name)
 }
 
-function noteHome(index: HomeIndex, object: KubeObject): StoredHome {
+function noteHome(index: ObjectIndex<Home>, object: KubeObject): StoredHome {
   const stored = decodeHome(object)
   index.note(stored)
   return stored
 }
 
-async function createOrNull(
-  homes: KubeObjects,
-  key: string,
-  spec: Record<string, unknown>,
-): Promise<KubeObject | null> {
-  try {
-    return await homes.create(key, spec)
-  } catch (error) {
-    if (isKubeError(error, 'exists')) return null
-    throw error
-  }
-}
-
-/** Deletes an object, or returns false if it has changed since it was read. */
-async function deleteUnchanged(homes: KubeObjects, object: KubeObject): Promise<boolean> {
-  try {
-    await homes.delete(object)
-    return true
-  } catch (error) {
-    if (isKubeError(error, 'conflict')) return false
-    throw error
-  }
-}
-
-function viewHomes(index: HomeIndex): FollowedView<KubeObject> {
+function viewHomes(index: ObjectIndex<Home>): FollowedView<KubeObject> {
   return {
     replaceAll: (pages) =>
       index.replaceAll(
         (async function* () {
-          for await (const { items, version } of pages) yield { homes: items.map(decodeHome), version }
+          for await (const { items, version } of pages) yield { objects: items.map(decodeHome), version }
         })(),
       ),
     put: (object) => index.put(decodeHome(object)),
@@ -157,8 +165,15 @@ function viewHomes(index: HomeIndex): FollowedView<KubeObject> {
   }
 }
 
-function viewCells(cells: Map<string, Cell>): FollowedView<KubeObject> {
-  const put = (object: KubeObject): void => void cells.set(object.metadata.name, decodeCell(object))
+function viewCells(cells: Map<string, Cell>, onChange: () => void): FollowedView<KubeObject> {
+  const put = (object: KubeObject): void => {
+    const { name } = object.metadata
+    const before = cells.get(name)
+    const cell = decodeCell(object)
+    cells.set(name, cell)
+    // A cell tells of itself all the time.
+    if (before?.edgeAddress !== cell.edgeAddress || before?.channelUrl !== cell.channelUrl) onChange()
+  }
   return {
     replaceAll: async (pages) => {
       const listed = new Set<string>()
@@ -171,10 +186,14 @@ function viewCells(cells: Map<string, Cell>): FollowedView<KubeObject> {
         }
       }
       for (const cell of cells.keys()) if (!listed.has(cell)) cells.delete(cell)
+      onChange()
       return listVersion
     },
     put,
-    drop: ({ metadata }) => void cells.delete(metadata.name),
+    drop: ({ metadata }) => {
+      cells.delete(metadata.name)
+      onChange()
+    },
   }
 }
 

@@ -14,6 +14,7 @@ export function createLocalDirectory(): Directory {
     homeCells: () => [],
     readKept: async () => null,
     homesOf: async function* () {},
+    onChange: () => () => undefined,
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
   }

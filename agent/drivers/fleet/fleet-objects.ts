@@ -9,21 +9,23 @@ import {
   OWNER_HEADER,
 } from '../../ports/fleet/directory.ts'
 import { decodeCard, encodeCard } from './home-card.ts'
+import type { FollowedObject } from './object-index.ts'
 
 /** A Home object, as far as the directory uses it. */
-export interface StoredHome {
-  /** Name of the object. */
-  key: string
-  /** Its resourceVersion: those of one history of a cluster grow with each write. */
-  version: number
+export interface StoredHome extends FollowedObject<Home> {
   /** Id of the box or volume. */
   uid: string
-  home: Home
 }
 
 /** Returns the name of a Home object. Names of projects, boxes and volumes have no dot. */
 export function homeKeyOf({ kind, project, name }: HomeName): string {
   return `${kind === 'box' ? 'box' : 'data'}.${project}.${name}`
+}
+
+/** Returns the name that a Home object is of. */
+export function homeNameOf(key: string): HomeName {
+  const [prefix, project = '', name = ''] = key.split('.')
+  return { kind: prefix === 'box' ? 'box' : 'volume', project, name }
 }
 
 /** Builds the spec of a Home object; the API server sets its phase. */
@@ -57,7 +59,7 @@ export function decodeHome({ metadata, spec }: KubeObject): StoredHome {
     phase: phase === 'Lost' ? 'Lost' : 'Live',
     createdBy: typeof createdBy === 'string' ? createdBy : null,
   }
-  return { key: metadata.name, version: Number(metadata.resourceVersion), uid: String(uid), home }
+  return { key: metadata.name, version: Number(metadata.resourceVersion), uid: String(uid), value: home }
 }
 
 /** Reads an Agent object, which the API server has validated; one without a status is not ready. */

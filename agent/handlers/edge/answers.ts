@@ -56,12 +56,12 @@ export interface SignInForm {
   fault: string | null
 }
 
-/** Renders the form for a token. All values are escaped. */
+/** Renders the form for a token. All values are escaped. It is sent with the host in its address, by which an edge leads it to the owner. */
 export function signInPage({ host, target, nonceDigest, fault }: SignInForm): string {
   const alert = fault === null ? '' : `<p role="alert" id="fault">${escapeHtml(fault)}</p>\n`
   const described = fault === null ? '' : ' aria-describedby="fault" aria-invalid="true"'
   const main = `<p>An access token opens <strong>${escapeHtml(host)}</strong>.</p>
-${alert}<form method="post" action="/">
+${alert}<form method="post" action="${escapeHtml(`/?${new URLSearchParams({ host }).toString()}`)}">
 <input type="hidden" name="host" value="${escapeHtml(host)}">
 <input type="hidden" name="target" value="${escapeHtml(target)}">
 <input type="hidden" name="nonce" value="${escapeHtml(nonceDigest)}">

@@ -4,6 +4,7 @@ import type { EdgeAddress } from '../../core/common/urls.ts'
 import type { Certifier } from '../../core/edge/certifier.ts'
 import type { Gate } from '../../core/edge/gate.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
+import type { Leads } from '../../core/edge/leads.ts'
 import type { SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeGate } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -12,6 +13,7 @@ import { createSignInPages } from './sign-in.ts'
 
 export interface EdgeBackendDeps {
   gate: Gate
+  leads: Pick<Leads, 'find'>
   signIn: SignIn
   certifies: Certifier
   grants: Pick<EdgeGrants, 'endSession'>

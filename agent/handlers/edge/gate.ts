@@ -5,6 +5,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { createLineBudget, type LineBudget, logBounded } from '../../../shared/log-budget.ts'
 import { isTokenFault } from '../../core/edge/access.ts'
 import type { Gate } from '../../core/edge/gate.ts'
+import type { Leads } from '../../core/edge/leads.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { edgeAnswerOf, withoutSession } from './answers.ts'
@@ -13,6 +14,7 @@ import type { SignInPages } from './sign-in.ts'
 
 export interface EdgeGateDeps {
   gate: Gate
+  leads: Pick<Leads, 'find'>
   pages: Pick<SignInPages, 'redirect'>
   clock: Clock
   logger: Logger
@@ -24,6 +26,9 @@ export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
   return {
     decide: async (request) => {
       try {
+        const to = request.isLed ? null : await deps.leads.find(request.host)
+        if (to !== null) return { kind: 'lead', to }
+        if (request.isOwn) return { kind: 'own' }
         return { kind: 'forward', route: await deps.gate.routeFor(accessRequestOf(request)) }
       } catch (error) {
         return { kind: 'answer', ...refusalOf({ ...deps, lines }, request, error) }

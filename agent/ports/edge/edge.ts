@@ -34,11 +34,24 @@ export interface EdgeRequest {
   clientAddress: string
   /** The client uses HTTPS, to the edge or a proxy in front of it. */
   isSecure: boolean
+  /** The edge of another cell has led the request here: it is not led on. */
+  isLed: boolean
+  /** The agent's own pages answer it, unless another cell has the host; that is, for the sign-in, the one to sign in for. */
+  isOwn: boolean
 }
 
-/** Forward the request to a route, or answer it. */
+/** The edge of another cell, as other edges reach it. */
+export interface CellEdge {
+  /** An IP address. */
+  address: string
+  port: number
+}
+
+/** Forward the request to a route, lead it to the edge of another cell, leave it to the agent's own pages, or answer it. */
 export type EdgeDecision =
   | { kind: 'forward'; route: EdgeRoute }
+  | { kind: 'lead'; to: CellEdge }
+  | { kind: 'own' }
   | { kind: 'answer'; status: number; headers: Readonly<Record<string, string | readonly string[]>>; body: string }
 
 /** Decides what the edge cannot. Called over a channel that no box or client can reach. */
@@ -101,6 +114,8 @@ export type EdgeAnswerClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 export interface Edge {
   /** Port that it listens on. */
   readonly port: number
+  /** Port for the edges of other cells; null: no fleet. */
+  readonly cellPort: number | null
   /**
    * Sets routes and grants to exactly these, and starts it if none runs, which later changes wait for, but not this call. Call once,
    * before the other methods.
@@ -110,6 +125,8 @@ export interface Edge {
   started(): Promise<void>
   /** Changes routes; resolves once they are in force. Open connections are not affected. */
   change(change: { set?: readonly EdgeRoute[]; remove?: readonly string[] }): Promise<void>
+  /** Changes which hosts are led to the edges of other cells; none after `open`. As `change`. */
+  lead(change: { set?: ReadonlyMap<string, CellEdge>; remove?: readonly string[] }): Promise<void>
   grant(grants: readonly EdgeGrant[]): Promise<void>
   /** Revokes credentials in every scope. */
   revoke(credentials: readonly string[]): Promise<void>

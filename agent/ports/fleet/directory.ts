@@ -31,6 +31,11 @@ export interface Directory {
    */
   homesOf(query: { cell: string; kind: HomeName['kind']; project: string | null }): AsyncIterable<KeptHome[]>
   /**
+   * Calls `listener` after memory has changed: with the name whose home did, or null where many may have, or a cell. Returns its
+   * removal.
+   */
+  onChange(listener: (name: HomeName | null) => void): () => void
+  /**
    * Claims a name for this cell; `find` knows of it at once. For a uid that has the name already it changes nothing and returns its
    * home, which may be another cell by now. So a claim whose outcome is unknown is made again.
    * @throws ServiceError `name_taken` if another uid has the name, with OWNER_HEADER if it was claimed at another cell for the same

@@ -9,7 +9,7 @@ import { createEdgeGrants, type EdgeGrants } from '../../../agent/core/edge/gran
 import type { HostTarget } from '../../../agent/core/edge/routes.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { EdgeBackend } from '../../../agent/handlers/edge/backend.ts'
-import type { Edge, EdgeDecision, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
+import type { CellEdge, Edge, EdgeDecision, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { createTokenKeys, publicTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
@@ -35,6 +35,8 @@ export interface BackendLab {
   passing: Map<string, number>
   /** Targets by host. */
   hosts: Map<string, HostTarget>
+  /** Edges of other cells, by hosts. */
+  led: Map<string, CellEdge>
   /** Names of resumed boxes, in order. */
   resumed: string[]
   /** Log lines. */
@@ -61,6 +63,7 @@ export async function openBackendLab(): Promise<BackendLab> {
     lines: [],
     passing: new Map(),
     hosts: new Map(),
+    led: new Map(),
     resumed: [],
     look: () => null,
     whenResumed: () => undefined,
@@ -69,6 +72,7 @@ export async function openBackendLab(): Promise<BackendLab> {
     ...wire(state, path),
     passing: state.passing,
     hosts: state.hosts,
+    led: state.led,
     resumed: state.resumed,
     lines: state.lines,
     onResume: (act: LabState['whenResumed']) => {
@@ -99,7 +103,7 @@ export async function openBackendLab(): Promise<BackendLab> {
 }
 
 /** State that outlives a process. */
-interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'resumed' | 'lines'> {
+interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'led' | 'resumed' | 'lines'> {
   keys: TokenKeySet
   now: number
   look(): string | null
@@ -121,6 +125,10 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   const backend = wireEdgeBackend({
     grants,
     hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
+    leads: {
+      find: async (host) => state.led.get(host) ?? null,
+      exactOwner: (host) => (state.led.has(host) ? `demo/${host}` : null),
+    },
     address: ADDRESS,
     boxes: {
       resume: async ({ name }) => {
@@ -188,7 +196,15 @@ export function edgeRequest(
     ...(cookie === undefined ? {} : { cookie, 'sec-fetch-site': 'same-origin' }),
     ...headers,
   }
-  const plain = { method: 'GET', host: BOX_HOST, target: '/', clientAddress: '192.0.2.1', isSecure: true }
+  const plain = {
+    method: 'GET',
+    host: BOX_HOST,
+    target: '/',
+    clientAddress: '192.0.2.1',
+    isSecure: true,
+    isLed: false,
+    isOwn: false,
+  }
   return { ...plain, ...rest, headers: sent }
 }
 
@@ -220,5 +236,5 @@ export function pageRequest(
 /** Returns a decision that is an answer; throws for a forwarded request. */
 export function answerOf(decision: EdgeDecision): Extract<EdgeDecision, { kind: 'answer' }> {
   if (decision.kind === 'answer') return decision
-  throw new Error(`forwarded to ${decision.route.host}`)
+  throw new Error(`not answered: ${JSON.stringify(decision)}`)
 }

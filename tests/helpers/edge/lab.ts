@@ -154,6 +154,7 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     host: '127.0.0.1',
     port: 0,
     frontProxy: null,
+    cells: null,
     signInHost: 'sign-in.localhost',
     scheme: 'http',
     certificates: null,

@@ -6,10 +6,16 @@ export interface SteadyLoad {
   stop(): Promise<{ sent: number; failures: string[]; bodies: ReadonlyMap<string, number> }>
 }
 
-/** Requests `url` from the edge of this host `perSecond` times a second; every status but 200 is a failure. */
-export function startSteadyLoad(url: string, { perSecond, token }: { perSecond: number; token?: string }): SteadyLoad {
+/**
+ * Requests `url` from the edge of this host, or `through` another one's port, `perSecond` times a second; every status but 200 is a
+ * failure.
+ */
+export function startSteadyLoad(
+  url: string,
+  { perSecond, token, through }: { perSecond: number; token?: string; through?: number },
+): SteadyLoad {
   const { host, port, pathname } = new URL(url)
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS })
+  const pool = new Pool(`http://127.0.0.1:${through ?? port}`, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS })
   const headers = { host, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
   const bodies = new Map<string, number>()
   const failures: string[] = []

@@ -13,18 +13,27 @@ export interface UrlRequest {
   /** Sent as a bearer token. */
   token?: string
   body?: string
+  /** Port of another edge of this host, through which the request goes. */
+  through?: number
 }
 
 /** Requests a URL from the edge of this host, independent of DNS. Rejects if the connection fails. */
 export function askUrl(
   url: string,
-  { method = 'GET', headers = {}, token, body }: UrlRequest = {},
+  { method = 'GET', headers = {}, token, body, through }: UrlRequest = {},
 ): Promise<UrlAnswer> {
   const { host, port, pathname, search } = new URL(url)
   const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return new Promise((resolve, reject) => {
     const outgoing = request({
-      ...{ host: '127.0.0.1', port, method, path: `${pathname}${search}`, agent: false, timeout: 60_000 },
+      ...{
+        host: '127.0.0.1',
+        port: through ?? port,
+        method,
+        path: `${pathname}${search}`,
+        agent: false,
+        timeout: 60_000,
+      },
       headers: { host, ...bearer, ...headers },
     })
     outgoing.once('error', reject)

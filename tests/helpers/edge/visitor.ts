@@ -7,6 +7,8 @@ export interface VisitOptions {
   form?: Record<string, string>
   /** Sent as `Authorization: Bearer`. */
   token?: string
+  /** Port of another edge of this host, through which the request goes. */
+  through?: number
 }
 
 /** The answer at a URL of a box; redirects are not followed. */
@@ -17,10 +19,13 @@ export interface Visited {
 }
 
 /** Sends one request to an edge on this machine, independent of DNS. */
-export async function visit(url: string, { method, headers = {}, form, token }: VisitOptions = {}): Promise<Visited> {
+export async function visit(
+  url: string,
+  { method, headers = {}, form, token, through }: VisitOptions = {},
+): Promise<Visited> {
   const { host, port, pathname, search } = new URL(url)
   const body = form === undefined ? undefined : new URLSearchParams(form).toString()
-  const answer = await request(`http://127.0.0.1:${port}${pathname}${search}`, {
+  const answer = await request(`http://127.0.0.1:${through ?? port}${pathname}${search}`, {
     method: (method ?? (form === undefined ? 'GET' : 'POST')) as 'GET',
     headers: {
       host,
@@ -41,8 +46,8 @@ export interface Visitor {
   signIn(url: string, token: string): Promise<Visited & { url: string }>
 }
 
-/** Creates a browser without cookies. */
-export function createVisitor(): Visitor {
+/** Creates a browser without cookies, all of whose requests go `through` the edge of a port. */
+export function createVisitor({ through }: { through?: number } = {}): Visitor {
   const jars = new Map<string, Map<string, string>>()
   const visitor: Visitor = {
     visit: async (url, options = {}) => {
@@ -51,7 +56,7 @@ export function createVisitor(): Visitor {
       jars.set(host, jar)
       const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
       const headers = { accept: 'text/html', ...(cookie === '' ? {} : { cookie }), ...options.headers }
-      const answer = await visit(url, { ...options, headers })
+      const answer = await visit(url, { ...(through === undefined ? {} : { through }), ...options, headers })
       for (const line of [answer.headers['set-cookie'] ?? []].flat()) {
         const [, name = '', value = '', rest = ''] = /^([^=]*)=([^;]*)(.*)$/.exec(line) ?? []
         if (rest.includes('Max-Age=0;')) jar.delete(name)
@@ -62,8 +67,11 @@ export function createVisitor(): Visitor {
     signIn: async (url, token) => {
       const led = await visitor.visit(url)
       const form = new URL(String(led.headers['location']))
-      await visitor.visit(form.href)
-      const posted = await visitor.visit(form.origin, { form: { ...Object.fromEntries(form.searchParams), token } })
+      const shown = await visitor.visit(form.href)
+      const action = /<form method="post" action="([^"]*)"/.exec(shown.text)?.[1] ?? ''
+      const posted = await visitor.visit(new URL(action.replaceAll('&amp;', '&'), form).href, {
+        form: { ...Object.fromEntries(form.searchParams), token },
+      })
       const begun = await visitor.visit(String(posted.headers['location']))
       const target = /http-equiv="refresh" content="0; url=([^"]*)"/.exec(begun.text)?.[1] ?? '/'
       const page = new URL(target.replaceAll('&amp;', '&'), url).href

@@ -46,7 +46,12 @@ export async function startFleet(
 
 async function startCell(plane: FleetPlane, cell: string, settings: Record<string, string>): Promise<CellOfTests> {
   const node = `node-${cell}`
-  const place = { BOXYARD_CELL: cell, BOXYARD_NODE: node, BOXYARD_KUBECONFIG: plane.addNode(node) }
+  const place = {
+    BOXYARD_CELL: cell,
+    BOXYARD_CELL_EDGE_PORT: '0',
+    BOXYARD_NODE: node,
+    BOXYARD_KUBECONFIG: plane.addNode(node),
+  }
   const service = await startService({
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
   })

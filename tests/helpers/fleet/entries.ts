@@ -70,6 +70,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
             home.cell === asked && home.kind === kind && home.project === (project ?? home.project)
           for (const home of await readKept()) if (isAsked(home)) yield [home]
         },
+        onChange: () => () => undefined,
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
       }

@@ -10,6 +10,7 @@ import type {
   KeptHome,
 } from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { createListeners, type Listeners } from '../../../shared/listeners.ts'
 
 /** The homes of a fleet, in memory: what a test sees of them, and how they fail. */
 export interface HomeTable {
@@ -21,10 +22,12 @@ export interface HomeTable {
    * before it resolves.
    */
   fault: 'away' | 'answers lost' | Promise<void> | null
+  /** Tells every directory that the test has changed homes, or cells. */
+  changes: Listeners<HomeName | null>
 }
 
 export function createHomeTable(): HomeTable {
-  return { homes: new Map(), cells: new Map(), fault: null }
+  return { homes: new Map(), cells: new Map(), fault: null, changes: createListeners() }
 }
 
 /** Names a home as a table does. */
@@ -76,6 +79,7 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
         if (home.cell === query.cell && home.kind === query.kind && home.project === (query.project ?? home.project))
           yield [home]
     },
+    onChange: (listener) => table.changes.add(listener),
     claim: (claim) => change(() => claimIn(table, claim, cell)),
     release: (name, uid) =>
       change(() => {

@@ -67,6 +67,8 @@ describe('an edge with two boxes', () => {
         headers: { cookie: '__Host-boxyard=other' },
         clientAddress: '127.0.0.1',
         isSecure: false,
+        isLed: false,
+        isOwn: false,
       },
     ])
     expect(blog.seen).toEqual([])

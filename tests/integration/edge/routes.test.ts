@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createPublishing, DOMAINS_MAX, type Publishing } from '../../../agent/core/edge/publishing.ts'
 import { createEdgeRoutes, type EdgeRoutes } from '../../../agent/core/edge/routes.ts'
+import { createDomainClaims, type DomainClaims } from '../../../agent/core/fleet/domain-claims.ts'
+import { createLocalDomains } from '../../../agent/drivers/fleet/domains-local.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
@@ -15,11 +17,13 @@ import { serviceRecord } from '../../helpers/services/records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const address = { domain: 'localhost', scheme: 'http', port: 8081 } as const
+const clock = { now: () => 5, sleep: async () => undefined }
 
 let directory: string
 let store: Store
 let routes: EdgeRoutes
 let publishing: Publishing
+let claims: DomainClaims
 /** Routes that the edge has, and the number of changes sent to it. */
 let served: Map<string, EdgeRoute>
 let changes: number
@@ -31,6 +35,7 @@ let addresses: Map<string, string>
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-routes-'))
   store = openSqliteStore(join(directory, 'boxyard.db'))
+  claims = createDomainClaims({ store, domains: createLocalDomains(), address, clock, logger: silentLogger })
   served = new Map()
   addresses = new Map()
   changes = 0
@@ -45,7 +50,7 @@ beforeEach(async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   gained = []
   const onGain = async () => void gained.push([...served.keys()])
-  routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
+  routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
   await routes.open(async () => undefined)
   const boxes = {
     get: async ({ project, name }: { project: string; name: string }) => {
@@ -60,7 +65,8 @@ beforeEach(async () => {
     routes,
     address,
     admission: openAdmission(store),
-    clock: { now: () => 5, sleep: async () => undefined },
+    claims,
+    clock,
   })
 })
 
@@ -214,7 +220,7 @@ test('changes while the edge opens are applied afterwards', async () => {
   }
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const onGain = async (): Promise<void> => undefined
-  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
+  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
   await next.settle(record.id)
   expect(told).toEqual([])
   await next.open(async (all) => {
@@ -233,7 +239,7 @@ test('a start serves all recorded routes', async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const edge = { change: async () => undefined, drain: async () => undefined }
   const onGain = () => Promise.resolve()
-  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
+  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
   let told: string[] = []
   await next.open(async (all) => void (told = all.map(({ host }) => host).toSorted()))
   expect(told).toEqual(hosts())

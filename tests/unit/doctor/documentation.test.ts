@@ -9,6 +9,8 @@ const SOURCES = [
   ...['agent/core/health/health.ts', 'agent/core/health/subvolume-faults.ts', 'agent/drivers/edge/supervisor.ts'],
   ...['agent/drivers/network/problems.ts', 'agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
   ...[
+    'agent/core/edge/leads.ts',
+    'agent/core/fleet/domain-claims.ts',
     'agent/drivers/boxes/box-limits.ts',
     'agent/drivers/boxes/disk-limits.ts',
     'agent/drivers/host/terminals.ts',

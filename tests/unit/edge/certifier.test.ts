@@ -38,3 +38,9 @@ test('a box gets 30 at once, then one every two minutes, without affecting other
   expect([await certifies('n39.example.org'), await certifies('n38.example.org')]).toEqual([true, false])
   expect(lab.lines.join('\n')).toContain('more certificates than it may')
 })
+
+test('a host that another cell has for sure gets one, within the bounds of its box', async () => {
+  lab.led.set('shop.example.org', { address: '10.0.0.2', port: 8093 })
+  for (let i = 0; i < 30; i++) expect(await certifies('shop.example.org')).toBe(true)
+  expect(await certifies('shop.example.org')).toBe(false)
+})

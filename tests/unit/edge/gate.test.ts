@@ -280,3 +280,18 @@ describe('a name without a box', () => {
     expect(body).not.toContain('<script>')
   })
 })
+
+describe('a host of another cell', () => {
+  const to = { address: '10.0.0.2', port: 8093 }
+
+  test('is led there without a look at who asks, and never on from there', async () => {
+    lab.led.set(BOX_HOST, to)
+    expect(await decide()).toEqual({ kind: 'lead', to })
+    expect(await decide({ browses: true, target: '/.boxyard/session', isOwn: true })).toEqual({ kind: 'lead', to })
+    expect(await refusalOf({ isLed: true })).toBe('401 token_missing')
+  })
+
+  test('is not that of an own page of this cell', async () => {
+    expect(await decide({ target: '/.boxyard/session', isOwn: true })).toEqual({ kind: 'own' })
+  })
+})

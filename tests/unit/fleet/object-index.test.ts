@@ -1,28 +1,29 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { StoredHome } from '../../../agent/drivers/fleet/fleet-objects.ts'
-import { createHomeIndex, type HomeIndex } from '../../../agent/drivers/fleet/home-index.ts'
+import { createObjectIndex, type FollowedObject, type ObjectIndex } from '../../../agent/drivers/fleet/object-index.ts'
 
-let index: HomeIndex
+let index: ObjectIndex<{ cell: string }>
+/** Names that the index said have changed. */
+let changed: (string | null)[]
 
 beforeEach(() => {
-  index = createHomeIndex()
+  changed = []
+  index = createObjectIndex({ onChange: (key) => changed.push(key) })
 })
 
-const stored = (key: string, version: number, cell = 'aa'): StoredHome => ({
+const stored = (key: string, version: number, cell = 'aa'): FollowedObject<{ cell: string }> => ({
   key,
   version,
-  uid: 'box_1',
-  home: { cell, epoch: 1, phase: 'Live', createdBy: null },
+  value: { cell },
 })
-const cellOf = (key: string): string | null => index.find(key)?.home.cell ?? null
+const cellOf = (key: string): string | null => index.find(key)?.value.cell ?? null
 
 /** A list that a test ends, page by page. */
 const openList = () => {
-  const pages: { homes: StoredHome[]; version: string }[] = []
+  const pages: { objects: FollowedObject<{ cell: string }>[]; version: string }[] = []
   let wake = Promise.withResolvers<void>()
   let isOver = false
-  const send = async (version: number, ...homes: StoredHome[]): Promise<void> => {
-    pages.push({ homes, version: String(version) })
+  const send = async (version: number, ...homes: FollowedObject<{ cell: string }>[]): Promise<void> => {
+    pages.push({ objects: homes, version: String(version) })
     wake.resolve()
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -113,7 +114,7 @@ describe('a list', () => {
     index.put(stored('a', 3))
     const failing = index.replaceAll(
       (async function* () {
-        yield { homes: [stored('b', 4)], version: '20' }
+        yield { objects: [stored('b', 4)], version: '20' }
         throw new Error('The list expired.')
       })(),
     )
