@@ -1,9 +1,10 @@
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { clusterNodes, nodePaths } from '../../../infra/cluster/nodes.ts'
 import { type Client, createClient } from '../front/client.ts'
 import { type FleetPlane, startFleetPlane } from '../pods/fleet-plane.ts'
-import { startService, type TestService } from '../service.ts'
+import { startService, type TestService, type TestServiceOptions } from '../service.ts'
 
 /** A fleet of real services on this host: their objects are in a real API server and etcd, their boxes are embedded ones. */
 export interface FleetOfTests {
@@ -24,12 +25,16 @@ export interface CellOfTests {
   client: Client
 }
 
-/** Starts a cell for each number, one after the other, and waits until each knows all others. */
+/**
+ * Starts a cell for each number, one after the other, and waits until each knows all others. Where they `areApart`, each is on a node
+ * with a network of its own, whose link a test may cut.
+ */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
   settings: Record<string, string> = {},
+  { areApart = false }: { areApart?: boolean } = {},
 ): Promise<FleetOfTests> {
-  const plane = await startFleetPlane()
+  const plane = await startFleetPlane(areApart ? numbers.length : 1)
   const cells: CellOfTests[] = []
   const close = async (): Promise<void> => {
     for (const { service } of cells) await service.close()
@@ -37,7 +42,10 @@ export async function startFleet(
   }
   try {
     plane.install()
-    for (const cell of numbers) cells.push(await startCell(plane, { cell, settings, first: cells[0] ?? null }))
+    const places = areApart ? nodesOf(plane) : []
+    for (const [index, cell] of numbers.entries()) {
+      cells.push(await startCell(plane, { cell, settings, first: cells[0] ?? null, on: places[index] }))
+    }
     shareTokens(cells)
     return { plane, cells, close }
   } catch (error) {
@@ -46,13 +54,26 @@ export async function startFleet(
   }
 }
 
-async function startCell(
-  plane: FleetPlane,
-  { cell, settings, first }: { cell: string; settings: Record<string, string>; first: CellOfTests | null },
-): Promise<CellOfTests> {
+/** Where a service runs: the address of its node, and the program that starts another one there. */
+type Place = NonNullable<TestServiceOptions['on']>
+
+function nodesOf({ record }: FleetPlane): Place[] {
+  return clusterNodes(record).map((node) => ({ address: node.address, enter: nodePaths(record.name, node).enter }))
+}
+
+interface NewCell {
+  cell: string
+  settings: Record<string, string>
+  first: CellOfTests | null
+  /** Undefined: this host. */
+  on: Place | undefined
+}
+
+async function startCell(plane: FleetPlane, { cell, settings, first, on }: NewCell): Promise<CellOfTests> {
   const node = `node-${cell}`
   const place = { BOXYARD_CELL: cell, BOXYARD_NODE: node, BOXYARD_KUBECONFIG: plane.addNode(node) }
   const service = await startService({
+    ...(on === undefined ? {} : { on }),
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
     prepare: (dataDir) => {
       if (first !== null) copyKeys(first.service.dataDir, dataDir)
