@@ -87,7 +87,7 @@ function lineOf(request: CallRequest & { op: 'write' | 'read' }): string {
 
 function outcomeOf(request: CallRequest, { status, body }: Answer): CallOutcome {
   const code = String(body?.code)
-  if (status === 404 && GONE.has(code)) return request.op === 'attach' ? { is: 'refused', code } : { is: 'absent' }
+  if (status === 404 && GONE.has(code)) return isOfAnother(request) ? { is: 'refused', code } : { is: 'absent' }
   if (status >= 500 || status === 202 || status === 404 || code === 'idempotency_in_progress') return UNKNOWN
   if (status >= 400) return { is: 'refused', code }
   switch (request.op) {
@@ -106,6 +106,12 @@ function outcomeOf(request: CallRequest, { status, body }: Answer): CallOutcome 
     case 'detach':
       return { is: 'done' }
   }
+}
+
+/** Tells calls whose box may be what is not there. */
+function isOfAnother(request: CallRequest): boolean {
+  if (request.op === 'attach') return true
+  return (request.op === 'read' || request.op === 'write') && request.kind === 'volume'
 }
 
 function ranTo({ op }: CallRequest, { status, exit_code: exitCode, stdout }: Exec): CallOutcome {

@@ -21,7 +21,7 @@ export async function runHistory(run: HistoryRun): Promise<void> {
   const startedAt = performance.now()
   const clients = Array.from({ length: CLIENTS }, (_, index) => work(run, index, { ending: ending.signal, startedAt }))
   try {
-    await haveFaults(run, startedAt + run.durationMs)
+    await haveFaults(run, () => performance.now() > startedAt + run.durationMs)
   } finally {
     ending.abort()
     await Promise.all(clients)
@@ -44,13 +44,17 @@ export async function lookAtAll({ client, doors }: HistoryRun): Promise<void> {
   }
 }
 
-async function haveFaults({ faults, seed, note }: HistoryRun, until: number): Promise<void> {
+/** Has faults happen, one after the other and in an order of the seed, until it is over; resolves once the last is mended. */
+export async function haveFaults(
+  { faults, seed, note }: Pick<HistoryRun, 'faults' | 'seed' | 'note'>,
+  isOver: () => boolean,
+): Promise<void> {
   const random = createRandom(seed + CLIENTS)
   const order = faults.toSorted(() => random() - 0.5)
-  for (let turn = 0; performance.now() < until; turn++) {
+  for (let turn = 0; !isOver(); turn++) {
     await pause(600 + random() * 1_500)
     const fault = order[turn % order.length]
-    if (fault === undefined) return
+    if (fault === undefined || isOver()) continue
     note(fault.name)
     await fault.strike()
     try {
@@ -95,9 +99,9 @@ async function settle(
   if (random() < 0.2) await again()
 }
 
-type Pick = <T>(all: readonly T[]) => T
+type Choose = <T>(all: readonly T[]) => T
 
-function draw(pick: Pick, { name, unique }: { name(kind: Kind): string; unique: string }): CallRequest {
+function draw(pick: Choose, { name, unique }: { name(kind: Kind): string; unique: string }): CallRequest {
   const kind = pick(KINDS)
   const op = pick(OPERATIONS)
   switch (op) {
