@@ -6,6 +6,8 @@ export interface ServiceProcessOptions {
   /** Name in messages, such as `agent`. */
   name: string
   command: readonly string[]
+  /** The whole environment; defaults to that of this process. */
+  env?: NodeJS.ProcessEnv
   /** Consequence of an unexpected end for the user, printed with it. */
   lossNote: string
   /** Milliseconds that a polite stop may take before SIGKILL. */
@@ -36,6 +38,7 @@ export function createServiceProcess(options: ServiceProcessOptions): ServicePro
     stopping.signal.throwIfAborted()
     const child = startLoggingChild({
       command: options.command,
+      ...(options.env === undefined ? {} : { env: options.env }),
       onLine: (line, { isProgress, message }) => {
         options.log(line)
         if (isProgress) say(message)
@@ -86,6 +89,46 @@ export async function stopChild(child: LoggingChild, deadlineMs: number): Promis
   return how
 }
 
+/** What runs in the foreground until a signal. */
+export interface Foreground {
+  /** Stops it politely; resolves when it has ended. */
+  stop(): Promise<void>
+  /** Kills it at once. */
+  kill(): void
+  /** Prints a line for a person. */
+  say(text: string): void
+}
+
+/** The end of this process. */
+export interface Ending {
+  hasBegun(): boolean
+  /** Stops what runs and ends this process. */
+  begin(): Promise<void>
+}
+
+/** Stops what runs politely on the first signal, and kills it on a later one; `release` gives up what this process holds. */
+export function endOnSignal({ stop, kill, say }: Foreground, release: () => void): Ending {
+  let begunAt: number | null = null
+  const begin = async (): Promise<void> => {
+    begunAt ??= performance.now()
+    await stop()
+    release()
+    process.exit()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (begunAt === null) {
+        say('Stopping; boxes run on.')
+        void begin()
+      } else if (performance.now() - begunAt > SAME_SIGNAL_MS) {
+        kill()
+        process.exit(1)
+      }
+    })
+  }
+  return { hasBegun: () => begunAt !== null, begin }
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
@@ -94,3 +137,5 @@ const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 30_000
 /** A process that ran this long has recovered: its next end starts again from the first pause. */
 const STEADY_MS = 60_000
+// On Ctrl-C the terminal signals npm and this process, and npm forwards its own: that counts as one signal.
+const SAME_SIGNAL_MS = 500

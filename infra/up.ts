@@ -4,7 +4,7 @@ import { agentCommand, frontCommand } from './commands.ts'
 import { type InstanceLock, lockInstance } from './instance-lock.ts'
 import { openLogFile } from './log-file.ts'
 import { assertPortsFree } from './ports.ts'
-import { createServiceProcess, type ServiceProcess } from './service-process.ts'
+import { createServiceProcess, endOnSignal } from './service-process.ts'
 import { readUpSettings, type UpSettings } from './up-settings.ts'
 
 /** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
@@ -32,7 +32,14 @@ async function main(): Promise<void> {
     say,
     log: openLog(settings, 'front'),
   })
-  const ending = endOnSignal([front, agent], lock)
+  const stop = async (): Promise<void> => {
+    await front.stop()
+    await agent.stop()
+  }
+  const kill = (): void => {
+    for (const service of [front, agent]) service.kill()
+  }
+  const ending = endOnSignal({ stop, kill, say }, () => lock.release())
   try {
     await agent.start()
     const url = (await front.start()).url ?? `http://${settings.host}:${settings.port}`
@@ -61,34 +68,6 @@ function openLog(settings: UpSettings, name: string): (line: string) => void {
   return (line) => file.write(line)
 }
 
-interface Ending {
-  hasBegun(): boolean
-  begin(): Promise<void>
-}
-
-/** Stops the processes politely and in order on the first signal, and kills them on a later one. */
-function endOnSignal(services: readonly ServiceProcess[], lock: InstanceLock): Ending {
-  let begunAt: number | null = null
-  const begin = async (): Promise<void> => {
-    begunAt ??= performance.now()
-    for (const service of services) await service.stop()
-    lock.release()
-    process.exit()
-  }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (begunAt === null) {
-        say('Stopping; boxes run on.')
-        void begin()
-      } else if (performance.now() - begunAt > SAME_SIGNAL_MS) {
-        for (const service of services) service.kill()
-        process.exit(1)
-      }
-    })
-  }
-  return { hasBegun: () => begunAt !== null, begin }
-}
-
 function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
@@ -102,8 +81,5 @@ const UP_HELP = `Usage: npm run up
 
 Runs the service in the foreground: agent, front and edge. Ctrl-C stops it, and boxes run on. Settings are environment
 variables (README.md). If it does not start, or before the first start: npm run doctor`
-
-// On Ctrl-C the terminal signals npm and this process, and npm forwards its own: that counts as one signal.
-const SAME_SIGNAL_MS = 500
 
 await main().catch(fail)

@@ -17,7 +17,7 @@ cd "$root"
 
 # npm may be killed before it can forward a signal; neither the service nor tests must stay behind.
 with_npm=()
-case ${npm_lifecycle_event:-} in up | test | test:*) with_npm=(setpriv --pdeathsig TERM --) ;; esac
+case ${npm_lifecycle_event:-} in up | fleet:up | test | test:*) with_npm=(setpriv --pdeathsig TERM --) ;; esac
 # Mounts of a test or bench end with it, and are invisible to other processes but those that it starts.
 if [[ $purpose == test || $purpose == bench ]]; then
   exec "${with_npm[@]}" unshare --mount --propagation slave -- sh -c 'mount --make-rshared / && exec "$@"' sh "$bin/node" "$@"

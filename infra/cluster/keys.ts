@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { createAuthority, openssl } from './certificates.ts'
 import { apiServerAddress, clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
@@ -34,23 +33,14 @@ export function formatKubeconfig(record: ClusterRecord, token: string): string {
   })
 }
 
+/** Writes a file for its owner alone, in place of the one that may be there: whoever reads it meanwhile gets either, whole. */
 export function writeSecret(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600 })
+  writeFileSync(`${path}.new`, text, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
 }
 
 async function createCertificates(record: ClusterRecord, keys: string): Promise<void> {
-  const configuration = join(keys, 'openssl.cnf')
-  // Debian's default configuration would mark every certificate as a CA.
-  writeFileSync(configuration, '[req]\ndistinguished_name = subject\n[subject]\n')
-  const make = (file: string, subject: string, ...args: string[]): Promise<unknown> =>
-    openssl([
-      ...['req', '-config', configuration, '-x509', '-nodes', '-days', '30', '-subj', subject, ...args],
-      ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
-      ...['-keyout', join(keys, `${file}.key`), '-out', join(keys, `${file}.crt`)],
-    ])
-  await make('ca', '/CN=boxyard-cluster', '-addext', 'basicConstraints=critical,CA:TRUE')
-  const sign = (file: string, subject: string, extension: string): Promise<unknown> =>
-    make(file, subject, '-CA', join(keys, 'ca.crt'), '-CAkey', join(keys, 'ca.key'), '-addext', extension)
+  const { sign } = await createAuthority(keys, 'boxyard-cluster')
   const addresses = ['127.0.0.1', '10.96.0.1', record.node.address, apiServerAddress(record)]
   const hosts = [...new Set(addresses)].map((address) => `IP:${address}`)
   const names = `subjectAltName=${[...hosts, 'DNS:localhost', 'DNS:kubernetes.default.svc'].join(',')}`
@@ -63,10 +53,6 @@ async function createCertificates(record: ClusterRecord, keys: string): Promise<
 async function createAccountKey(keys: string): Promise<void> {
   await openssl(['ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', `${keys}/accounts.key`])
   await openssl(['ec', '-in', `${keys}/accounts.key`, '-pubout', '-out', `${keys}/accounts.pub`])
-}
-
-function openssl(args: readonly string[]): Promise<unknown> {
-  return promisify(execFile)('openssl', args)
 }
 
 interface User {

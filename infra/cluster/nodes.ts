@@ -29,6 +29,8 @@ export interface NodePaths {
   kubeletKubeconfig: string
   /** Kubeconfig of the agent on this node. */
   agentKubeconfig: string
+  /** Data directory of the agent on this node, of several. */
+  agentData: string
   /** Of several nodes: a program that starts another one there. */
   enter: string
 }
@@ -65,12 +67,14 @@ export function apiServerAddress(record: ClusterRecord): string {
 export function nodePaths(cluster: string, { number, suffix }: NodeRecord): NodePaths {
   const { state, run } = clusterPaths(cluster)
   const ownRun = suffix === '' ? run : join(run, `${number}`)
+  const ownState = suffix === '' ? state : join(state, `node${suffix}`)
   return {
-    state: suffix === '' ? state : join(state, `node${suffix}`),
+    state: ownState,
     run: ownRun,
     containerdSocket: join(ownRun, 'containerd.sock'),
     kubeletKubeconfig: join(state, `kubelet${suffix}.kubeconfig`),
     agentKubeconfig: join(state, `agent${suffix}.kubeconfig`),
+    agentData: join(ownState, 'boxyard'),
     enter: join(state, `enter${suffix}`),
   }
 }

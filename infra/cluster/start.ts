@@ -3,12 +3,12 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { ROOT } from '../commands.ts'
 import { createApiClient } from './api-client.ts'
 import { packImages } from './container-images.ts'
 import { withLock } from './host-lock.ts'
 import { noteHostState } from './host-state.ts'
-import { formatKubeconfig, writeKeys, writeSecret } from './keys.ts'
+import { writeKeys } from './keys.ts'
+import { applyManifests, writeAgentCredentials } from './manifests.ts'
 import { createMasquerade } from './network.ts'
 import { PAUSE_IMAGE, writeNodeConfiguration } from './node-configuration.ts'
 import { makeNode } from './node-life.ts'
@@ -63,7 +63,8 @@ export async function startCluster(
       return await createClusterRecord(name, programs, nodeCount)
     })
     await startParts(record)
-    await installManifests(record)
+    await applyManifests(record)
+    await writeAgentCredentials(record)
     writeFileSync(completionOf(name), '')
     say(`The cluster ${name} is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
     return useOf(record)
@@ -78,17 +79,28 @@ function useOf(record: ClusterRecord): RunningCluster {
       BOXYARD_KUBECONFIG: nodePaths(record.name, node).agentKubeconfig,
       BOXYARD_NODE: node.name,
       BOXYARD_POD_IMAGE: PAUSE_IMAGE,
+      ...(record.nodeCount === 1 ? {} : ofSeveral(record, node)),
     },
     enter: record.nodeCount === 1 ? null : nodePaths(record.name, node).enter,
   }))
   return { adminKubeconfig: clusterPaths(record.name).adminKubeconfig, nodes }
 }
 
+/** Returns settings by which agents on several nodes of this host do not share a directory, and are reached from without. */
+function ofSeveral(record: ClusterRecord, node: NodeRecord): Record<string, string> {
+  return { BOXYARD_DATA_DIR: nodePaths(record.name, node).agentData, BOXYARD_HOST: node.address }
+}
+
 /** Returns the record of a cluster if all its parts run and the start was completed. */
 function findComplete(name: string): ClusterRecord | null {
   const record = readRecord(name)
-  if (record === null || !existsSync(completionOf(name))) return null
+  if (record === null || !hasStarted(name)) return null
   return clusterParts(record).every((part) => findPart(name, part) !== null) ? record : null
+}
+
+/** Returns whether a cluster's start was completed since this host has booted; parts may have ended since. */
+export function hasStarted(name: string): boolean {
+  return existsSync(completionOf(name))
 }
 
 function completionOf(name: string): string {
@@ -153,31 +165,6 @@ function takesPods(node: Record<string, unknown>): boolean {
   }
   const isReady = status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
   return isReady && (spec?.taints ?? []).length === 0
-}
-
-/** Applies the product's manifests, as an operator does, and writes the kubeconfig of each node's agent. */
-async function installManifests(record: ClusterRecord): Promise<void> {
-  const manifests = join(ROOT, 'infra/kubernetes')
-  if (!existsSync(manifests)) return
-  const { state, adminKubeconfig } = clusterPaths(record.name)
-  const kubectl = async (...args: string[]): Promise<string> => {
-    const command = ['--kubeconfig', adminKubeconfig, '--cache-dir', join(state, 'kubectl'), ...args]
-    return (await promisify(execFile)(join(record.programs, 'kubectl'), command)).stdout
-  }
-  await kubectl('apply', '--kustomize', manifests)
-  for (const node of clusterNodes(record)) {
-    // Of several agents each has a token that tells its node, and ends with it.
-    const bound = record.nodeCount === 1 ? [] : ['--bound-object-kind=Node', `--bound-object-name=${node.name}`]
-    const token = await kubectl(
-      'create',
-      'token',
-      'boxyard-agent',
-      '--namespace=boxyard-system',
-      '--duration=24h',
-      ...bound,
-    )
-    writeSecret(nodePaths(record.name, node).agentKubeconfig, formatKubeconfig(record, token.trim()))
-  }
 }
 
 const POLL_MS = 50

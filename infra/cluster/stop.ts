@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { clusterCgroup, destroyCgroups, findProcesses } from './cgroups.ts'
 import { withLock } from './host-lock.ts'
 import { removeOutsideFiles, restoreHostState } from './host-state.ts'
 import { destroyLinks, destroyMasquerade, podNetwork } from './network.ts'
-import { clusterPaths, listClusters, readRecord } from './record.ts'
+import { clusterNodes, nodePaths } from './nodes.ts'
+import { type ClusterRecord, clusterPaths, listClusters, readRecord } from './record.ts'
 
 /** Takes down the cluster `name`, or what is left of it, with everything it made on this host; returns false if there was nothing. */
 export async function stopCluster(name: string): Promise<boolean> {
@@ -19,6 +21,7 @@ export async function destroyCluster(name: string): Promise<boolean> {
   if (!(await destroyCgroups(clusterCgroup(name)))) {
     throw new Error(`Processes of the cluster ${name} do not end: ${findProcesses(clusterCgroup(name)).join(', ')}`)
   }
+  if (record !== null) removeRunFiles(record)
   for (const directory of [paths.run, paths.state]) unmountBelow(directory)
   rmSync(paths.run, { recursive: true, force: true })
   if (record !== null) await destroyLinks(record)
@@ -29,6 +32,15 @@ export async function destroyCluster(name: string): Promise<boolean> {
     if (listClusters().length === 0) restoreHostState()
   })
   return true
+}
+
+/** Removes what agents on its nodes have below their default run directory; their data directories, which are the cluster's, tell where. */
+function removeRunFiles(record: ClusterRecord): void {
+  const notes = clusterNodes(record).map((node) => join(nodePaths(record.name, node).agentData, 'instance'))
+  for (const note of notes.filter((path) => existsSync(path))) {
+    const instance = readFileSync(note, 'utf8').trim()
+    if (/^[a-z0-9]{8}$/.test(instance)) rmSync(join('/run/boxyard', instance), { recursive: true, force: true })
+  }
 }
 
 function unmountBelow(directory: string): void {

@@ -2,14 +2,20 @@ import { parseArgs } from 'node:util'
 import { MAX_NODES } from './nodes.ts'
 import type { RunningCluster } from './start.ts'
 
-/** Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up`. @throws Error if there are others, or N is not 1 to MAX_NODES */
-export function readUpRequest(args: readonly string[]): { name: string; nodeCount: number | undefined } {
+/**
+ * Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up` and `fleet:up`; without a name it is `fallback`.
+ * @throws Error if there are others, or N is not 1 to MAX_NODES
+ */
+export function readUpRequest(
+  args: readonly string[],
+  fallback = 'default',
+): { name: string; nodeCount: number | undefined } {
   const { values, positionals } = parseArgs({
     args: [...args],
     options: { nodes: { type: 'string' } },
     allowPositionals: true,
   })
-  const [name = 'default', ...others] = positionals
+  const [name = fallback, ...others] = positionals
   if (others.length > 0) throw new Error(`A cluster has one name: ${positionals.join(' ')}`)
   if (values.nodes === undefined) return { name, nodeCount: undefined }
   const nodeCount = Number(values.nodes)

@@ -92,7 +92,12 @@ describe('the generated sections', () => {
 test('every page that shows commands with their output is run by a test', () => {
   const shown = tracked.filter((path) => path.endsWith('.md') && /^```console$/m.test(read(path)))
   expect(shown.length).toBeGreaterThan(5)
-  const files = ['tests/e2e/docs-suite.ts', 'tests/e2e/operations.test.ts', 'tests/e2e/clients/ssh-docs.test.ts']
+  const files = [
+    'tests/e2e/docs-suite.ts',
+    'tests/e2e/operations.test.ts',
+    'tests/e2e/clients/ssh-docs.test.ts',
+    'tests/cluster/fleet-up.test.ts',
+  ]
   const runners = files.map(read).join('\n')
   expect(shown.filter((path) => !runners.includes(`'${path}'`))).toEqual([])
 })

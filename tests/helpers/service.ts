@@ -16,6 +16,8 @@ export interface TestServiceOptions {
   front?: boolean
   /** Replaces agent/main.ts. */
   agentScript?: string
+  /** Runs both on a node of this host: at its address, by the program that starts another one there. */
+  on?: { address: string; enter: string }
   /** Prepares the data directory before anything starts. */
   prepare?(dataDir: string): void
 }
@@ -44,6 +46,10 @@ export interface TestService {
   killAgent(signal?: NodeJS.Signals): Promise<void>
   /** Starts the agent after `killAgent`, on the same port, with `settings` changed. */
   startAgent(settings?: Record<string, string>): Promise<void>
+  /** Kills the front and waits until it is gone. */
+  killFront(): Promise<void>
+  /** Starts the front after `killFront`, on the same port. */
+  startFront(): Promise<void>
   /** Stops both politely and starts both again, on the same ports. */
   restart(): Promise<void>
   /** Runs a mode of the agent, such as `down`, to its end and returns its output; throws unless it exits with 0. */
@@ -56,26 +62,21 @@ export interface TestService {
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-service-'))
   options.prepare?.(dataDir)
-  const environment: NodeJS.ProcessEnv = {
-    PATH: process.env['PATH'],
-    ...DEFAULTS,
-    BOXYARD_DATA_DIR: dataDir,
-    BOXYARD_PORT: String(await freePort()),
-    BOXYARD_AGENT_PORT: String(await freePort()),
-    BOXYARD_DATA_PORT: String(await freePort()),
-    BOXYARD_METRICS_PORT: String(await freePort()),
-    ...runtimeSettings(),
-    ...options.settings,
-  }
+  const { address: host, enter: program } = options.on ?? { address: '127.0.0.1', enter: null }
+  const environment = { ...(await settingsOf(dataDir, options)), ...(program === null ? {} : settingsAt(host)) }
+  const urlAt = (port: string): string => `http://${host}:${environment[port]}`
+  if (program !== null) environment['BOXYARD_AGENT_URL'] = urlAt('BOXYARD_AGENT_PORT')
+  const enter = program === null ? [] : [program]
   const processes = createProcesses(environment, {
     hasFront: options.front !== false,
     agentScript: options.agentScript,
+    enter,
   })
   const service = {
-    url: `http://127.0.0.1:${environment['BOXYARD_PORT']}`,
-    agentUrl: `http://127.0.0.1:${environment['BOXYARD_AGENT_PORT']}`,
-    metricsUrl: `http://127.0.0.1:${environment['BOXYARD_METRICS_PORT']}/metrics`,
-    dataUrl: `http://127.0.0.1:${environment['BOXYARD_DATA_PORT']}`,
+    url: urlAt('BOXYARD_PORT'),
+    agentUrl: urlAt('BOXYARD_AGENT_PORT'),
+    metricsUrl: `${urlAt('BOXYARD_METRICS_PORT')}/metrics`,
+    dataUrl: urlAt('BOXYARD_DATA_PORT'),
     dataDir,
     environment,
     logs: processes.logs,
@@ -98,15 +99,17 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       Object.assign(environment, settings)
       await processes.startAgent()
     },
+    killFront: processes.killFront,
+    startFront: processes.startFront,
     restart: async () => {
       await processes.stop()
       await processes.start()
     },
-    runAgentMode: (...args: string[]) => runToEnd(agentCommand(args), environment),
+    runAgentMode: (...args: string[]) => runToEnd([...enter, ...agentCommand(args)], environment),
     close: async () => {
       try {
         await processes.stop()
-        await runToEnd(agentCommand(['down']), environment)
+        await runToEnd([...enter, ...agentCommand(['down'])], environment)
       } finally {
         rmSync(dataDir, { recursive: true, force: true })
       }
@@ -123,6 +126,20 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   return service
 }
 
+async function settingsOf(dataDir: string, { settings }: TestServiceOptions): Promise<NodeJS.ProcessEnv> {
+  return {
+    PATH: process.env['PATH'],
+    ...DEFAULTS,
+    BOXYARD_DATA_DIR: dataDir,
+    BOXYARD_PORT: String(await freePort()),
+    BOXYARD_AGENT_PORT: String(await freePort()),
+    BOXYARD_DATA_PORT: String(await freePort()),
+    BOXYARD_METRICS_PORT: String(await freePort()),
+    ...runtimeSettings(),
+    ...settings,
+  }
+}
+
 interface Processes {
   logs: readonly string[]
   /** Returns the last lines of an agent that ended by an error it did not foresee; null if none did. */
@@ -131,13 +148,15 @@ interface Processes {
   stop(): Promise<void>
   startAgent(): Promise<void>
   killAgent(signal?: NodeJS.Signals): Promise<void>
+  startFront(): Promise<void>
+  killFront(): Promise<void>
   agentPid(): number
   frontPid(): number
 }
 
 function createProcesses(
   env: NodeJS.ProcessEnv,
-  { hasFront, agentScript }: { hasFront: boolean; agentScript: string | undefined },
+  { hasFront, agentScript, enter }: { hasFront: boolean; agentScript: string | undefined; enter: readonly string[] },
 ): Processes {
   const logs: string[] = []
   let crash: string | null = null
@@ -145,7 +164,7 @@ function createProcesses(
   let front: LoggingChild | null = null
   const launch = (command: readonly string[]): LoggingChild =>
     startLoggingChild({
-      command: [...UNIT_UMASK, ...command],
+      command: [...enter, ...UNIT_UMASK, ...command],
       env,
       onLine: (line) => {
         logs.push(line)
@@ -159,15 +178,18 @@ function createProcesses(
     })
     await agent.ready
   }
+  const startFront = async (): Promise<void> => {
+    front = launch(frontCommand())
+    await front.ready
+  }
   return {
     logs,
     crash: () => crash,
     startAgent,
+    startFront,
     start: async () => {
       await startAgent()
-      if (!hasFront) return
-      front = launch(frontCommand())
-      await front.ready
+      if (hasFront) await startFront()
     },
     stop: async () => {
       if (front !== null) await stopChild(front, STOP_DEADLINE_MS)
@@ -177,6 +199,10 @@ function createProcesses(
     killAgent: async (signal = 'SIGKILL') => {
       agent?.process.kill(signal)
       await agent?.exited
+    },
+    killFront: async () => {
+      front?.process.kill('SIGKILL')
+      await front?.exited
     },
     agentPid: () => agent?.process.pid ?? 0,
     frontPid: () => front?.process.pid ?? 0,
@@ -210,6 +236,12 @@ export async function freePort(): Promise<number> {
     await new Promise((resolve) => server.close(resolve))
     return port
   }
+}
+
+/** Returns the settings of a service that listens at `host`. */
+function settingsAt(host: string): Record<string, string> {
+  const names = ['HOST', 'AGENT_HOST', 'DATA_HOST', 'METRICS_HOST', 'EDGE_HOST']
+  return Object.fromEntries(names.map((name) => [`BOXYARD_${name}`, host]))
 }
 
 /** Returns the settings of the runtime under test: with `TEST_RUNTIME=kubernetes` pods, with `TEST_WARM_POOL` warm ones. */

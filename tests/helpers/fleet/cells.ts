@@ -1,6 +1,7 @@
+import { clusterNodes, nodePaths } from '../../../infra/cluster/nodes.ts'
 import { type Client, createClient } from '../front/client.ts'
 import { type FleetPlane, startFleetPlane } from '../pods/fleet-plane.ts'
-import { startService, type TestService } from '../service.ts'
+import { startService, type TestService, type TestServiceOptions } from '../service.ts'
 
 /** A fleet of real services on this host: their objects are in a real API server and etcd, their boxes are embedded ones. */
 export interface FleetOfTests {
@@ -21,12 +22,16 @@ export interface CellOfTests {
   client: Client
 }
 
-/** Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. */
+/**
+ * Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. Where they `areApart`, each is
+ * on a node with a network of its own, whose link a test may cut.
+ */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
   settings: Record<string, string> = {},
+  { areApart = false }: { areApart?: boolean } = {},
 ): Promise<FleetOfTests> {
-  const plane = await startFleetPlane()
+  const plane = await startFleetPlane(areApart ? numbers.length : 1)
   let cells: CellOfTests[] = []
   const close = async (): Promise<void> => {
     for (const { service } of cells) await service.close()
@@ -34,7 +39,9 @@ export async function startFleet(
   }
   try {
     plane.install()
-    const outcomes = await Promise.allSettled(numbers.map((cell) => startCell(plane, cell, settings)))
+    const places = areApart ? nodesOf(plane) : []
+    const start = (cell: string, index: number) => startCell(plane, { cell, settings, on: places[index] })
+    const outcomes = await Promise.allSettled(numbers.map(start))
     cells = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     return { plane, cells, close }
@@ -44,7 +51,21 @@ export async function startFleet(
   }
 }
 
-async function startCell(plane: FleetPlane, cell: string, settings: Record<string, string>): Promise<CellOfTests> {
+/** Where a service runs: the address of its node, and the program that starts another one there. */
+type Place = NonNullable<TestServiceOptions['on']>
+
+function nodesOf({ record }: FleetPlane): Place[] {
+  return clusterNodes(record).map((node) => ({ address: node.address, enter: nodePaths(record.name, node).enter }))
+}
+
+interface NewCell {
+  cell: string
+  settings: Record<string, string>
+  /** Undefined: this host. */
+  on: Place | undefined
+}
+
+async function startCell(plane: FleetPlane, { cell, settings, on }: NewCell): Promise<CellOfTests> {
   const node = `node-${cell}`
   const place = {
     BOXYARD_CELL: cell,
@@ -53,6 +74,7 @@ async function startCell(plane: FleetPlane, cell: string, settings: Record<strin
     BOXYARD_KUBECONFIG: plane.addNode(node),
   }
   const service = await startService({
+    ...(on === undefined ? {} : { on }),
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
   })
   const client = createClient(

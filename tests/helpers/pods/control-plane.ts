@@ -3,13 +3,16 @@ import { join } from 'node:path'
 import { withLock } from '../../../infra/cluster/host-lock.ts'
 import { noteHostState } from '../../../infra/cluster/host-state.ts'
 import { formatKubeconfig, writeKeys, writeSecret } from '../../../infra/cluster/keys.ts'
+import { makeNode } from '../../../infra/cluster/node-life.ts'
+import { createBridge } from '../../../infra/cluster/node-space.ts'
+import { clusterNodes } from '../../../infra/cluster/nodes.ts'
 import { launchPart, waitForPart } from '../../../infra/cluster/part-process.ts'
 import { buildPrograms } from '../../../infra/cluster/programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord } from '../../../infra/cluster/record.ts'
 import { destroyCluster, stopCluster } from '../../../infra/cluster/stop.ts'
 import type { KubectlResult } from './kubectl.ts'
 
-/** A real etcd and kube-apiserver for one test file: no node, no controller and no scheduler, so it starts within seconds. */
+/** A real etcd and kube-apiserver for one test file: no kubelet, no controller and no scheduler, so it starts within seconds. */
 export interface ControlPlane {
   record: ClusterRecord
   /** Kubeconfig of its administrator. */
@@ -23,12 +26,15 @@ export interface ControlPlane {
   close(): Promise<void>
 }
 
-/** Starts it under a name like that of a test run's cluster, so that the next run takes it down if this process is killed. */
-export async function startControlPlane(): Promise<ControlPlane> {
+/**
+ * Starts it under a name like that of a test run's cluster, so that the next run takes it down if this process is killed. Of several
+ * nodes there are the namespaces and links, in which a test may run what it wants.
+ */
+export async function startControlPlane(nodeCount = 1): Promise<ControlPlane> {
   const name = `test-${process.pid}`
   const programs = await buildPrograms(() => undefined)
   try {
-    const record = await withLock(`cluster:${name}`, () => start(name, programs))
+    const record = await withLock(`cluster:${name}`, () => start(name, programs, nodeCount))
     const { state, adminKubeconfig: kubeconfig } = clusterPaths(name)
     const kubectlWith = (input: string, ...args: string[]): KubectlResult => {
       const flags = ['--kubeconfig', kubeconfig, '--cache-dir', join(state, 'kubectl'), ...args]
@@ -55,13 +61,17 @@ export async function startControlPlane(): Promise<ControlPlane> {
   }
 }
 
-async function start(name: string, programs: string): Promise<ClusterRecord> {
+async function start(name: string, programs: string, nodeCount: number): Promise<ClusterRecord> {
   await destroyCluster(name)
   const record = await withLock('host', async () => {
     noteHostState()
-    return await createClusterRecord(name, programs)
+    return await createClusterRecord(name, programs, nodeCount)
   })
   launchPart(record, 'etcd')
+  if (nodeCount > 1) {
+    createBridge(record)
+    await Promise.all(clusterNodes(record).map((node) => makeNode(record, node)))
+  }
   await writeKeys(record)
   launchPart(record, 'kube-apiserver')
   await waitForPart(record, 'kube-apiserver')

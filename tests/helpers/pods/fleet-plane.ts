@@ -44,8 +44,8 @@ export interface FleetPlane extends ControlPlane {
 }
 
 /** Starts the control plane, without the manifests. */
-export async function startFleetPlane(): Promise<FleetPlane> {
-  const plane = await startControlPlane()
+export async function startFleetPlane(nodeCount = 1): Promise<FleetPlane> {
+  const plane = await startControlPlane(nodeCount)
   const { name, ports } = plane.record
   const { state } = clusterPaths(name)
   const [data, copy] = [join(state, 'etcd'), join(state, 'etcd-copy')]

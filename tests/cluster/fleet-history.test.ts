@@ -1,0 +1,97 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
+import { untilSucceeds } from '../helpers/eventually.ts'
+import { type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
+import { faultsOf } from '../helpers/fleet/faults.ts'
+import { describeCall } from '../helpers/fleet/history.ts'
+import { checkHistory } from '../helpers/fleet/history-check.ts'
+import { createHistoryClient } from '../helpers/fleet/history-client.ts'
+import { type HistoryRun, lookAtAll, runHistory } from '../helpers/fleet/history-run.ts'
+import { createClient } from '../helpers/front/client.ts'
+import { readSeed } from '../helpers/sample.ts'
+
+// TEST_HISTORY_SECONDS makes it longer, TEST_SEED another one.
+const SECONDS = Number(process.env['TEST_HISTORY_SECONDS'] ?? 60)
+const ANSWER_MS = 15_000
+
+let fleet: FleetOfTests
+
+beforeAll(async () => {
+  fleet = await startFleet(['aa', 'bb', 'cc'], {}, { areApart: true })
+})
+
+afterAll(async () => {
+  await fleet?.close()
+})
+
+/** Resolves once every door answers for itself and its agent. */
+async function untilServing(): Promise<void> {
+  for (const { client } of fleet.cells) {
+    await untilSucceeds(async () => {
+      const { status, body } = await client.get('/healthz')
+      expect([status, body?.problems]).toEqual([200, []])
+    })
+  }
+}
+
+/** Puts a copy of etcd in its place that knows nothing of what clients do meanwhile, and has the cells tell of themselves again. */
+async function restoreEtcd(meanwhile: () => Promise<void>): Promise<void> {
+  const { plane, cells } = fleet
+  await plane.stopServer()
+  await plane.save()
+  await plane.startServer()
+  await untilServing()
+  await meanwhile()
+  await plane.stopServer()
+  await plane.restore()
+  await plane.startServer()
+  for (const { service } of cells) {
+    await service.killAgent()
+    await service.startAgent()
+  }
+  await untilServing()
+}
+
+test('no history of calls at three doors, while all that can fail does, has what cannot be', async () => {
+  const seed = readSeed()
+  const doors = fleet.cells.map(({ service }) =>
+    createClient(
+      () => service.url,
+      // One token at all doors, since a key is a token's own.
+      () => fleet.cells[0]?.service.adminToken ?? '',
+      ANSWER_MS,
+    ),
+  )
+  const client = createHistoryClient(doors, 'history')
+  const notes: string[] = []
+  const base: HistoryRun = {
+    ...{ client, doors: doors.length, faults: faultsOf(fleet), seed, durationMs: SECONDS * 600 },
+    note: (text) => notes.push(`${performance.now().toFixed(0)} ${text}`),
+  }
+  const faultsFound = (): string[] => [...client.oddities, ...checkHistory(client.calls)]
+  try {
+    await runHistory(base)
+    await untilServing()
+    await restoreEtcd(() => runHistory({ ...base, faults: [], seed: seed + 100, durationMs: SECONDS * 100 }))
+    await runHistory({ ...base, seed: seed + 200, durationMs: SECONDS * 300 })
+    await untilServing()
+    await lookAtAll(base)
+    expect(faultsFound()).toEqual([])
+  } catch (error) {
+    keep([`TEST_SEED=${seed}`, ...notes, ...faultsFound(), ...client.calls.map(describeCall)])
+    throw error
+  }
+  // Enough has happened for the checks to mean something.
+  const done = client.calls.filter(({ outcome }) => outcome.is === 'done').map(({ request }) => request.op)
+  for (const op of ['create', 'delete', 'attach', 'write', 'read', 'get', 'list', 'count'])
+    expect([op, done.filter((each) => each === op).length > 5]).toEqual([op, true])
+  expect(client.calls.some(({ outcome }) => outcome.is === 'refused' && outcome.code === 'name_taken')).toBe(true)
+})
+
+/** Keeps a history that cannot be, to be read. */
+function keep(lines: readonly string[]): void {
+  mkdirSync(join(ROOT, '.build'), { recursive: true })
+  writeFileSync(join(ROOT, '.build/fleet-history.log'), `${lines.join('\n')}\n`)
+}

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../../../infra/commands.ts'
+import { untilSucceeds } from '../eventually.ts'
+import { type Client, createClient } from '../front/client.ts'
+
+/** A script of this checkout, as npm runs it, with its output so far. */
+export interface Script {
+  process: ChildProcess
+  output(): string
+  /** Its exit code; null: a signal. */
+  exited: Promise<number | null>
+}
+
+/** Starts `infra/SCRIPT.ts` with arguments. `enter` starts it on a node. */
+export function startScript(
+  script: string,
+  args: readonly string[],
+  { env = {}, enter = null }: { env?: Record<string, string>; enter?: string | null } = {},
+): Script {
+  const command = [process.execPath, join(ROOT, `infra/${script}.ts`), ...args]
+  const [program = '', ...rest] = enter === null ? command : [enter, ...command]
+  const { PATH, HOME } = process.env
+  const child = spawn(program, rest, { cwd: ROOT, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { process: child, output: () => output, exited }
+}
+
+/** Runs a script to its end. */
+export async function runScript(script: string, ...args: string[]): Promise<{ code: number | null; output: string }> {
+  const started = startScript(script, args)
+  return { code: await started.exited, output: started.output() }
+}
+
+/** A fleet as `npm run fleet:up` runs it. */
+export interface Rig extends Script {
+  kubeconfig: string
+  /** The doors. */
+  urls: string[]
+  /** A client of each door, with the token that was printed. */
+  doors: Client[]
+}
+
+/** Starts `fleet:up` and resolves once it is ready. @throws Error with its output if it ends before that */
+export async function startRig(name: string, ...args: string[]): Promise<Rig> {
+  const script = startScript('fleet/up', [name, ...args])
+  await untilPrinted(script, /^Boxyard fleet is ready$/m)
+  const told = (variable: string): string[] =>
+    [...script.output().matchAll(new RegExp(`^${variable}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+  const token = readFileSync(told('TOKEN_FILE')[0] ?? '', 'utf8').trim()
+  const urls = told('DOOR')
+  const doors = urls.map((url) =>
+    createClient(
+      () => url,
+      () => token,
+    ),
+  )
+  return { ...script, kubeconfig: told('KUBECONFIG')[0] ?? '', urls, doors }
+}
+
+/** Resolves once a script has printed what matches. @throws Error with its output if it ends before that */
+export async function untilPrinted(script: Script, pattern: RegExp): Promise<void> {
+  const { process: child, output } = script
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
+  await untilSucceeds(async () => {
+    if (!hasEnded() && !pattern.test(output())) throw new Error(`${String(pattern)} is not printed:\n${output()}`)
+  })
+  if (!pattern.test(output())) throw new Error(`It ended:\n${output()}`)
+}
