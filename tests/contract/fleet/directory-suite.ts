@@ -63,7 +63,29 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
       expect(await directory.read(next)).toEqual(here())
     })
 
-    test('keeps the card of a name, and lists by project what a cell has', async () => {
+    test('gives up a name that nobody has', async () => {
+      await directory.release(claimOf('nobodys'), 'box_0')
+    })
+
+    test('knows of no cell that is not there', () => {
+      expect(directory.findCell('zz')).toBeNull()
+    })
+  })
+}
+
+/** Defines the contract tests of directories that others read as well: they keep what is told while a cell is away. */
+export function defineCardSuite(kind: string, open: () => Promise<DirectoryLab>): void {
+  let lab: DirectoryLab
+  let directory: Directory
+
+  describe(`the cards of a ${kind} directory`, () => {
+    beforeAll(async () => {
+      lab = await open()
+      directory = lab.directory
+    })
+    afterAll(() => lab?.close())
+
+    test('are kept with their names, and listed by project and cell', async () => {
       const config = { cpus: 0.5, ram_mb: 64, region: 'local', storage_gb: 2, disk_mbps: 100, disk_iops: null }
       const boxCard = {
         ...{ createdAt: 1_764_000_000_000, base: 'busybox', forkOf: 'web', port: 8080, storageGb: 2 },
@@ -87,14 +109,6 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
       expect(await listed('volume', 'cards')).toEqual([volume.uid])
       expect((await listed('box', null)).toSorted()).toEqual([box.uid, other.uid])
       expect(await listed('box', null, 'zz')).toEqual([])
-    })
-
-    test('gives up a name that nobody has', async () => {
-      await directory.release(claimOf('nobodys'), 'box_0')
-    })
-
-    test('knows of no cell that is not there', () => {
-      expect(directory.findCell('zz')).toBeNull()
     })
   })
 }
