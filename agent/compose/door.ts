@@ -10,6 +10,7 @@ import type { Store } from '../ports/store/store.ts'
 import { type CardsDeps, createCards } from '../server/away-cards.ts'
 import { createCellAsks } from '../server/cell-asks.ts'
 import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
+import { createCellPatience } from '../server/cell-patience.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
@@ -46,10 +47,11 @@ export function openDoor(
   const channelKeys = () => keys.channel().keys
   const links = createCellLinks({ tls: readLinkTls(settings) })
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
+  const patience = createCellPatience({ now: () => performance.now() })
   const shared = {
-    ...{ directory, bodies, turns, links, logger, now, match: matchOperation },
+    ...{ directory, patience, bodies, turns, links, logger, now, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
-    asks: createCellAsks({ directory, links, sign, logger }),
+    asks: createCellAsks({ directory, links, sign, patience, logger }),
     checkSender: createSenderCheck({
       keys: channelKeys,
       get agentId() {

@@ -10,6 +10,7 @@ import { givenRequestId, type HttpRequest, headerOf } from '../../shared/http/me
 import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import type { CellPatience } from './cell-patience.ts'
 import { discard, ENTRY_HEADER, passedHeaders } from './passing.ts'
 
 export interface CellAsksDeps {
@@ -17,6 +18,7 @@ export interface CellAsksDeps {
   links: Pick<CellLinks, 'send'>
   /** Signs for a cell that has just started what the functions have signed for another run. */
   sign: Signer
+  patience: CellPatience
   logger: Logger
 }
 
@@ -28,8 +30,8 @@ export interface AskedRequest extends Pick<HttpRequest, 'method' | 'target' | 'h
 /** Asks other cells for their part of an answer. */
 export interface CellAsks {
   /**
-   * Passes a request on to a cell, as it came, and returns its answer. `isPatient`: it may wait as long as it likes, else it has 5 s
-   * to begin its answer, and as many for each piece of it.
+   * Passes a request on to a cell, as it came, and returns its answer. `isPatient`: it may wait as long as it likes, else it has as
+   * long as the patience says to begin its answer, and as long for each piece of it.
    * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read
    */
   ask(cell: string, request: AskedRequest, options: { signal: AbortSignal; isPatient?: boolean }): Promise<CellReply>
@@ -41,7 +43,7 @@ export interface CellReply extends Omit<PassedAnswer, 'body'> {
 }
 
 /** Creates what asks other cells. Each verifies the signature of the functions and burns its nonce for itself. */
-export function createCellAsks({ directory, links, sign, logger }: CellAsksDeps): CellAsks {
+export function createCellAsks({ directory, links, sign, patience, logger }: CellAsksDeps): CellAsks {
   const send = async (url: string, request: AskedRequest, signal: AbortSignal): Promise<PassedAnswer> => {
     const { method, target, body } = request
     const headers = { ...passedHeaders(request.headers, ['content-length']), [ENTRY_HEADER]: directory.cell }
@@ -62,14 +64,16 @@ export function createCellAsks({ directory, links, sign, logger }: CellAsksDeps)
     ask: async (cell, request, { signal, isPatient = false }) => {
       const fail = (error: unknown): ServiceError => {
         const id = givenRequestId(request.headers)
+        if (!signal.aborted) patience.note(cell, false)
         if (!signal.aborted) logger.warn('Another cell cannot be reached', { cell, request_id: id, error })
         return cellAway(cell, error)
       }
       const url = directory.findCell(cell)?.channelUrl
       if (url === undefined) throw cellAway(cell)
-      const silence = createSilence(isPatient ? null : SILENCE_MS, signal)
+      const silence = createSilence(isPatient ? null : patience.of(cell), signal)
       try {
         const answer = await silence.bound(() => send(url, request, silence.signal))
+        patience.note(cell, true)
         return { ...answer, body: readPatiently(answer, { silence, fail }) }
       } catch (error) {
         throw fail(error)
@@ -124,5 +128,3 @@ function createSilence(ms: number | null, outer: AbortSignal): Silence {
     },
   }
 }
-
-const SILENCE_MS = 5_000

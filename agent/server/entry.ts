@@ -8,6 +8,7 @@ import { endWithResponse } from '../../shared/http/raw-response.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
+import type { CellPatience } from './cell-patience.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
 import {
   discard,
@@ -33,6 +34,7 @@ export interface EntryDeps {
   owners: OwnerFinder
   links: CellLinks
   cards: StandIn
+  patience: CellPatience
   /** Says why a request is not one of the functions; null: it is. */
   checkSender(request: RequestHead): Refusal | null
   bodies: BodyBudget
@@ -111,11 +113,19 @@ async function pass(
   try {
     const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
     const isTold = deps.cards.isTold(request)
-    const asked = isTold ? { ...request, signal: boundedSignal(request.signal) } : request
-    const ask = ({ name, cell }: OwnerCell): Promise<PassedAnswer> =>
-      passRequest(asked, { cell, body }, deps).catch((error: unknown) => {
+    const ask = async ({ name, cell }: OwnerCell): Promise<PassedAnswer> => {
+      const asked = isTold
+        ? { ...request, signal: boundedSignal(request.signal, deps.patience.of(cell.cell)) }
+        : request
+      try {
+        const answer = await passRequest(asked, { cell, body }, deps)
+        if (isTold) deps.patience.note(cell.cell, true)
+        return answer
+      } catch (error) {
+        if (isTold && !request.signal.aborted) deps.patience.note(cell.cell, false)
         throw awayError(name, cell.cell, error)
-      })
+      }
+    }
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
     if (answer !== null) return isTold ? await wholeOf(answer, owner) : passedResponse(answer)
     return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
@@ -228,8 +238,8 @@ async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise
   })
 }
 
-function boundedSignal(client: AbortSignal): AbortSignal {
-  return AbortSignal.any([client, AbortSignal.timeout(TOLD_MS)])
+function boundedSignal(client: AbortSignal, ms: number): AbortSignal {
+  return AbortSignal.any([client, AbortSignal.timeout(ms)])
 }
 
 function misdirected(): HttpResponse {
@@ -238,8 +248,6 @@ function misdirected(): HttpResponse {
 
 /** RFC 9110, section 15.5.20: the cell that was asked is not the owner. Never seen by a client. */
 const MISDIRECTED = 421
-/** Milliseconds for an answer in whose place a card may be told. */
-const TOLD_MS = 5_000
 /** Bodies up to this many bytes are held, so that they can be sent a second time. */
 const SHORT_BYTES = 256 * 1024
 const HANDSHAKE_HEADERS = [

@@ -110,17 +110,23 @@ async function* keyedItems(
     for (;;) {
       const next = await items.next()
       if (next.done === true) return next.value
-      const json = next.value
-      const item = JSON.parse(json.toString('utf8')) as Record<string, unknown>
-      // A base that all projects share has none.
-      yield { key: key.map((name) => textOf(item[name])), json }
+      yield { key: keyOfItem(next.value, key), json: next.value }
     }
   } finally {
     await items.return(NONE)
   }
 }
 
+/** Reads the key of an item; of most it is at their beginning, so that the rest need not be parsed. */
+function keyOfItem(json: Buffer, key: readonly string[]): string[] {
+  const head = NAMED_HEAD.exec(json.toString('latin1', 0, HEAD_BYTES))?.groups
+  const fields: unknown =
+    head !== undefined && key.every((name) => name in head) ? head : JSON.parse(json.toString('utf8'))
+  return key.map((name) => textOf((fields as Record<string, unknown>)[name]))
+}
+
 function textOf(part: unknown): string {
+  // A base that all projects share has none.
   return typeof part === 'string' ? part : ''
 }
 
@@ -141,5 +147,9 @@ function encodePage(items: readonly Buffer[], field: string, end: PageEnd): Buff
 }
 
 const NAMED: Readonly<Record<string, 'box' | 'volume'>> = { boxes: 'box', volumes: 'volume' }
+/** Beginning of a box, volume or base, as all cells write it. */
+const NAMED_HEAD = /^\{"id":"(?<id>[^"\\]*)","name":"(?<name>[^"\\]*)","project":(?:"(?<project>[^"\\]*)"|null)/
+/** More than such a beginning has. */
+const HEAD_BYTES = 256
 const COMMA = Buffer.from(',')
 const NONE: PageEnd = { has_more: false, next_continuation_token: null }

@@ -1,6 +1,14 @@
 import type { Refusal } from '../../shared/auth/channel.ts'
 import { asServiceError } from '../../shared/errors.ts'
-import { type HttpHandler, type HttpRequest, type HttpResponse, splitTarget } from '../../shared/http/messages.ts'
+import { heldBytes } from '../../shared/http/body-budget.ts'
+import {
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  isJsonType,
+  splitTarget,
+} from '../../shared/http/messages.ts'
 import { isOfCell } from '../../shared/ids.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
 import type { OperationId, operations } from '../../shared/routes.ts'
@@ -24,12 +32,13 @@ import type { RequestHead } from './trust.ts'
 
 /**
  * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
- * is placed by another part, or asks others itself. `page`: by the pages of all cells, merged. `one`: by the cell whose number the id
+ * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged. `one`: by the cell whose number the id
  * has. `all`: by what all cells answer, asked at once, or after this one.
  */
 type Gathering =
   | { by: 'here'; since: 'same' | 'placed' | 'asks itself' }
-  | { by: 'page'; field: string; key: readonly string[] }
+  | { by: 'page'; field: string; key: readonly string[]; isSlow: boolean }
+  | { by: 'source' }
   | { by: 'one' }
   | ({ by: 'all' } & AnswerMerge)
 
@@ -50,14 +59,14 @@ const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
   createProjectTicket: SAME,
   createBox: PLACED,
   createVolume: PLACED,
-  createBase: PLACED,
+  createBase: { by: 'source' },
   listEvents: ASKS_ITSELF,
   listAudit: ASKS_ITSELF,
-  listBoxes: { by: 'page', field: 'boxes', key: NAMED },
-  listVolumes: { by: 'page', field: 'volumes', key: NAMED },
-  listBases: { by: 'page', field: 'bases', key: NAMED },
-  listSharedBases: { by: 'page', field: 'bases', key: NAMED },
-  listStoredBackups: { by: 'page', field: 'backups', key: ['id'] },
+  listBoxes: { by: 'page', field: 'boxes', key: NAMED, isSlow: false },
+  listVolumes: { by: 'page', field: 'volumes', key: NAMED, isSlow: false },
+  listBases: { by: 'page', field: 'bases', key: NAMED, isSlow: false },
+  listSharedBases: { by: 'page', field: 'bases', key: NAMED, isSlow: false },
+  listStoredBackups: { by: 'page', field: 'backups', key: ['id'], isSlow: true },
   getOperation: { by: 'one' },
   getBase: { by: 'all', ...GET_BASE },
   deleteBase: { by: 'all', ...DELETE_BASE },
@@ -68,7 +77,7 @@ const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
 }
 
 export interface GatherDeps extends PagesDeps {
-  directory: Pick<Directory, 'cell' | 'cells' | 'find' | 'homeCells'>
+  directory: Pick<Directory, 'cell' | 'cells' | 'find' | 'homeCells' | 'read'>
   match: Matcher
   asks: CellAsks
   /** Says why a request is not one of the functions; null: it is. */
@@ -124,6 +133,8 @@ function findGathering({ method, target }: HttpRequest, { match }: GatherDeps): 
 async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): Promise<HttpResponse> {
   const { gathering, match, here } = asking
   if (gathering.by === 'one') return askOne(request, { here, id: match.params['operation'] ?? '' }, deps)
+  if (gathering.by === 'source') return askSource(request, { here, project: match.params['project'] ?? '' }, deps)
+  if (gathering.by === 'here') return here(request)
   const cells = cellsOf(gathering, deps)
   if (cells.length === 0) return here(request)
   const isRead = request.method === 'GET'
@@ -131,8 +142,11 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   const own = isRead ? request : { ...request, ...readAlready(body), signal: request.signal }
   const { method, target, headers } = request
   const signal = isRead ? AbortSignal.any([request.signal, asking.leaving.signal]) : asking.leaving.signal
+  const isPatient = gathering.isSlow
   const askOthers = (): Promise<OtherReply[]> =>
-    Promise.all(cells.map((cell) => askOther(cell, deps.asks, { asked: { method, target, headers, body }, signal })))
+    Promise.all(
+      cells.map((cell) => askOther(cell, deps.asks, { asked: { method, target, headers, body }, signal, isPatient })),
+    )
   // What this cell refuses changes nothing at another.
   const isHereFirst = gathering.by === 'all' && gathering.isHereFirst
   const [begun, answer] = isHereFirst ? [null, await here(own)] : [askOthers(), await here(own)]
@@ -141,7 +155,7 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
     const others = (await begun) ?? []
     return answerPage({ own: answer, others, request, match, ...gathering }, deps)
   }
-  if (gathering.by !== 'all' || !gathering.isAsked(answer.status)) return answer
+  if (!gathering.isAsked(answer.status)) return answer
   const others = (await begun) ?? (await askOthers())
   const [first, ...rest] = await readValues({ cell: deps.directory.cell, answer }, others, deps)
   return gathering.merge(first, rest)
@@ -158,10 +172,10 @@ function cellsOf(gathering: Gathering, { directory }: GatherDeps): string[] {
 async function askOther(
   cell: string,
   asks: CellAsks,
-  { asked, signal }: { asked: AskedRequest; signal: AbortSignal },
+  { asked, ...options }: { asked: AskedRequest; signal: AbortSignal; isPatient: boolean },
 ): Promise<OtherReply> {
   try {
-    return { cell, reply: await asks.ask(cell, asked, { signal }) }
+    return { cell, reply: await asks.ask(cell, asked, options) }
   } catch (error) {
     return { cell, error: asServiceError(error) }
   }
@@ -177,6 +191,37 @@ async function askOne(
   if (owner === undefined) return here(request)
   const asked = { method: request.method, target: request.target, headers: request.headers, body: NOTHING }
   return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }))
+}
+
+/** Passes the making of a base on to the cell of the box that it is made of. */
+async function askSource(
+  request: HttpRequest,
+  { here, project }: { here: HttpHandler; project: string },
+  { directory, asks }: GatherDeps,
+): Promise<HttpResponse> {
+  const { method, target, headers } = request
+  if (!isJsonType(headerOf(headers, 'content-type')) || heldBytes(request, BODY_MAX + 1) > BODY_MAX)
+    return here(request)
+  const body = await request.readBody(BODY_MAX)
+  const name = boxOf(body)
+  const box = name === null ? null : ({ kind: 'box', project, name } as const)
+  const home = box === null ? null : (directory.find(box) ?? (await directory.read(box)))
+  if (home === null || home.cell === directory.cell)
+    return here({ ...request, ...readAlready(body), signal: request.signal })
+  // What a client has asked to be made is made also if it leaves.
+  const { signal } = new AbortController()
+  return wholePassedResponse(await asks.ask(home.cell, { method, target, headers, body }, { signal, isPatient: true }))
+}
+
+function boxOf(body: Uint8Array): string | null {
+  try {
+    const parsed = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')) as unknown
+    const box = (parsed as { box?: unknown } | null)?.box
+    return typeof box === 'string' ? box : null
+  } catch {
+    // Is no JSON: the dispatch says so.
+    return null
+  }
 }
 
 /** Reads the answers of all cells, this one's first. */

@@ -18,6 +18,8 @@ export type CellValue = CellAnswer | { cell: string; error: ServiceError }
 export interface AnswerMerge {
   /** True: the others are asked once this cell has done it. */
   isHereFirst: boolean
+  /** True for what takes long at times: the others are waited for as long as this cell. */
+  isSlow: boolean
   /** Returns whether the others have a say after this status here; else it is the answer. */
   isAsked(status: number): boolean
   /** Merges the answers, this cell's first. @throws ServiceError `agent_unavailable` that names a cell without which none can be given */
@@ -27,6 +29,7 @@ export interface AnswerMerge {
 /** Sums up what a project uses at all cells. */
 export const GET_QUOTA: AnswerMerge = {
   isHereFirst: false,
+  isSlow: false,
   isAsked: isDone,
   merge: (own, others) => answerOf(own, others, sumQuotas),
 }
@@ -34,6 +37,7 @@ export const GET_QUOTA: AnswerMerge = {
 /** Sets the quota of each cell, which bounds what the project has there. */
 export const SET_QUOTA: AnswerMerge = {
   isHereFirst: true,
+  isSlow: true,
   isAsked: isDone,
   merge: (own, others) => {
     const isSet = (each: CellValue): boolean => 'response' in each && isDone(each.response.status)
@@ -48,6 +52,7 @@ export const SET_QUOTA: AnswerMerge = {
 /** Tells of the pools of all cells, together and each. */
 export const GET_STORAGE: AnswerMerge = {
   isHereFirst: false,
+  isSlow: true,
   isAsked: isDone,
   merge: (own, others) =>
     answerOf(own, others, (reports: CellsOf<StorageResource>): StorageResource => {
@@ -74,6 +79,7 @@ export const GET_STORAGE: AnswerMerge = {
 /** Scrubs the pool of each cell. */
 export const START_SCRUB: AnswerMerge = {
   isHereFirst: false,
+  isSlow: true,
   isAsked: isDone,
   merge: (own, others) =>
     answerOf(own, others, (scrubs: CellsOf<ScrubResource>) => joinScrubs(scrubs.map(({ value }) => value))),
@@ -82,6 +88,7 @@ export const START_SCRUB: AnswerMerge = {
 /** Gets the base of the project wherever that is, or else a shared one, and who uses it anywhere. */
 export const GET_BASE: AnswerMerge = {
   isHereFirst: false,
+  isSlow: false,
   isAsked: isDoneOrMissing,
   merge: (own, others) => {
     const all = [own, ...others]
@@ -102,6 +109,7 @@ export const GET_BASE: AnswerMerge = {
 /** Deletes the base of that name wherever it is. */
 export const DELETE_BASE: AnswerMerge = {
   isHereFirst: true,
+  isSlow: true,
   isAsked: isDoneOrMissing,
   merge: (own, others) => {
     const answers = [own, ...others.flatMap((each) => ('response' in each ? each : []))]

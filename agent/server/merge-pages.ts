@@ -22,7 +22,7 @@ export interface MergeOptions {
 /**
  * Merges pages that begin after the same key into one, ordered by key, each key once. It holds one item of each page beside those it
  * has merged, and reads no further than it needs. It ends early where a page has ended that is not the last of its cell, since what
- * comes next there is not known, and at 1 MiB.
+ * comes next there is not known, and at 2 MiB.
  */
 export async function mergePages(
   pages: readonly PageItems[],
@@ -84,6 +84,6 @@ export function compareKeys(one: readonly string[], other: readonly string[]): n
 
 const ENDED: PageEnd = { has_more: false, next_continuation_token: null }
 /** Bytes of a merged page; the last item of it may be longer. */
-const BYTES_MAX = 1024 * 1024
+const BYTES_MAX = 2 * 1024 * 1024
 /** Milliseconds of work between two turns. */
 const WORK_MS = 2

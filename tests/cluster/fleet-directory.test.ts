@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Directory, HomeClaim } from '../../agent/ports/fleet/directory.ts'
-import { claimOf, defineDirectorySuite } from '../contract/fleet/directory-suite.ts'
+import { claimOf, defineCardSuite, defineDirectorySuite } from '../contract/fleet/directory-suite.ts'
 import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
 import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pods/fleet-plane.ts'
 import { succeed } from '../helpers/pods/kubectl.ts'
@@ -76,11 +76,12 @@ test('a cluster without the kinds is the fault, and bringing them heals', async 
   await until(() => early.api.faults().length === 0, 'nothing is wrong')
 })
 
-defineDirectorySuite('kube', async () => {
-  const cell = await plane.connect('aa', { token: tokens.aa })
-  await cell.directory.open()
-  return { directory: cell.directory, close: async () => cell.close() }
-})
+for (const defineSuite of [defineDirectorySuite, defineCardSuite])
+  defineSuite('kube', async () => {
+    const cell = await plane.connect('aa', { token: tokens.aa })
+    await cell.directory.open()
+    return { directory: cell.directory, close: async () => cell.close() }
+  })
 
 describe('two cells', () => {
   test('that race for names: each name has one, and both find the same', async () => {

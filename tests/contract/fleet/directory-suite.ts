@@ -7,40 +7,12 @@ export interface DirectoryLab {
   close(): Promise<void>
 }
 
-/** Defines the contract tests of every directory; one that `keeps` nothing has all names here, and no cards. */
-export function defineDirectorySuite(kind: string, open: () => Promise<DirectoryLab>, { keeps = true } = {}): void {
+/** Defines the contract tests of every directory. */
+export function defineDirectorySuite(kind: string, open: () => Promise<DirectoryLab>): void {
   let lab: DirectoryLab
   let directory: Directory
 
   const here = (createdBy: string | null = null) => ({ cell: directory.cell, epoch: 1, phase: 'Live', createdBy })
-
-  const defineKept = (): void => {
-    test('keeps the card of a name, and lists by project what a cell has', async () => {
-      const config = { cpus: 0.5, ram_mb: 64, region: 'local', storage_gb: 2, disk_mbps: 100, disk_iops: null }
-      const boxCard = {
-        ...{ createdAt: 1_764_000_000_000, base: 'busybox', forkOf: 'web', port: 8080, storageGb: 2 },
-        config: { ...config, network_mbps: null, nesting: true },
-      }
-      const box = claimOf('carded', { project: 'cards', card: boxCard })
-      const volume = claimOf('carded', { kind: 'volume', project: 'cards', card: { ...CARD, forkOf: 'pg@v1' } })
-      const other = claimOf('carded', { project: 'cards-b' })
-      for (const claim of [box, volume, other]) await directory.claim(claim)
-      const kept = ({ kind, project, name, uid, card }: HomeClaim) => ({ kind, project, name, uid, card })
-      expect(await directory.readKept(box)).toEqual({ ...kept(box), cell: directory.cell })
-      expect(await directory.readKept(volume)).toEqual({ ...kept(volume), cell: directory.cell })
-      expect(await directory.readKept({ ...box, name: 'nobodys' })).toBeNull()
-      expect(directory.homeCells()).toContain(directory.cell)
-      const listed = async (kind: HomeClaim['kind'], project: string | null, cell = directory.cell) => {
-        const homes: KeptHome[] = []
-        for await (const page of directory.homesOf({ cell, kind, project })) homes.push(...page)
-        return homes.filter((home) => home.project.startsWith('cards')).map(({ uid }) => uid)
-      }
-      expect(await listed('box', 'cards')).toEqual([box.uid])
-      expect(await listed('volume', 'cards')).toEqual([volume.uid])
-      expect((await listed('box', null)).toSorted()).toEqual([box.uid, other.uid])
-      expect(await listed('box', null, 'zz')).toEqual([])
-    })
-  }
 
   describe(`a ${kind} directory`, () => {
     beforeAll(async () => {
@@ -91,13 +63,52 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
       expect(await directory.read(next)).toEqual(here())
     })
 
-    if (keeps) defineKept()
     test('gives up a name that nobody has', async () => {
       await directory.release(claimOf('nobodys'), 'box_0')
     })
 
     test('knows of no cell that is not there', () => {
       expect(directory.findCell('zz')).toBeNull()
+    })
+  })
+}
+
+/** Defines the contract tests of directories that others read as well: they keep what is told while a cell is away. */
+export function defineCardSuite(kind: string, open: () => Promise<DirectoryLab>): void {
+  let lab: DirectoryLab
+  let directory: Directory
+
+  describe(`the cards of a ${kind} directory`, () => {
+    beforeAll(async () => {
+      lab = await open()
+      directory = lab.directory
+    })
+    afterAll(() => lab?.close())
+
+    test('are kept with their names, and listed by project and cell', async () => {
+      const config = { cpus: 0.5, ram_mb: 64, region: 'local', storage_gb: 2, disk_mbps: 100, disk_iops: null }
+      const boxCard = {
+        ...{ createdAt: 1_764_000_000_000, base: 'busybox', forkOf: 'web', port: 8080, storageGb: 2 },
+        config: { ...config, network_mbps: null, nesting: true },
+      }
+      const box = claimOf('carded', { project: 'cards', card: boxCard })
+      const volume = claimOf('carded', { kind: 'volume', project: 'cards', card: { ...CARD, forkOf: 'pg@v1' } })
+      const other = claimOf('carded', { project: 'cards-b' })
+      for (const claim of [box, volume, other]) await directory.claim(claim)
+      const kept = ({ kind, project, name, uid, card }: HomeClaim) => ({ kind, project, name, uid, card })
+      expect(await directory.readKept(box)).toEqual({ ...kept(box), cell: directory.cell })
+      expect(await directory.readKept(volume)).toEqual({ ...kept(volume), cell: directory.cell })
+      expect(await directory.readKept({ ...box, name: 'nobodys' })).toBeNull()
+      expect(directory.homeCells()).toContain(directory.cell)
+      const listed = async (kind: HomeClaim['kind'], project: string | null, cell = directory.cell) => {
+        const homes: KeptHome[] = []
+        for await (const page of directory.homesOf({ cell, kind, project })) homes.push(...page)
+        return homes.filter((home) => home.project.startsWith('cards')).map(({ uid }) => uid)
+      }
+      expect(await listed('box', 'cards')).toEqual([box.uid])
+      expect(await listed('volume', 'cards')).toEqual([volume.uid])
+      expect((await listed('box', null)).toSorted()).toEqual([box.uid, other.uid])
+      expect(await listed('box', null, 'zz')).toEqual([])
     })
   })
 }

@@ -2,9 +2,7 @@ import { expect, test } from '@jest/globals'
 import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import { claimOf, defineDirectorySuite } from './directory-suite.ts'
 
-defineDirectorySuite('local', async () => ({ directory: createLocalDirectory(), close: async () => undefined }), {
-  keeps: false,
-})
+defineDirectorySuite('local', async () => ({ directory: createLocalDirectory(), close: async () => undefined }))
 
 test('on a host without a fleet every name is here, and none is kept', async () => {
   const directory = createLocalDirectory()

@@ -1,7 +1,8 @@
 import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
-import { defineDirectorySuite } from './directory-suite.ts'
+import { defineCardSuite, defineDirectorySuite } from './directory-suite.ts'
 
-defineDirectorySuite('tabled', async () => ({
-  directory: createTableDirectory(createHomeTable(), 'aa'),
-  close: async () => undefined,
-}))
+for (const defineSuite of [defineDirectorySuite, defineCardSuite])
+  defineSuite('tabled', async () => ({
+    directory: createTableDirectory(createHomeTable(), 'aa'),
+    close: async () => undefined,
+  }))

@@ -32,8 +32,8 @@ export function answerList(target: string, field: string, items: readonly Listed
 export function listedItem(name: string, project: string | null = 'demo', more: object = {}): ListedItem {
   return {
     id: `box_${project ?? ''}${name}`,
-    project,
     name,
+    project,
     tags: { a: '}],"{["\\', b: 'ü€\n"' },
     deep: [[{}], { n: [1] }],
     ...more,

@@ -3,6 +3,7 @@ import type { Cell, Directory, Home, KeptHome } from '../../../agent/ports/fleet
 import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts'
 import { createCellAsks } from '../../../agent/server/cell-asks.ts'
 import { createCellLinks } from '../../../agent/server/cell-links.ts'
+import { createCellPatience } from '../../../agent/server/cell-patience.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
@@ -77,10 +78,11 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
       const channelKeys = () => keys.keys
       const links = createCellLinks({ tls: null })
       const sign = createSigner({ keys: channelKeys, agentId: () => keys.agent_id, now: Date.now })
+      const patience = createCellPatience({ now: () => performance.now() })
       const shared = {
-        ...{ directory, links, logger: silentLogger, match: matchOperation, now: Date.now },
+        ...{ directory, patience, links, logger: silentLogger, match: matchOperation, now: Date.now },
         cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
-        asks: createCellAsks({ directory, links, sign, logger: silentLogger }),
+        asks: createCellAsks({ directory, links, sign, patience, logger: silentLogger }),
         checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
         turns: createProcessorTurns(),
       }

@@ -195,6 +195,21 @@ describe('a base', () => {
       { etag: `"${id}"` },
     )
 
+  test('is made at the cell of its box, of bytes here, and of an image too', async () => {
+    const bases = '/v1/projects/demo/bases'
+    cells.fleet.homes.set('box demo/web', 'cc')
+    const made = await cells.ask(bases, 'POST', { name: 'mine', box: 'web' })
+    expect(jsonOf(made)).toEqual({ answered_by: 'cc' })
+    expect(cells.agents.cc.seen.at(-1)?.body.toString()).toBe('{"name":"mine","box":"web"}')
+    for (const body of [
+      { name: 'mine', box: 'nobodys' },
+      { name: 'mine', image: 'debian:12' },
+    ])
+      expect(jsonOf(await cells.ask(bases, 'POST', body))).toEqual({ answered_by: 'aa' })
+    await cells.agents.cc.close()
+    expect((await cells.ask(bases, 'POST', { name: 'mine', box: 'web' })).status).toBe(503)
+  })
+
   test('is found at whichever cell has it', async () => {
     await script({ aa: NONE, bb: NONE, cc: base('bas_1', 'demo', ['web']) })
     const response = await cells.ask(BASE)

@@ -283,6 +283,8 @@ describe('a cell that does not answer', () => {
     expect(unknown(response)).toEqual(['b', 'e'])
     expect(namesOf(response)).toContain('demo/c')
     expect(jsonOf(got)).toEqual((jsonOf(response)['boxes'] as ListedItem[])[1])
+    // Known to be silent, it is not waited for so long again.
+    expect(unknown(await ask(BOXES))).toEqual(['b', 'e'])
     end(jsonResponse(200, {}))
   })
 })

@@ -96,7 +96,7 @@ describe('merged pages', () => {
       return { has_more: false, next_continuation_token: null }
     }
     const { items, next } = await merge([large()], 1_000)
-    expect([items.length, next]).toEqual([4, ['p', '3']])
+    expect([items.length, next]).toEqual([7, ['p', '6']])
   })
 
   test('fail as one of them fails', async () => {

@@ -1,0 +1,30 @@
+/** How long other cells are waited for: one that was silent a moment ago gets little time, so that a lost node slows down nobody. */
+export interface CellPatience {
+  /** Returns the milliseconds that a cell has to begin its answer, or to go on. */
+  of(cell: string): number
+  /** Notes whether a cell has answered. */
+  note(cell: string, isHeard: boolean): void
+}
+
+/** Creates the patience with all cells. `now` is in milliseconds of a clock that never goes back. */
+export function createCellPatience({ now }: { now(): number }): CellPatience {
+  const silentSince = new Map<string, number>()
+  return {
+    of: (cell) => {
+      const since = silentSince.get(cell)
+      if (since === undefined) return FULL_MS
+      if (now() - since < SILENT_MS) return BRIEF_MS
+      // One request tries again whether it is only slow; those beside it do not wait.
+      silentSince.set(cell, now())
+      return FULL_MS
+    },
+    note: (cell, isHeard) => {
+      if (isHeard) silentSince.delete(cell)
+      else if (!silentSince.has(cell)) silentSince.set(cell, now())
+    },
+  }
+}
+
+const FULL_MS = 5_000
+const BRIEF_MS = 250
+const SILENT_MS = 20_000
