@@ -21,10 +21,14 @@ export interface CellOfTests {
   client: Client
 }
 
-/** Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. */
+/**
+ * Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet; `agentScript` as that of
+ * `startService`.
+ */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
   settings: Record<string, string> = {},
+  agentScript?: string,
 ): Promise<FleetOfTests> {
   const plane = await startFleetPlane()
   let cells: CellOfTests[] = []
@@ -34,7 +38,7 @@ export async function startFleet(
   }
   try {
     plane.install()
-    const outcomes = await Promise.allSettled(numbers.map((cell) => startCell(plane, cell, settings)))
+    const outcomes = await Promise.allSettled(numbers.map((cell) => startCell(plane, { cell, settings, agentScript })))
     cells = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     return { plane, cells, close }
@@ -44,11 +48,15 @@ export async function startFleet(
   }
 }
 
-async function startCell(plane: FleetPlane, cell: string, settings: Record<string, string>): Promise<CellOfTests> {
+async function startCell(
+  plane: FleetPlane,
+  { cell, settings, agentScript }: { cell: string; settings: Record<string, string>; agentScript: string | undefined },
+): Promise<CellOfTests> {
   const node = `node-${cell}`
   const place = { BOXYARD_CELL: cell, BOXYARD_NODE: node, BOXYARD_KUBECONFIG: plane.addNode(node) }
   const service = await startService({
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
+    ...(agentScript === undefined ? {} : { agentScript }),
   })
   const client = createClient(
     () => service.url,
