@@ -6,7 +6,7 @@ import { type FleetKeys, openFleetKeys } from '../../agent/compose/fleet-keys.ts
 import { openSharedKeys } from '../../agent/drivers/fleet/shared-keys.ts'
 import { createKubeTokens, type KubeTokens } from '../../agent/drivers/fleet/tokens-kube.ts'
 import { type KeyFiles, openKeyFiles, readKeys } from '../../agent/lib/disk/key-files.ts'
-import { collect, defineTokensSuite, tokenOf } from '../contract/fleet/tokens-suite.ts'
+import { collectViews, defineFleetTokensSuite, tokenOf } from '../contract/fleet/tokens-suite.ts'
 import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pods/fleet-plane.ts'
 import { succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
@@ -43,7 +43,7 @@ const openTokens = (cell: 'aa' | 'bb'): { tokens: KubeTokens } => ({
   tokens: createKubeTokens({ api: cells[cell].api, cell }),
 })
 
-defineTokensSuite('kube', async () => {
+defineFleetTokensSuite('kube', async () => {
   const [aa, bb] = [openTokens('aa').tokens, openTokens('bb').tokens]
   return {
     aa,
@@ -72,7 +72,7 @@ describe('tokens', () => {
     await plane.stopServer()
     await plane.save()
     await plane.startServer()
-    const seen = collect()
+    const seen = collectViews()
     await there.follow(seen)
     await here.publish(after)
     await here.revoke({ token: before.id, revokedAt: Date.now(), until: null, cell: 'aa' })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { tokenKeyId } from '../../shared/auth/tokens.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { armStep, at, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
 import { until } from '../helpers/pods/weather.ts'
 
@@ -12,7 +13,7 @@ let fleet: FleetOfTests
 let [aa, bb, cc]: CellOfTests[] = []
 
 beforeAll(async () => {
-  fleet = await startFleet()
+  fleet = await startFleet(undefined, {}, { agentScript: 'tests/fixtures/faulty-agent.ts' })
   ;[aa, bb, cc] = fleet.cells
 })
 
@@ -96,20 +97,44 @@ describe('a token', () => {
     expect(await answersTo(token)).toEqual(everywhere('401 token_revoked'))
     expect(await answersTo(later.token)).toEqual(everywhere(`200 ${later.id}`))
   })
+})
 
-  test('whose minting was cut off by a kill is known to all, or to none', async () => {
+describe('an agent that is killed', () => {
+  // Before it publishes the token; between that and its record; between the record and the answer.
+  test.each([
+    [at('store.tokens.hasRoom', 'after'), 0],
+    [at('store.tokens.insert', 'before'), 1],
+    [at('store.tokens.insert', 'after'), 1],
+  ])('while it mints, at %s, leaves what all cells know, or none', async (step, count) => {
     const { client, service } = cellOf(cc)
     const before = await listedAt(aa)
-    const minting = client
-      .post('/v1/tokens', { name: 'cut', projects: ['demo'], permissions: ['read'] })
-      .catch(() => undefined)
-    await service.killAgent()
-    await minting
-    await service.startAgent()
+    await armStep(service, step)
+    const body = { name: 'cut', projects: ['demo'], permissions: ['read'] }
+    expect((await client.post('/v1/tokens', body)).status).toBeGreaterThanOrEqual(500)
+    expect(await hasDied(service.agentPid)).toBe(true)
+    await restartAgent(service, 'SIGKILL')
     const lists = await Promise.all([aa, bb, cc].map(listedAt))
     expect(lists[1]).toEqual(lists[0])
     expect(lists[2]).toEqual(lists[0])
-    expect((lists[0]?.length ?? 0) - before.length).toBeLessThanOrEqual(1)
+    expect((lists[0]?.length ?? 0) - before.length).toBe(count)
+  })
+
+  // Before it publishes the revocation; between that and its record; between the record and the answer.
+  test.each([
+    [at('store.tokens.lastExpiry', 'after'), false],
+    [at('store.tokens.revoke', 'before'), true],
+    [at('store.tokens.revoke', 'after'), true],
+  ])('while it revokes, at %s, has revoked it everywhere or nowhere', async (step, isRevoked) => {
+    const { client, service } = cellOf(cc)
+    const { id, token } = await mint(bb)
+    expect(await answersTo(token)).toEqual(everywhere(`200 ${id}`))
+    await armStep(service, step)
+    expect((await client.delete(`/v1/tokens/${id}`)).status).toBeGreaterThanOrEqual(500)
+    expect(await hasDied(service.agentPid)).toBe(true)
+    await restartAgent(service, 'SIGKILL')
+    expect((await client.get('/v1/me', { token })).status).toBe(isRevoked ? 401 : 200)
+    if (isRevoked) await refusedEverywhere(token)
+    else expect(await answersTo(token)).toEqual(everywhere(`200 ${id}`))
   })
 })
 

@@ -1,7 +1,7 @@
 import { createTableTokens, createTokenTable } from '../../helpers/fleet/table-tokens.ts'
-import { defineTokensSuite } from './tokens-suite.ts'
+import { defineFleetTokensSuite } from './tokens-suite.ts'
 
-defineTokensSuite('tabled', async () => {
+defineFleetTokensSuite('tabled', async () => {
   const table = createTokenTable()
   return { aa: createTableTokens(table, 'aa'), bb: createTableTokens(table, 'bb'), close: async () => undefined }
 })

@@ -11,7 +11,7 @@ export interface TokensLab {
 }
 
 /** Defines the contract tests of the tokens of every fleet. */
-export function defineTokensSuite(kind: string, open: () => Promise<TokensLab>): void {
+export function defineFleetTokensSuite(kind: string, open: () => Promise<TokensLab>): void {
   let lab: TokensLab
 
   describe(`${kind} tokens`, () => {
@@ -83,7 +83,7 @@ export function defineTokensSuite(kind: string, open: () => Promise<TokensLab>):
       const [before, after] = [tokenOf({ expiresAt: END }), tokenOf()]
       const revocation = { token: before.id, revokedAt: END, until: null, cell: 'aa' }
       await lab.aa.publish(before)
-      const seen = collect()
+      const seen = collectViews()
       await lab.bb.follow(seen)
       expect([seen.tokens.known.get(before.id), seen.revocations.known.size]).toEqual([before, 0])
       await lab.aa.publish(after)
@@ -105,7 +105,7 @@ interface Collected<T> extends FleetView<T> {
 }
 
 /** Makes views of both kinds. */
-export function collect(): { tokens: Collected<FleetToken>; revocations: Collected<FleetRevocation> } {
+export function collectViews(): { tokens: Collected<FleetToken>; revocations: Collected<FleetRevocation> } {
   return { tokens: collectBy(({ id }) => id), revocations: collectBy(({ token }) => token) }
 }
 

@@ -24,12 +24,12 @@ export interface CellOfTests {
 
 /**
  * Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. Where they `areApart`, each is
- * on a node with a network of its own, whose link a test may cut.
+ * on a node with a network of its own, whose link a test may cut; `agentScript` as that of `startService`.
  */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
   settings: Record<string, string> = {},
-  { areApart = false }: { areApart?: boolean } = {},
+  { areApart = false, agentScript }: { areApart?: boolean; agentScript?: string } = {},
 ): Promise<FleetOfTests> {
   const plane = await startFleetPlane(areApart ? numbers.length : 1)
   let cells: CellOfTests[] = []
@@ -40,7 +40,7 @@ export async function startFleet(
   try {
     plane.install()
     const places = areApart ? nodesOf(plane) : []
-    const start = (cell: string, index: number) => startCell(plane, { cell, settings, on: places[index] })
+    const start = (cell: string, index: number) => startCell(plane, { cell, settings, on: places[index], agentScript })
     const outcomes = await Promise.allSettled(numbers.map(start))
     cells = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
@@ -63,9 +63,10 @@ interface NewCell {
   settings: Record<string, string>
   /** Undefined: this host. */
   on: Place | undefined
+  agentScript: string | undefined
 }
 
-async function startCell(plane: FleetPlane, { cell, settings, on }: NewCell): Promise<CellOfTests> {
+async function startCell(plane: FleetPlane, { cell, settings, on, agentScript }: NewCell): Promise<CellOfTests> {
   const node = `node-${cell}`
   const place = {
     BOXYARD_CELL: cell,
@@ -76,6 +77,7 @@ async function startCell(plane: FleetPlane, { cell, settings, on }: NewCell): Pr
   const service = await startService({
     ...(on === undefined ? {} : { on }),
     settings: { BOXYARD_RUNTIME: 'embedded', BOXYARD_POOL_GB: '0.5', ...place, ...settings },
+    ...(agentScript === undefined ? {} : { agentScript }),
   })
   const client = createClient(
     () => service.url,
