@@ -10,6 +10,7 @@ import type { Store } from '../ports/store/store.ts'
 import { type CardsDeps, createCards } from '../server/away-cards.ts'
 import { createCellAsks } from '../server/cell-asks.ts'
 import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
+import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
@@ -29,6 +30,8 @@ export interface DoorParts {
   directory: Directory
   bodies: BodyBudget
   turns: ProcessorTurns
+  /** Answers what cannot be passed on. */
+  refuse: Refuse
   /** Tells of a box what its card says. */
   viewBox: CardsDeps['viewBox']
 }
@@ -39,7 +42,7 @@ export interface DoorParts {
  */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
-  { deployment: { keys, store }, directory, bodies, turns, viewBox }: DoorParts,
+  { deployment: { keys, store }, directory, bodies, turns, refuse, viewBox }: DoorParts,
 ): FleetDoor {
   const now = (): number => clock.now()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
@@ -47,7 +50,7 @@ export function openDoor(
   const links = createCellLinks({ tls: readLinkTls(settings) })
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
   const shared = {
-    ...{ directory, bodies, turns, links, logger, now, match: matchOperation },
+    ...{ directory, bodies, turns, refuse, links, logger, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
     asks: createCellAsks({ directory, links, sign, logger }),
     checkSender: createSenderCheck({

@@ -16,7 +16,7 @@ import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
-import { createDispatch } from '../server/dispatch.ts'
+import { createDispatch, createRefuse } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
 import { createProcessorTurns } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
@@ -86,14 +86,15 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const { directory, api } = parts.fleet
-  const door =
-    api === null ? null : openDoor(parts, { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard })
+  const trusting = { trust: trustChannel(parts), match: matchOperation }
+  const refuse = createRefuse({ ...reception, ...trusting })
+  const opening = { deployment, directory, bodies, turns: reception.turns, refuse, viewBox: viewCard }
+  const door = api === null ? null : openDoor(parts, opening)
   const listeners = [
     {
       name: 'agent',
       server: channel,
-      trust: trustChannel(parts),
-      match: matchOperation,
+      ...trusting,
       entry: door,
       wrap: (own: HttpHandler) => wrapChannel(door?.wrap(own) ?? own),
     },
