@@ -53,7 +53,6 @@ export interface Served {
 /** Serves the channel to the functions and the data address to clients with a ticket, and meters both. */
 export async function serveAll(parts: ServedParts): Promise<Served> {
   const { settings, deployment, clock, closers, logger, connections } = parts
-  const { limits } = settings
   const listening = {
     channel: { host: settings.host, port: settings.port, tls: settings.channelTls },
     data: settings.data,
@@ -82,14 +81,14 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
-  const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
+  const bodies = createBodyBudget(settings.limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
-  const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
+  const webSockets = createStreamServer({ ...reception, ...settings.limits, handlers: streams })
   const { directory, api } = parts.fleet
   const trusting = { trust: trustChannel(parts), match: matchOperation }
-  const refuse = createRefuse({ ...reception, ...trusting })
-  const opening = { deployment, directory, bodies, turns: reception.turns, refuse, viewBox: viewCard }
-  const door = api === null ? null : openDoor(parts, opening)
+  const opening = { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard }
+  const door =
+    api === null ? null : openDoor(parts, { ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
   const listeners = [
     {
       name: 'agent',
