@@ -11,6 +11,7 @@ import { type CardsDeps, createCards } from '../server/away-cards.ts'
 import { createCellAsks } from '../server/cell-asks.ts'
 import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
 import { createCellPatience } from '../server/cell-patience.ts'
+import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
@@ -30,6 +31,8 @@ export interface DoorParts {
   directory: Directory
   bodies: BodyBudget
   turns: ProcessorTurns
+  /** Answers what cannot be passed on. */
+  refuse: Refuse
   /** Tells of a box what its card says. */
   viewBox: CardsDeps['viewBox']
 }
@@ -40,7 +43,7 @@ export interface DoorParts {
  */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
-  { deployment: { keys, store }, directory, bodies, turns, viewBox }: DoorParts,
+  { deployment: { keys, store }, directory, bodies, turns, refuse, viewBox }: DoorParts,
 ): FleetDoor {
   const now = (): number => clock.now()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
@@ -49,7 +52,7 @@ export function openDoor(
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
   const patience = createCellPatience({ now: () => performance.now() })
   const shared = {
-    ...{ directory, patience, bodies, turns, links, logger, now, match: matchOperation },
+    ...{ directory, patience, bodies, turns, refuse, links, logger, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
     asks: createCellAsks({ directory, links, sign, patience, logger }),
     checkSender: createSenderCheck({

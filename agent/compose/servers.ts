@@ -16,7 +16,7 @@ import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
-import { createDispatch } from '../server/dispatch.ts'
+import { createDispatch, createRefuse } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
 import { createProcessorTurns } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
@@ -53,7 +53,6 @@ export interface Served {
 /** Serves the channel to the functions and the data address to clients with a ticket, and meters both. */
 export async function serveAll(parts: ServedParts): Promise<Served> {
   const { settings, deployment, clock, closers, logger, connections } = parts
-  const { limits } = settings
   const listening = {
     channel: { host: settings.host, port: settings.port, tls: settings.channelTls },
     data: settings.data,
@@ -82,18 +81,19 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
-  const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
+  const bodies = createBodyBudget(settings.limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
-  const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
+  const webSockets = createStreamServer({ ...reception, ...settings.limits, handlers: streams })
   const { directory, api } = parts.fleet
+  const trusting = { trust: trustChannel(parts), match: matchOperation }
+  const opening = { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard }
   const door =
-    api === null ? null : openDoor(parts, { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard })
+    api === null ? null : openDoor(parts, { ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
   const listeners = [
     {
       name: 'agent',
       server: channel,
-      trust: trustChannel(parts),
-      match: matchOperation,
+      ...trusting,
       entry: door,
       wrap: (own: HttpHandler) => wrapChannel(door?.wrap(own) ?? own),
     },

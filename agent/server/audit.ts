@@ -6,6 +6,7 @@ import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { isMutation } from '../../shared/operation.ts'
 import { rateAccountOf } from '../core/common/accounts.ts'
+import { OWNER_HEADER } from '../ports/fleet/directory.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { AuditRecord } from '../ports/store/events.ts'
 import type { RequestFacts } from './request-facts.ts'
@@ -33,6 +34,8 @@ export function auditDenial(facts: RequestFacts, error: ServiceError, deps: Audi
   const isDenied = error.status === 401 || error.status === 403
   const isOfMutation = facts.operation !== null && isMutation(facts.operation)
   if (UNRECORDED.has(error.code) || !(isDenied || isOfMutation)) return
+  // Who asked is told by the cell that the repeat goes on to.
+  if (error.headers[OWNER_HEADER] !== undefined) return
   write(facts, error, deps)
 }
 

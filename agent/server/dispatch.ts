@@ -1,3 +1,4 @@
+import { REFUSAL_HEADER } from '../../shared/auth/channel.ts'
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
@@ -22,6 +23,7 @@ import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { admit, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
+import type { RequestHead } from './trust.ts'
 
 export interface DispatchDeps extends ReceptionDeps {
   bodies: BodyBudget
@@ -46,6 +48,29 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
       end(refusal.status)
       return refusal
     }
+  }
+}
+
+/** Answers a request that cannot be carried out for a reason from before the dispatch, as the dispatch would. Never rejects. */
+export type Refuse = (request: RequestHead, reason: unknown) => Promise<HttpResponse>
+
+/** Creates it: who may not ask is told that, and every refusal is audited here, since no other cell has carried out the request. */
+export function createRefuse(deps: ReceptionDeps): Refuse {
+  return async (request, reason) => {
+    const facts = newFacts(request, deps.clock.now())
+    const context = { ...deps, facts }
+    const end = deps.requests.begin(facts)
+    let error = reason
+    try {
+      await admit(receive(request, context), context)
+    } catch (refusal) {
+      error = refusal
+    }
+    // One that the dispatch has had here already is audited.
+    const isKnown = error instanceof ServiceError && error.headers[REFUSAL_HEADER] === 'replayed'
+    const response = isKnown ? problemResponse(reason, facts.requestId) : refusalOf(error, facts, deps)
+    end(response.status)
+    return { ...response, headers: { ...response.headers, 'x-request-id': facts.requestId } }
   }
 }
 

@@ -9,6 +9,7 @@ import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
 import type { CellPatience } from './cell-patience.ts'
+import type { Refuse } from './dispatch.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
 import {
   discard,
@@ -17,7 +18,6 @@ import {
   passedResponse,
   passRequest,
   readAlready,
-  refusePassing,
   wholePassedResponse,
 } from './passing.ts'
 import type { RequestHead } from './trust.ts'
@@ -38,9 +38,8 @@ export interface EntryDeps {
   /** Says why a request is not one of the functions; null: it is. */
   checkSender(request: RequestHead): Refusal | null
   bodies: BodyBudget
+  refuse: Refuse
   logger: Logger
-  /** Milliseconds since the epoch. */
-  now(): number
 }
 
 /** Answers in the place of an owner that cannot be reached. */
@@ -85,7 +84,7 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
     return owner === 'another' ? misdirected() : await pass(request, { ...deps, owner, here })
   } catch (error) {
     const told = await deps.cards.answer(request, { error, here }).catch(() => null)
-    return told ?? refusePassing(error, request, deps)
+    return told ?? (await deps.refuse(request, error))
   }
 }
 
@@ -176,7 +175,7 @@ async function enterUpgrade(
     else if ('socket' in opened) await join({ client, head }, opened, sockets)
     else endWithResponse(client, await wholePassedResponse(opened))
   } catch (error) {
-    endWithResponse(client, refusePassing(error, request, deps))
+    endWithResponse(client, await deps.refuse(request, error))
   } finally {
     // What this cell answers itself is not the entry's to cut off.
     sockets.delete(client)

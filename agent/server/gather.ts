@@ -15,6 +15,7 @@ import type { OperationId, operations } from '../../shared/routes.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
 import type { AskedRequest, CellAsks } from './cell-asks.ts'
+import type { Refuse } from './dispatch.ts'
 import { answerPage, type OtherReply, type PagesDeps } from './gather-pages.ts'
 import {
   type AnswerMerge,
@@ -27,7 +28,7 @@ import {
   SET_QUOTA,
   START_SCRUB,
 } from './merge-answers.ts'
-import { ENTRY_HEADER, readAlready, refusePassing, wholePassedResponse } from './passing.ts'
+import { ENTRY_HEADER, readAlready, wholePassedResponse } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 /**
@@ -82,8 +83,8 @@ export interface GatherDeps extends PagesDeps {
   asks: CellAsks
   /** Says why a request is not one of the functions; null: it is. */
   checkSender(request: RequestHead): Refusal | null
-  /** Milliseconds since the epoch. */
-  now(): number
+  /** Answers what cannot be gathered. */
+  refuse: Refuse
 }
 
 /**
@@ -99,7 +100,7 @@ export function gatherOverCells(here: HttpHandler, deps: GatherDeps): HttpHandle
     try {
       return await gather(request, { ...found, here, leaving }, deps)
     } catch (error) {
-      return refusePassing(error, request, deps)
+      return await deps.refuse(request, error)
     } finally {
       leaving.abort(new Error('the answer is complete'))
     }

@@ -1,24 +1,18 @@
 import { SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
-import {
-  givenRequestId,
-  type HttpRequest,
-  type HttpResponse,
-  headerOf,
-  problemResponse,
-} from '../../shared/http/messages.ts'
-import { newId } from '../../shared/ids.ts'
+import { givenRequestId, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Cell, Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import type { Refuse } from './dispatch.ts'
 import type { RequestHead } from './trust.ts'
 
 /** What requests of the functions are passed on to other cells by. */
 export interface PassingDeps {
   directory: Pick<Directory, 'cell'>
   links: CellLinks
+  /** Answers what cannot be passed on. */
+  refuse: Refuse
   logger: Logger
-  /** Milliseconds since the epoch. */
-  now(): number
 }
 
 /** Passes a request on to the agent of another cell, as it came, with this body. @throws Error as `CellLinks.send` */
@@ -41,17 +35,6 @@ export async function passRequest(
     })
     throw error
   }
-}
-
-/** Returns the answer to a request that cannot be passed on. */
-export function refusePassing(
-  error: unknown,
-  { headers }: Pick<RequestHead, 'headers'>,
-  { now }: Pick<PassingDeps, 'now'>,
-): HttpResponse {
-  const requestId = givenRequestId(headers) ?? newId('req', now())
-  const refusal = problemResponse(error, requestId)
-  return { ...refusal, headers: { ...refusal.headers, 'x-request-id': requestId } }
 }
 
 /** Selects what the functions have signed, the signature, and what the body or handshake needs. */

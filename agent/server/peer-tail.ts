@@ -32,7 +32,7 @@ export interface PeerTailDeps {
   logger: Logger
 }
 
-/** Creates the tail, which opens itself again while it is used, at first soon, then every 5 s. */
+/** Creates the tail, which opens itself again while it is used, at first soon, then every 2 s. */
 export function createPeerTail(deps: PeerTailDeps): PeerTail {
   const { cell, clock } = deps
   const closing = new AbortController()
@@ -145,6 +145,6 @@ const UNUSED_MS = 60_000
 const HEAD_MS = 3_000
 const SILENCE_MS = 3 * TAIL_QUIET_MS
 const PAUSE_MS = 250
-const PAUSE_MAX_MS = 5_000
+const PAUSE_MAX_MS = 2_000
 /** Characters of an event at most: its texts are cut. */
 const LINE_MAX = 1024 * 1024

@@ -14,7 +14,7 @@ import type { Matcher } from '../../shared/match.ts'
 import type { PlaceRequest } from '../core/fleet/placement.ts'
 import { type Directory, type HomeName, OWNER_HEADER } from '../ports/fleet/directory.ts'
 import { awayError } from './owner-cell.ts'
-import { ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready, refusePassing } from './passing.ts'
+import { ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
@@ -49,7 +49,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
         release()
       }
     } catch (error) {
-      return refusePassing(error, request, deps)
+      return await deps.refuse(request, error)
     }
   }
 }

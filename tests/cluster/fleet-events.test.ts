@@ -126,6 +126,36 @@ describe('the audit log of a fleet', () => {
     expect(pages).toEqual(entries.map((entry: { request_id: string }) => entry.request_id))
     expect(pages.length).toBeGreaterThan(5)
   })
+
+  test('has once what is repeated through another door, and what a door refuses since the owner is away', async () => {
+    const [aa, bb, cc] = doors()
+    const make = ({ client }: CellOfTests, id: string) =>
+      client.post(
+        BOXES,
+        { name: 'owned', node: aa.node },
+        { token: aa.service.adminToken, headers: { 'idempotency-key': 'once', 'x-request-id': id } },
+      )
+    expect([(await make(aa, 'req_first')).status, (await make(cc, 'req_repeat')).status]).toEqual([201, 201])
+    const told = async () => {
+      const { entries } = (await cc.client.get('/v1/audit?max_results=1000')).body
+      return (entries as { request_id: string; status: number; actor: string | null }[])
+        .filter((entry) => ['req_first', 'req_repeat', 'req_in_vain'].includes(entry.request_id))
+        .map((entry) => [entry.request_id, entry.status, entry.actor !== null])
+    }
+    const made = [
+      ['req_repeat', 201, true],
+      ['req_first', 201, true],
+    ]
+    // The lines of the last second are lost with an agent that is killed.
+    expect(await told()).toEqual(made)
+    await aa.service.killAgent()
+    const headers = { 'x-request-id': 'req_in_vain' }
+    const refused = await bb.client.put(`${BOXES}/owned`, { tags: { a: 'c' } }, { headers })
+    expect([refused.status, refused.body.code]).toEqual([503, 'agent_unavailable'])
+    await aa.service.startAgent()
+    await eventually(async () => (await cc.client.get('/v1/audit?max_results=1')).body.missing_cells === undefined)
+    expect(await told()).toEqual([['req_in_vain', 503, true], ...made])
+  })
 })
 
 describe('a ticket', () => {

@@ -8,10 +8,12 @@ import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
 import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
+import type { RequestHead } from '../../../agent/server/trust.ts'
 import { createSenderCheck, createSigner } from '../../../shared/auth/channel.ts'
 import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
+import { givenRequestId, problemResponse } from '../../../shared/http/messages.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { homeKey, tableCell } from './table-directory.ts'
@@ -80,7 +82,9 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
       const sign = createSigner({ keys: channelKeys, agentId: () => keys.agent_id, now: Date.now })
       const patience = createCellPatience({ now: () => performance.now() })
       const shared = {
-        ...{ directory, patience, links, logger: silentLogger, match: matchOperation, now: Date.now },
+        ...{ directory, patience, links, logger: silentLogger, match: matchOperation },
+        refuse: async ({ headers }: RequestHead, error: unknown) =>
+          problemResponse(error, givenRequestId(headers) ?? 'req_none'),
         cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
         asks: createCellAsks({ directory, links, sign, patience, logger: silentLogger }),
         checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
