@@ -4,7 +4,7 @@ import { timestamp } from '../../shared/time.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { awayCellFaults } from '../core/fleet/away-cells.ts'
 import { createDomainClaims, type DomainClaims, withDomains } from '../core/fleet/domain-claims.ts'
-import { publishHomes } from '../core/fleet/homes.ts'
+import { publishHomes, releaseLost } from '../core/fleet/homes.ts'
 import { type Membership, startMembership } from '../core/fleet/membership.ts'
 import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
 import { createKubeDomains } from '../drivers/fleet/domains-kube.ts'
@@ -72,11 +72,12 @@ export async function openKubeFleet(
     followKeys: (onTaken) => keys.follow(onTaken),
     join: async ({ addresses: reached, measure, onChange }) => {
       const addresses = { ...reached, region: settings.region, version }
-      const publish = (): Promise<HealthFault[]> => publishOwn({ store, directory, claims })
+      const { publish, onDoubt } = createPublishing({ store, directory, claims })
       membership = startMembership({ registration, addresses, measure, publish, clock, logger })
       const { started, tellSoon, leave } = membership
       closers.add('membership of the fleet', leave)
       closers.add('changes of this cell', onChange(tellSoon))
+      closers.add('lists of the directory', onDoubt(tellSoon))
       await started
     },
     problems: () => [
@@ -124,18 +125,42 @@ async function openTokens(deps: DeploymentDeps, data: DataDirectory, fleet: Kube
   return tokens
 }
 
-/** Claims what the fleet has lost, and returns the names and domains that another has by now. */
-async function publishOwn({
-  store,
-  directory,
-  claims,
-}: {
+interface Published {
   store: Store
   directory: KubeDirectory
   claims: DomainClaims
-}): Promise<HealthFault[]> {
+}
+
+/** Brings the directory up to date with the records here, and what came back to it that is gone, whenever it may be of an earlier time. */
+function createPublishing({ store, directory, claims }: Published): 
+  publish(): Promise<HealthFault[]>
+  onDoubt(listener: () => void): () => void
+} {
+  let isInDoubt = true
+  return {
+    publish: async () => {
+      await directory.synced()
+      const wasInDoubt = isInDoubt
+      isInDoubt = false
+      try {
+        if (wasInDoubt) await releaseLost({ store, directory })
+        return await publishOwn({ store, directory, claims })
+      } catch (error) {
+        isInDoubt ||= wasInDoubt
+        throw error
+      }
+    },
+    onDoubt: (listener) =>
+      directory.onListed(() => {
+        isInDoubt = true
+        listener()
+      }),
+  }
+}
+
+/** Claims what the fleet has lost, and returns the names and domains that another has by now. */
+async function publishOwn({ store, directory, claims }: Published): Promise<HealthFault[]> {
   const faults: HealthFault[] = []
-  await directory.synced()
   await publishHomes({ store, directory }, ({ kind, project, name, uid }, problem) => {
     faults.push({
       code: 'name_conflict',

@@ -79,6 +79,24 @@ export async function publishHomes(
   for (const record of await store.volumes.all()) await publish({ kind: 'volume', record })
 }
 
+/**
+ * Gives up the names that this cell has in the directory for what it has neither a record nor a tombstone of, as of what was deleted
+ * after a copy of the directory was made that has taken its place.
+ * @throws ServiceError `runtime_unavailable` while the directory cannot be read or written
+ */
+export async function releaseLost({ store, directory }: { store: Store; directory: Directory }): Promise<void> {
+  for (const kind of ['box', 'volume'] as const) {
+    for await (const homes of directory.homesOf({ cell: directory.cell, kind, project: null })) {
+      // A name has a tombstone before it is claimed, until there is a record, and again from the deletion on.
+      const dying = new Set((await store.tombstones.all()).map(({ home }) => home?.uid))
+      for (const home of homes.filter(({ uid }) => !dying.has(uid))) {
+        const record = await store[RECORDS[kind]].get(home.project, home.name)
+        if (record?.id !== home.uid) await directory.release(home, home.uid)
+      }
+    }
+  }
+}
+
 const RECORDS = { box: 'boxes', volume: 'volumes' } as const
 
 function claimOf(homed: Homed): HomeClaim {

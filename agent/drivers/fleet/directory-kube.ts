@@ -19,6 +19,8 @@ import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
 /** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
+  /** Calls `listener` whenever all homes were listed, which may then be those of an earlier time; returns its removal. */
+  onListed(listener: () => void): () => void
   /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
   open(): Promise<void>
   /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
@@ -45,13 +47,15 @@ export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeD
     onChange: (key) => changes.notify(key === null ? null : homeNameOf(key)),
   })
   const cells = new Map<string, Cell>()
+  const listed = createListeners()
   const followers = [
-    homes.follow(viewHomes(index)),
+    homes.follow(viewHomes(index, () => listed.notify())),
     api.objects('Agent').follow(viewCells(cells, () => changes.notify(null))),
   ]
   const parts = { homes, index, cell }
   return {
     cell,
+    onListed: (listener) => listed.add(listener),
     find: (name) => index.find(homeKeyOf(name))?.value ?? null,
     read: (name) => read(parts, name),
     findCell: (number) => cells.get(number) ?? null,
@@ -152,14 +156,17 @@ function noteHome(index: ObjectIndex<Home>, object: KubeObject): StoredHome {
   return stored
 }
 
-function viewHomes(index: ObjectIndex<Home>): FollowedView<KubeObject> {
+function viewHomes(index: ObjectIndex<Home>, onListed: () => void): FollowedView<KubeObject> {
   return {
-    replaceAll: (pages) =>
-      index.replaceAll(
+    replaceAll: async (pages) => {
+      const version = await index.replaceAll(
         (async function* () {
           for await (const { items, version } of pages) yield { objects: items.map(decodeHome), version }
         })(),
-      ),
+      )
+      onListed()
+      return version
+    },
     put: (object) => index.put(decodeHome(object)),
     drop: ({ metadata }) => index.drop(metadata.name, Number(metadata.resourceVersion)),
   }

@@ -2,13 +2,14 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { publishHomes } from '../../../agent/core/fleet/homes.ts'
+import { publishHomes, releaseLost } from '../../../agent/core/fleet/homes.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createHomeTable, createTableDirectory, type HomeTable } from '../../helpers/fleet/table-directory.ts'
 import { openVolumeService, type VolumeService, type VolumeWorld } from '../../helpers/volumes/service.ts'
 
+const CARD = { createdAt: 0, base: null, forkOf: null, port: null, config: null, storageGb: 1 }
 const HOW = { waitMs: 5_000, ifMatch: null, idempotencyKey: null }
 const WEB = 'box demo/web'
 const DATA = 'volume demo/pg'
@@ -179,6 +180,34 @@ describe('a cell that starts', () => {
     table.homes.clear()
     table.fault = 'away'
     await expect(publish()).rejects.toMatchObject({ code: 'runtime_unavailable' })
+  })
+
+  test('gives up what came back to the directory and is gone, and nothing else', async () => {
+    const directory = createTableDirectory(table, 'aa')
+    const release = (): Promise<void> => releaseLost({ store: here.store, directory })
+    for (const name of ['web', 'gone', 'again']) await createBox(here, name)
+    await createVolume(here)
+    await createBox(there, 'theirs')
+    const copy = new Map(table.homes)
+    for (const name of ['gone', 'again']) await removeBox(here, name)
+    await untilClean(here)
+    await createBox(here, 'again')
+    for (const [key, home] of copy) table.homes.set(key, home)
+    await release()
+    expect([...table.homes.keys()].sort()).toEqual(['box demo/theirs', WEB, DATA])
+    await publishHomes({ store: here.store, directory }, (home) => {
+      throw new Error(`${home.name} has another owner`)
+    })
+    expect(table.homes.get('box demo/again')?.uid).toBe((await here.store.boxes.get('demo', 'again'))?.id)
+    // What is being made has a tombstone until its record is there.
+    const home = { kind: 'box', project: 'demo', name: 'new', uid: 'box_new' } as const
+    await here.store.tombstones.insert({ id: 'box_new', root: 'box_new', home, createdAt: 0 })
+    await directory.claim({ ...home, createdBy: null, card: CARD })
+    await release()
+    expect(table.homes.has('box demo/new')).toBe(true)
+    await here.store.tombstones.remove('box_new')
+    await release()
+    expect(table.homes.has('box demo/new')).toBe(false)
   })
 
   test('keeps no name for what is deleted while it claims it', async () => {
