@@ -132,7 +132,7 @@ interface Published {
 }
 
 /** Brings the directory up to date with the records here, and what came back to it that is gone, whenever it may be of an earlier time. */
-function createPublishing({ store, directory, claims }: Published): 
+function createPublishing({ store, directory, claims }: Published): {
   publish(): Promise<HealthFault[]>
   onDoubt(listener: () => void): () => void
 } {

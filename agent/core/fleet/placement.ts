@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
-import type { Cell, Directory, HomeName } from '../../ports/fleet/directory.ts'
+import type { Cell, Directory, Home, HomeName } from '../../ports/fleet/directory.ts'
+import { digestOf } from '../common/digest.ts'
 import { isPresent } from './away-cells.ts'
 
 /** What the place of a new box or volume depends on. */
@@ -24,7 +25,8 @@ export interface PlacementDeps {
 
 /**
  * Returns the numbers of the cells to ask in turn, of which a later one is asked if those before it have no room: the cell that has the
- * name, which alone can tell whether it is taken, or whose create this repeats; or the cell with the sources; else those that may have it,
+ * name, unless another request made that and this may repeat an earlier one, which was answered elsewhere; or the cell with the
+ * sources; else those that may have it,
  * of two by chance the one with more free memory first, and those with places that are ready before all others.
  * @throws ServiceError `volume_elsewhere` if the sources are at several cells, `invalid_request` for a region or node that no cell has,
  * `runtime_unavailable` if none takes new ones
@@ -32,7 +34,7 @@ export interface PlacementDeps {
 export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] {
   const { directory } = deps
   const known = directory.find(request)
-  if (known !== null) return [known.cell]
+  if (known !== null && !mayBeAnswered(request, known)) return [known.cell]
   const [first, ...others] = new Set(request.sources.flatMap((source) => directory.find(source)?.cell ?? []))
   if (others.length > 0) throw scattered(request.sources, directory)
   if (first !== undefined) return [first]
@@ -44,6 +46,11 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
   if (open.length === 0)
     throw new ServiceError('runtime_unavailable', 'No agent of this fleet that may have it takes new boxes now.')
   return inOrder(open, request).map(({ cell }) => cell)
+}
+
+/** Tells whether a request with a key may have been answered by another cell, before another request has made what has the name now. */
+function mayBeAnswered({ repeatKey }: PlaceRequest, { createdBy }: Home): boolean {
+  return repeatKey !== null && createdBy !== digestOf(repeatKey)
 }
 
 function fittingCells(cells: readonly Cell[], { region, node }: PlaceRequest): Cell[] {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { digestOf } from '../../../agent/core/common/digest.ts'
 import { type PlaceRequest, placesFor } from '../../../agent/core/fleet/placement.ts'
 import type { Cell, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
@@ -31,9 +32,9 @@ const volume = (name: string): HomeName => ({ kind: 'volume', project: 'demo', n
 /** Places a request of cell `aa`. */
 function place(
   request: PlaceRequest,
-  { cells, homes = {} }: { cells: Cell[]; homes?: Record<string, string> },
+  { cells, homes = {}, createdBy = null }: { cells: Cell[]; homes?: Record<string, string>; createdBy?: string | null },
 ): string[] {
-  const home = (cell: string): Home => ({ cell, epoch: 1, phase: 'Live', createdBy: null })
+  const home = (cell: string): Home => ({ cell, epoch: 1, phase: 'Live', createdBy })
   const directory = {
     cell: 'aa',
     find: (name: HomeName) => (homes[homeKey(name)] === undefined ? null : home(String(homes[homeKey(name)]))),
@@ -57,6 +58,16 @@ const THREE = [cellOf('aa'), cellOf('bb'), cellOf('cc')]
 describe('a create is carried out', () => {
   test('by the cell that has the name', () => {
     expect(place(requestOf(), { cells: THREE, homes: { 'box demo/web': 'cc' } })).toEqual(['cc'])
+  })
+
+  test('where it was answered before another has made what has the name, for a repeat', () => {
+    const request = requestOf({ repeatKey: 'tok_1\nkey' })
+    const first = place(request, { cells: THREE })
+    for (const cell of ['aa', 'bb', 'cc']) {
+      const homes = { 'box demo/web': cell }
+      expect(place(request, { cells: THREE, homes })).toEqual(first)
+      expect(place(request, { cells: THREE, homes, createdBy: digestOf('tok_1\nkey') })).toEqual([cell])
+    }
   })
 
   test('where its sources are', () => {
