@@ -78,7 +78,7 @@ export async function startAgent(
   closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
   await edge.edge.started()
   await fleet.join({
-    addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` },
+    ...{ reconciler, addresses: { ...origins, edgeAddress: `${settings.edge.host}:${edge.edge.port}` } },
     measure: async () => {
       const { warm, refusal } = await drivers.cluster.place()
       const free = await measureFree({ store, ...drivers, host, limits: settings.limits })

@@ -6,11 +6,13 @@ import { matchOperation } from '../../shared/match.ts'
 import { placesFor } from '../core/fleet/placement.ts'
 import type { Directory, HomeName } from '../ports/fleet/directory.ts'
 import type { Store } from '../ports/store/store.ts'
-import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
+import { createBaseSender } from '../server/base-sender.ts'
+import { type CellLinks, createCellLinks, type LinkTls } from '../server/cell-links.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
 import { createPlacing } from '../server/placing.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { Drivers } from './drivers.ts'
 
 /** What stands in front of the channel's dispatch in a fleet. */
 export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
@@ -23,17 +25,17 @@ export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
   {
     deployment: { keys, store },
+    drivers: { filesystem },
     directory,
     bodies,
-  }: { deployment: Deployment; directory: Directory; bodies: BodyBudget },
+  }: { deployment: Deployment; drivers: Pick<Drivers, 'filesystem'>; directory: Directory; bodies: BodyBudget },
 ): FleetDoor {
   const now = (): number => clock.now()
   const { agent_id: agentId } = keys.channel()
-  const { channelTls } = settings
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const shared = {
     ...{ directory, bodies, logger, now, match: matchOperation },
-    links: createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) }),
+    links: openLinks(settings),
     checkSender: createSenderCheck({ keys: () => keys.channel().keys, agentId, now }),
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
@@ -42,11 +44,18 @@ export function openDoor(
     ...shared,
     placesFor: (request) => placesFor(request, { directory, now }),
   })
-  return { wrap: (here) => entry.wrap(place(here)), passUpgrade: entry.passUpgrade }
+  const { cell } = directory
+  const send = createBaseSender({ ...shared, cell, bases: store.bases, filesystem, keys: () => keys.channel().keys })
+  return { wrap: (here) => send(entry.wrap(place(here))), passUpgrade: entry.passUpgrade }
 }
 
 function findRecord(store: Store, { kind, project, name }: HomeName): Promise<object | null> {
   return kind === 'box' ? store.boxes.get(project, name) : store.volumes.get(project, name)
+}
+
+/** Opens links to the agents of other cells, with the certificates of the channel. */
+export function openLinks({ channelTls }: Pick<DeploymentDeps['settings'], 'channelTls'>): CellLinks {
+  return createCellLinks({ tls: channelTls === null ? null : readLinkTls(channelTls) })
 }
 
 function readLinkTls({ ca, cert, key }: LinkTls): LinkTls {

@@ -79,7 +79,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, ...limits, handlers: streams })
   const { directory, api } = parts.fleet
-  const door = api === null ? null : openDoor(parts, { deployment, directory, bodies })
+  const door = api === null ? null : openDoor(parts, { ...parts, directory, bodies })
   const listeners = [
     {
       name: 'agent',

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
+import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { Cell, Directory, HomeName } from '../../ports/fleet/directory.ts'
 
-/** What the place of a new box or volume depends on. */
-export interface PlaceRequest extends HomeName {
+/** The name of what is made. */
+export type PlacedName = HomeName | ({ kind: 'base' } & BaseName)
+
+/** What the place of a new box, volume or base depends on. */
+export interface PlaceRequest {
+  made: PlacedName
   /** What it is made from, or uses: it is made where these are. */
   sources: readonly HomeName[]
   /** Region and node that it must be in; null: any. */
@@ -16,7 +21,7 @@ export interface PlaceRequest extends HomeName {
 }
 
 export interface PlacementDeps {
-  directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells'>
+  directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells' | 'bases'>
   /** Milliseconds since the epoch. */
   now(): number
 }
@@ -30,7 +35,8 @@ export interface PlacementDeps {
  */
 export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] {
   const { directory } = deps
-  const known = directory.find(request)
+  const { made } = request
+  const known = made.kind === 'base' ? directory.bases.find(made) : directory.find(made)
   if (known !== null) return [known.cell]
   const [first, ...others] = new Set(request.sources.flatMap((source) => directory.find(source)?.cell ?? []))
   if (others.length > 0) throw scattered(request.sources, directory)

@@ -1,14 +1,16 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
-import { isKubeError } from '../../lib/kube/errors.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
+import { createKubeBases, type KubeBases, type KubeBasesSettings } from './bases-kube.ts'
 import { decodeCell, decodeHome, encodeClaim, homeKeyOf, nameTakenError, type StoredHome } from './fleet-objects.ts'
 import { createHomeIndex, type HomeIndex } from './home-index.ts'
+import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
-/** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
+/** The directory of a fleet: objects of the kinds Home, Agent and Base in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
+  readonly bases: KubeBases
   /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
   open(): Promise<void>
   /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
@@ -22,17 +24,21 @@ export interface KubeDirectorySettings {
   api: Pick<KubeApi, 'objects'>
   /** Number of this cell. */
   cell: string
+  /** Has another cell send a base, as `FleetBases.open`. */
+  sendBase: KubeBasesSettings['send']
 }
 
 /** Creates the directory of a fleet; `open` starts it. While the API server is away memory stays as it is, and `find` goes on. */
-export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeDirectory {
+export function createKubeDirectory({ api, cell, sendBase }: KubeDirectorySettings): KubeDirectory {
   const homes = api.objects('Home')
   const index = createHomeIndex()
   const cells = new Map<string, Cell>()
-  const followers = [homes.follow(viewHomes(index)), api.objects('Agent').follow(viewCells(cells))]
+  const bases = createKubeBases({ api, cell, send: sendBase })
+  const followers = [homes.follow(viewHomes(index)), api.objects('Agent').follow(viewCells(cells)), bases.follower]
   const parts = { homes, index, cell }
   return {
     cell,
+    bases,
     find: (name) => index.find(homeKeyOf(name))?.home ?? null,
     read: (name) => read(parts, name),
     findCell: (number) => cells.get(number) ?? null,
@@ -94,30 +100,6 @@ function noteHome(index: HomeIndex, object: KubeObject): StoredHome {
   const stored = decodeHome(object)
   index.note(stored)
   return stored
-}
-
-async function createOrNull(
-  homes: KubeObjects,
-  key: string,
-  spec: Record<string, unknown>,
-): Promise<KubeObject | null> {
-  try {
-    return await homes.create(key, spec)
-  } catch (error) {
-    if (isKubeError(error, 'exists')) return null
-    throw error
-  }
-}
-
-/** Deletes an object, or returns false if it has changed since it was read. */
-async function deleteUnchanged(homes: KubeObjects, object: KubeObject): Promise<boolean> {
-  try {
-    await homes.delete(object)
-    return true
-  } catch (error) {
-    if (isKubeError(error, 'conflict')) return false
-    throw error
-  }
 }
 
 function viewHomes(index: HomeIndex): FollowedView<KubeObject> {

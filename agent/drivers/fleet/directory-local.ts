@@ -13,6 +13,13 @@ export function createLocalDirectory(): Directory {
     cells: () => [],
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
+    bases: {
+      find: () => null,
+      read: async () => null,
+      claim: async ({ version }) => ({ version }),
+      release: async () => undefined,
+      open: async () => null,
+    },
   }
 }
 

@@ -38,7 +38,7 @@ export interface KubeApi {
     watch(labelSelector: string): PodWatch
   }
   /** Creates the calls for the objects of a kind of the group `boxyard.dev`. */
-  objects(kind: 'Home' | 'Agent'): KubeObjects
+  objects(kind: 'Home' | 'Agent' | 'Base'): KubeObjects
   /** Fails unless the server answers, accepts the credentials and lets the agent create and delete pods. */
   checkAllowed(): Promise<void>
   networkPolicies: {

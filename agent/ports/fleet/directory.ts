@@ -1,3 +1,5 @@
+import type { FleetBases } from './bases.ts'
+
 /**
  * The fleet's directory: which cell has the record of a box or volume, and where that cell's agent is. A cell is one data directory
  * with its agent; its number is two to four characters of Crockford base32.
@@ -29,6 +31,8 @@ export interface Directory {
    * @throws ServiceError `runtime_unavailable` if it cannot be written now
    */
   release(name: HomeName, uid: string): Promise<void>
+  /** The bases of the fleet. */
+  readonly bases: FleetBases
 }
 
 /**

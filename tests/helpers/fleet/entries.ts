@@ -1,3 +1,4 @@
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import type { Directory, Home } from '../../../agent/ports/fleet/directory.ts'
 import { createCellLinks } from '../../../agent/server/cell-links.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
@@ -53,6 +54,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         cells: () => [...urls].filter(([each]) => each !== cell).map(([each, url]) => tableCell(each, url)),
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
+        bases: createLocalDirectory().bases,
       }
       const entry = createEntry({
         directory,
