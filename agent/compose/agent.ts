@@ -78,6 +78,7 @@ export async function startAgent(
   closers.add('idle stops', startIdleStops({ ...edge, activity, store, reconciler, clock, logger }))
   await edge.edge.started()
   await fleet.join({
+    reconciler,
     addresses: { ...origins, edgeAddress: await edgeAddressOf(origins.channelUrl, edge.edge) },
     measure: async () => {
       const { warm, refusal } = await drivers.cluster.place()

@@ -8,8 +8,9 @@ import { placesFor } from '../core/fleet/placement.ts'
 import type { Directory, HomeName } from '../ports/fleet/directory.ts'
 import type { Store } from '../ports/store/store.ts'
 import { type CardsDeps, createCards } from '../server/away-cards.ts'
+import { createBaseSender } from '../server/base-sender.ts'
 import { createCellAsks } from '../server/cell-asks.ts'
-import { createCellLinks, type LinkTls } from '../server/cell-links.ts'
+import { type CellLinks, createCellLinks, type LinkTls } from '../server/cell-links.ts'
 import { createCellPatience } from '../server/cell-patience.ts'
 import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
@@ -18,6 +19,7 @@ import { createOwnerFinder } from '../server/owner-cell.ts'
 import { createPlacing } from '../server/placing.ts'
 import type { ProcessorTurns } from '../server/processor-turns.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { Drivers } from './drivers.ts'
 
 /** What stands in front of the channel's dispatch in a fleet. */
 export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
@@ -28,6 +30,7 @@ export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
 /** What a door is made of. */
 export interface DoorParts {
   deployment: Deployment
+  drivers: Pick<Drivers, 'filesystem'>
   directory: Directory
   bodies: BodyBudget
   turns: ProcessorTurns
@@ -43,12 +46,12 @@ export interface DoorParts {
  */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
-  { deployment: { keys, store }, directory, bodies, turns, refuse, viewBox }: DoorParts,
+  { deployment: { keys, store }, drivers: { filesystem }, directory, bodies, turns, refuse, viewBox }: DoorParts,
 ): FleetDoor {
   const now = (): number => clock.now()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const channelKeys = () => keys.channel().keys
-  const links = createCellLinks({ tls: readLinkTls(settings) })
+  const links = openLinks(settings)
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
   const patience = createCellPatience({ now: () => performance.now() })
   const shared = {
@@ -69,11 +72,21 @@ export function openDoor(
     ...shared,
     placesFor: (request) => placesFor(request, { directory, now }),
   })
-  return { wrap: (here) => entry.wrap(place(gatherOverCells(here, shared))), passUpgrade: entry.passUpgrade }
+  const { cell } = directory
+  const send = createBaseSender({ ...shared, now, cell, bases: store.bases, filesystem, keys: channelKeys })
+  return {
+    wrap: (here) => send(entry.wrap(place(gatherOverCells(here, shared)))),
+    passUpgrade: entry.passUpgrade,
+  }
 }
 
 function findRecord(store: Store, { kind, project, name }: HomeName): Promise<object | null> {
   return kind === 'box' ? store.boxes.get(project, name) : store.volumes.get(project, name)
+}
+
+/** Opens links to the agents of other cells, with the certificates of the channel. */
+export function openLinks(settings: Pick<AgentSettings, 'channelTls'>): CellLinks {
+  return createCellLinks({ tls: readLinkTls(settings) })
 }
 
 /** Reads by what certificates cells know each other's channels; null: they speak plain HTTP. @throws Error for a file that is not there */

@@ -1,8 +1,11 @@
+import { shareRuns } from '../../shared/locks.ts'
 import { repeat } from '../../shared/repeat.ts'
 import type { HealthFault } from '../../shared/schemas/health.ts'
 import { timestamp } from '../../shared/time.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { awayCellFaults } from '../core/fleet/away-cells.ts'
+import { dropStaleCopies } from '../core/fleet/base-copies.ts'
+import { publishBases } from '../core/fleet/base-names.ts'
 import { createDomainClaims, type DomainClaims, withDomains } from '../core/fleet/domain-claims.ts'
 import { publishHomes, releaseLost } from '../core/fleet/homes.ts'
 import { type Membership, startMembership } from '../core/fleet/membership.ts'
@@ -15,8 +18,12 @@ import { type KubeApi, openKubeApi } from '../lib/kube/api.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { Domains } from '../ports/fleet/domains.ts'
 import type { CellAddresses, CellStatus } from '../ports/fleet/registration.ts'
+import type { Clock } from '../ports/host/clock.ts'
 import type { Store } from '../ports/store/store.ts'
+import type { NamedBase, NamedHome, Tombstone } from '../ports/store/tombstones.ts'
+import { createBaseSource } from '../server/base-source.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
+import { openLinks } from './door.ts'
 import { type FleetKeys, openFleetKeys } from './fleet-keys.ts'
 import { type HostAccess, wireTokens } from './tokens.ts'
 
@@ -37,9 +44,15 @@ export interface Fleet {
     measure(): Promise<CellStatus>
     /** Has `tell` called when what `measure` returns has changed much; returns what ends that. */
     onChange(tell: () => void): () => void
+    reconciler: Destroyer
   }): Promise<void>
   /** What keeps this cell from its fleet. */
   problems(): HealthFault[]
+}
+
+/** Destroys a subvolume that has no record. */
+interface Destroyer {
+  scheduleDestroy(tombstone: Tombstone): void
 }
 
 /** Opens the fleet whose objects a Kubernetes cluster keeps. While that is away, what is here goes on. */
@@ -56,7 +69,7 @@ export async function openKubeFleet(
   const keys = fleetKeys(deps, data, api)
   // Comes before anything is signed or verified with the keys that are in the files.
   await keys.exchange().catch((error: unknown) => logger.warn('the keys of the fleet cannot be had now', { error }))
-  const directory = createKubeDirectory({ api, cell })
+  const directory = openDirectory(deps, data, { api, cell })
   closers.add('directory', () => directory.close())
   const domains = createKubeDomains({ api })
   closers.add('domains', () => domains.close())
@@ -70,9 +83,11 @@ export async function openKubeFleet(
     directory: withDomains(directory, claims),
     ...{ tokens, domains, claims, api },
     followKeys: (onTaken) => keys.follow(onTaken),
-    join: async ({ addresses: reached, measure, onChange }) => {
+    join: async ({ addresses: reached, measure, onChange, reconciler }) => {
       const addresses = { ...reached, region: settings.region, version }
-      const { publish, onDoubt } = createPublishing({ store, directory, claims })
+      const published = { store, directory, claims, reconciler, clock }
+      const { publish, onDoubt } = createPublishing(published)
+      closers.add('copies of bases', sweepOnChange(published, logger))
       membership = startMembership({ registration, addresses, measure, publish, clock, logger })
       const { started, tellSoon, leave } = membership
       closers.add('membership of the fleet', leave)
@@ -102,6 +117,22 @@ export async function openKubeAccess(
   }
 }
 
+/** Creates the directory, which fetches bases of other cells over links of its own. */
+function openDirectory(
+  { settings, closers, clock }: DeploymentDeps,
+  { keys }: DataDirectory,
+  { api, cell }: { api: KubeApi; cell: string },
+): KubeDirectory {
+  const links = openLinks(settings)
+  closers.add('links for bases', () => links.close())
+  const source = { links, now: () => clock.now(), keys: () => keys.channel().keys }
+  const directory: KubeDirectory = createKubeDirectory({
+    ...{ api, cell },
+    sendBase: createBaseSource({ ...source, findCell: (number) => directory.findCell(number) }),
+  })
+  return directory
+}
+
 async function openApi({ settings, closers, logger, clock }: DeploymentDeps): Promise<KubeApi> {
   const { kubeconfig, namespace } = settings.kubernetes
   const api = await openKubeApi({ kubeconfig, namespace, logger, now: () => clock.now() })
@@ -129,13 +160,16 @@ interface Published {
   store: Store
   directory: KubeDirectory
   claims: DomainClaims
+  reconciler: Destroyer
+  clock: Clock
 }
 
 /** Brings the directory up to date with the records here, and what came back to it that is gone, whenever it may be of an earlier time. */
-function createPublishing({ store, directory, claims }: Published): {
+function createPublishing(published: Published): {
   publish(): Promise<HealthFault[]>
   onDoubt(listener: () => void): () => void
 } {
+  const { directory } = published
   let isInDoubt = true
   return {
     publish: async () => {
@@ -143,8 +177,8 @@ function createPublishing({ store, directory, claims }: Published): {
       const wasInDoubt = isInDoubt
       isInDoubt = false
       try {
-        if (wasInDoubt) await releaseLost({ store, directory })
-        return await publishOwn({ store, directory, claims })
+        if (wasInDoubt) await releaseLost(published)
+        return await publishOwn(published)
       } catch (error) {
         isInDoubt ||= wasInDoubt
         throw error
@@ -158,17 +192,34 @@ function createPublishing({ store, directory, claims }: Published): {
   }
 }
 
-/** Claims what the fleet has lost, and returns the names and domains that another has by now. */
-async function publishOwn({ store, directory, claims }: Published): Promise<HealthFault[]> {
+/** Claims what the fleet has lost, drops copies of what it has no more, and returns the names and domains that another has by now. */
+async function publishOwn(published: Published): Promise<HealthFault[]> {
   const faults: HealthFault[] = []
-  await publishHomes({ store, directory }, ({ kind, project, name, uid }, problem) => {
+  const onConflict = ({ kind, project, name, uid }: NamedHome | NamedBase, problem: string): void => {
+    const where = project === null ? 'for all projects' : `in project "${project}"`
     faults.push({
       code: 'name_conflict',
-      evidence: `The ${kind} ${uid} of this cell is named "${name}" in project "${project}", but ${problem}.`,
+      evidence: `The ${kind} ${uid} of this cell is named "${name}" ${where}, but ${problem}.`,
       remedy: 'Delete one of the two, each at its own agent.',
     })
+  }
+  await publishHomes(published, onConflict)
+  await publishBases(published, onConflict)
+  await dropStaleCopies(published)
+  return [...faults, ...(await published.claims.publishAll())]
+}
+
+/** Drops copies of bases as soon as the cluster tells that these are no more; returns what ends that. What fails is done within a minute. */
+function sweepOnChange(deps: Published, logger: DeploymentDeps['logger']): () => Promise<void> {
+  const sweep = shareRuns(() => dropStaleCopies(deps))
+  let running: Promise<void> = Promise.resolve()
+  const stop = deps.directory.bases.onChange(() => {
+    running = sweep().catch((error: unknown) => logger.warn('copies of bases could not be compared', { error }))
   })
-  return [...faults, ...(await claims.publishAll())]
+  return async () => {
+    stop()
+    await running
+  }
 }
 
 function lagOf(directory: KubeDirectory): HealthFault[] {

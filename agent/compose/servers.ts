@@ -86,7 +86,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const webSockets = createStreamServer({ ...reception, ...settings.limits, handlers: streams })
   const { directory, api } = parts.fleet
   const trusting = { trust: trustChannel(parts), match: matchOperation }
-  const opening = { deployment, directory, bodies, turns: reception.turns, viewBox: viewCard }
+  const opening = { deployment, drivers: parts.drivers, directory, bodies, turns: reception.turns, viewBox: viewCard }
   const door =
     api === null ? null : openDoor(parts, { ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
   const listeners = [

@@ -47,7 +47,7 @@ export function createOwnerFinder(deps: {
 }
 
 /** Makes the error for an owner that cannot be reached. */
-export function awayError({ kind, name }: HomeName, cell: string, cause?: unknown): ServiceError {
+export function awayError({ kind, name }: { kind: string; name: string }, cell: string, cause?: unknown): ServiceError {
   return new ServiceError(
     'agent_unavailable',
     `The agent of cell ${cell}, which has ${kind} "${name}", cannot be reached.`,

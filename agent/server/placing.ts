@@ -8,10 +8,11 @@ import {
   type HttpRequest,
   type HttpResponse,
   headerOf,
+  isJsonType,
   splitTarget,
 } from '../../shared/http/messages.ts'
 import type { Matcher } from '../../shared/match.ts'
-import type { PlaceRequest } from '../core/fleet/placement.ts'
+import type { PlacedName, PlaceRequest } from '../core/fleet/placement.ts'
 import { type Directory, type HomeName, OWNER_HEADER } from '../ports/fleet/directory.ts'
 import { awayError } from './owner-cell.ts'
 import { ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
@@ -28,7 +29,7 @@ export interface PlacingDeps extends PassingDeps {
 }
 
 /**
- * Creates what carries out the creates of boxes and volumes that the functions send where there is a place for them: here, or at another
+ * Creates what carries out the creates of boxes, volumes and bases that the functions send where there is a place for them: here, or at another
  * cell. A cell that certainly has not begun, since it has no room, ends, or cannot be reached, is followed by the next; of any other
  * outcome that cell alone decides, also when the request is repeated.
  */
@@ -37,6 +38,9 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
     const route = placedRoute(request, deps)
     if (route === null) return here(request)
     const { project, kind, maxBodyBytes } = route
+    // An archive is unpacked while it comes: it is made where it enters.
+    if (kind === 'base' && !isJsonType(headerOf(request.headers, 'content-type')))
+      return withoutOwner(await here(request))
     try {
       const release = deps.bodies.hold(() => [`project ${project}`], heldBytes(request, maxBodyBytes))
       try {
@@ -58,7 +62,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
 function placedRoute(
   request: RequestHead,
   { match, checkSender }: PlacingDeps,
-): { kind: PlaceRequest['kind']; project: string; maxBodyBytes: number } | null {
+): { kind: PlacedName['kind']; project: string; maxBodyBytes: number } | null {
   if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
   const found = routeOf(match, request.target)
   return found === null || checkSender(request) !== null ? null : found
@@ -79,21 +83,28 @@ function routeOf(match: Matcher, target: string): ReturnType<typeof placedRoute>
 /** Reads what the place depends on; null for a body that is refused wherever it comes. */
 function placeRequest(
   { headers }: HttpRequest,
-  { project, kind, body }: { project: string; kind: PlaceRequest['kind']; body: Uint8Array },
+  { project, kind, body }: { project: string; kind: PlacedName['kind']; body: Uint8Array },
 ): PlaceRequest | null {
   const parsed = bodyOf(body)
   if (parsed === null) return null
-  const { name, from, fork, data_mounts: mounts, config, node } = parsed
-  const named = (each: PlaceRequest['kind'], text: unknown): HomeName[] =>
+  const { name: given, from, fork, box, shared, data_mounts: mounts, config, node } = parsed
+  const named = (each: HomeName['kind'], text: unknown): HomeName[] =>
     typeof text === 'string' ? [{ kind: each, project, name: text.split('@')[0] ?? '' }] : []
+  const name = String(given)
+  const made: PlacedName =
+    kind === 'base' ? { kind, project: shared === true ? null : project, name } : { kind, project, name }
   const volumes = Array.isArray(mounts)
     ? mounts.flatMap((mount: { name?: unknown } | null) => named('volume', mount?.name))
     : []
-  const sources = kind === 'volume' ? named('volume', from) : [...named('box', fork), ...volumes]
+  const sources = {
+    box: () => [...named('box', fork), ...volumes],
+    volume: () => named('volume', from),
+    base: () => named('box', box),
+  }[kind]()
   const key = headers['idempotency-key']
   const token = unverifiedClaims(bearerToken(headers))?.jti ?? ''
   return {
-    ...{ kind, project, name: String(name), sources },
+    ...{ made, sources },
     region: textOf((config as { region?: unknown } | null | undefined)?.region),
     node: textOf(node),
     repeatKey: typeof key === 'string' ? `${token}\n${key}` : null,
@@ -130,12 +141,18 @@ async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse
     const isLast = index === places.length - 1
     const answer = await ask({ cell, isLast }, placed, deps)
     if (answer === null) continue
-    const { [OWNER_HEADER]: owner, ...headers } = answer.headers
+    const { [OWNER_HEADER]: owner } = answer.headers
     if (typeof owner === 'string')
-      return (await ask({ cell: owner, isLast: true }, placed, deps)) ?? { ...answer, headers }
-    if (isLast || !hasNoRoom(answer)) return { ...answer, headers }
+      return (await ask({ cell: owner, isLast: true }, placed, deps)) ?? withoutOwner(answer)
+    if (isLast || !hasNoRoom(answer)) return withoutOwner(answer)
   }
   throw new ServiceError('agent_unavailable', 'None of the cells with room could be reached.')
+}
+
+/** Takes out what only cells tell each other. */
+function withoutOwner(answer: HttpResponse): HttpResponse {
+  const { [OWNER_HEADER]: _owner, ...headers } = answer.headers
+  return { ...answer, headers }
 }
 
 /** Asks one cell; null: it certainly has not got the request, and is not the last. */
@@ -147,12 +164,12 @@ async function ask(
   const { directory } = deps
   if (cell === directory.cell) return here(request)
   const found = directory.findCell(cell)
-  if (found === null) throw awayError(place, cell)
+  if (found === null) throw awayError(place.made, cell)
   try {
     return await settled(passedResponse(await passRequest(request, { cell: found, body }, deps)))
   } catch (error) {
     if (!isLast && isUnsent(error)) return null
-    throw awayError(place, cell, error)
+    throw awayError(place.made, cell, error)
   }
 }
 
@@ -176,7 +193,11 @@ function isUnsent(error: unknown): boolean {
 }
 
 /** Kind of what an operation makes. */
-const KINDS: Readonly<Record<string, PlaceRequest['kind']>> = { createBox: 'box', createVolume: 'volume' }
+const KINDS: Readonly<Record<string, PlacedName['kind']>> = {
+  createBox: 'box',
+  createVolume: 'volume',
+  createBase: 'base',
+}
 const PLACES_MAX = 3
 /** Of a cell that has begun nothing. */
 const ROOM_CODES: ReadonlySet<string> = new Set(['storage_full', 'draining'])

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Directory, HomeClaim } from '../../agent/ports/fleet/directory.ts'
+import { defineFleetBasesSuite } from '../contract/fleet/bases-suite.ts'
 import { claimOf, defineCardSuite, defineDirectorySuite } from '../contract/fleet/directory-suite.ts'
 import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
 import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pods/fleet-plane.ts'
@@ -82,6 +83,21 @@ for (const defineSuite of [defineDirectorySuite, defineCardSuite])
     await cell.directory.open()
     return { directory: cell.directory, close: async () => cell.close() }
   })
+
+defineFleetBasesSuite('kube', async () => {
+  const cells = [
+    await plane.connect('aa', { token: tokens.aa }),
+    await plane.connect('bb', { token: tokens.bb }),
+  ] as const
+  for (const { directory } of cells) await directory.open()
+  const [aa, bb] = cells
+  return {
+    ...{ aa: aa.directory.bases, bb: bb.directory.bases },
+    close: async () => {
+      for (const cell of cells) cell.close()
+    },
+  }
+})
 
 describe('two cells', () => {
   test('that race for names: each name has one, and both find the same', async () => {
@@ -249,7 +265,7 @@ test('a cell that comes later lists all homes, in several pages', async () => {
   await late.directory.open()
   await late.directory.synced()
   expect(claims.filter((claim) => late.directory.find(claim)?.cell !== 'bb')).toEqual([])
-  // Three pages of homes and one of agents, and two watches.
-  expect(late.api.requestCount()).toBe(6)
+  // Three pages of homes, one of agents and one of bases, and three watches.
+  expect(late.api.requestCount()).toBe(8)
   late.close()
 })

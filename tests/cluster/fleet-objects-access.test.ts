@@ -2,7 +2,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { type ControlPlane, startControlPlane } from '../helpers/pods/control-plane.ts'
-import { FLEET_KINDS, type FleetObject, fleetAgent, fleetHome, fleetObject } from '../helpers/pods/fleet-objects.ts'
+import {
+  FLEET_KINDS,
+  type FleetObject,
+  fleetAgent,
+  fleetHome,
+  fleetObject,
+  fleetProjectBase,
+} from '../helpers/pods/fleet-objects.ts'
 import { type KubectlResult, succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 
@@ -77,6 +84,16 @@ describe('an agent', () => {
 
   test('writes nothing for a cell that has no node', () => {
     expect(createAs('node-a', fleetHome('nobody', { cell: 'zz' })).stderr).toMatch(/the cell zz belongs to no node yet/)
+  })
+
+  test('writes the bases that its cell has made, and no others', () => {
+    const refusal = /This token is bound to the node node-b, and the cell k1 belongs to the node node-a/
+    const base = fleetProjectBase('made')
+    expect(createAs('node-b', base).stderr).toMatch(refusal)
+    succeed(createAs('node-a', base))
+    expect(mergeAs('node-b', 'base/made.debian', { spec: { cell: 'k2' } }).stderr).toMatch(refusal)
+    expect(as('node-b', '-n', 'boxyard', 'delete', 'base/made.debian').stderr).toMatch(refusal)
+    succeed(as('node-a', '-n', 'boxyard', 'delete', 'base/made.debian'))
   })
 
   test('tells of itself alone', () => {

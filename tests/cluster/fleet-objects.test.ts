@@ -2,7 +2,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { type ControlPlane, startControlPlane } from '../helpers/pods/control-plane.ts'
-import { FLEET_KINDS, type FleetObject, fleetHome, fleetObject } from '../helpers/pods/fleet-objects.ts'
+import {
+  FLEET_KINDS,
+  type FleetObject,
+  fleetHome,
+  fleetObject,
+  fleetProjectBase,
+} from '../helpers/pods/fleet-objects.ts'
 import { type KubectlResult, succeed } from '../helpers/pods/kubectl.ts'
 
 // The kinds of a fleet in a real API server: what their schemas take, refuse and show.
@@ -78,6 +84,13 @@ describe('a valid object', () => {
 })
 
 describe('a name belongs to the fields', () => {
+  test('of a Base, with its project if it has one', () => {
+    expect(dryRun(fleetProjectBase('demo'))).toMatchObject({ exitCode: 0, stderr: '' })
+    const { spec, ...object } = fleetProjectBase('demo')
+    expect(dryRun({ ...object, spec: { ...spec, project: 'other' } }).stderr).toMatch(/metadata.name must be spec.name/)
+    expect(dryRun({ ...object, spec: { ...spec, project: undefined } }).stderr).toMatch(/metadata.name must be/)
+  })
+
   test.each<[string, RegExp]>([
     ['Home', /metadata.name must be box.<project>.<name> or data.<project>.<name>/],
     ['Agent', /metadata.name must be spec.cell/],
@@ -123,7 +136,9 @@ describe('a create is refused', () => {
     ['a time that is none', 'Token', { expiresAt: 'soon' }, /spec.expiresAt in body must be of type date-time/],
     ['the token itself', 'Token', { token: 'eyJ' }, /unknown field "spec.token"/],
     ['an end before it began', 'Revocation', { until: '2020-01-01T00:00:00Z' }, /until must not be before revokedAt/],
-    ['a digest of another form', 'Base', { digest: 'md5:1' }, /spec.digest in body should match/],
+    ['a project that is not in its name', 'Base', { project: 'demo' }, /metadata.name must be spec.name, or/],
+    ['a project of another form', 'Base', { project: 'De mo' }, /spec.project in body should match/],
+    ['the digest of no request', 'Base', { createdBy: 'me' }, /spec.createdBy in body should match/],
     ['more boxes than the quota', 'Project', slices({ boxes: 6 }, { boxes: 5 }), /more boxes than the quota/],
     ['more cores than the quota', 'Project', slices({ cpus: 3.9 }, { cpus: 0.2 }), /more cpus than the quota/],
     ['more memory than the quota', 'Project', slices({ ramMb: 4096 }, { ramMb: 1 }), /more ramMb than the quota/],
@@ -152,6 +167,7 @@ describe('a change is refused', () => {
     succeed(create(fleetHome('kept', { epoch: 3, createdBy: 'a'.repeat(64) })))
     succeed(create(fleetHome('plain')))
     for (const { kind } of FLEET_KINDS) if (kind !== 'Home') succeed(create(fleetObject(kind)))
+    succeed(create(fleetProjectBase('demo')))
   })
 
   test.each<[string, object, RegExp]>([
@@ -176,8 +192,9 @@ describe('a change is refused', () => {
     ['base/debian', { name: 'other' }, /name is immutable/],
     ['base/debian', { version: 1 }, /version never falls/],
     ['base/debian', { uid: `bas_${'1'.repeat(26)}` }, /uid may change only together with a higher version/],
-    ['base/debian', { digest: `sha256:${'1'.repeat(64)}` }, /digest of a uid is immutable/],
-    ['base/debian', { digest: null }, /digest of a uid is immutable/],
+    ['base/debian', { project: 'demo' }, /project is immutable/],
+    ['base/demo.debian', { project: 'other' }, /project is immutable/],
+    ['base/demo.debian', { project: null }, /project is immutable/],
     ['project/demo', { project: 'other' }, /project is immutable/],
     ['project/demo', { version: 1 }, /version never falls/],
     ['project/demo', { quota: { boxes: 1 } }, /slices must not have more boxes than the quota/],
@@ -189,7 +206,7 @@ describe('a change is refused', () => {
     succeed(change('home/box.demo.kept', { cell: 'k2', epoch: 4, move: 'm-1' }))
     succeed(change('home/box.demo.kept', { phase: 'Lost', move: null, card: { config: { cpus: 2 } } }))
     succeed(change('agent/k1', { node: 'node-b', nodeUid: 'b', version: '0.2.0' }))
-    succeed(change('base/debian', { version: 3, uid: `bas_${'1'.repeat(26)}`, digest: null }))
+    succeed(change('base/debian', { version: 3, uid: `bas_${'1'.repeat(26)}` }))
     succeed(change(`token/tok-${'0'.repeat(26)}`, { expiresAt: '2028-11-26T02:50:00Z', keyId: 'another' }))
     succeed(change('project/demo', { version: 3, quota: { boxes: 20 } }))
   })

@@ -6,6 +6,8 @@ import type { Caller } from '../common/caller.ts'
 import { findByIdempotencyKey } from '../common/create-record.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { baseHomeOf } from '../fleet/base-names.ts'
+import { releaseDeleted } from '../fleet/homes.ts'
 import { type BaseCreateDeps, findBoxSource, makeBase } from './create.ts'
 import { parseImageReference } from './image-reference.ts'
 import { type BaseImportDeps, createBaseImports, type Imported } from './import.ts'
@@ -80,7 +82,7 @@ export interface Bases {
 
 /** Keeps bases as read-only subvolumes, of one project or shared by all. */
 export function createBases(deps: BaseImportDeps): Bases {
-  const { store, filesystem, reconciler, clock } = deps
+  const { store, filesystem } = deps
   const imports = createBaseImports(deps)
   const usedBy: Bases['usedBy'] = (caller, { id, project }) =>
     store.bases.usedBy(id, { projects: project === null ? caller.projects : [project], limit: USERS_MAX })
@@ -134,32 +136,52 @@ export function createBases(deps: BaseImportDeps): Bases {
     },
     remove: async (caller, ref, ifMatch) => {
       const project = ref.isShared ? sharedProject(caller) : ref.project
-      const present = await store.bases.get(project, ref.name)
+      const present = await madeHere(store, project, ref.name)
       if (present) checkIfMatch(ifMatch, present.id)
       const wasMade = await imports.cancel({ project, name: ref.name })
-      const record = await store.bases.get(project, ref.name)
+      const record = await madeHere(store, project, ref.name)
       if (!record && wasMade) return { boxes: [], count: 0 }
       if (!record) throw notFound(ref)
       const use = await usedBy(caller, record)
-      const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
-      if (!(await store.bases.remove(record.id, tombstone))) throw notFound(ref)
-      reconciler.scheduleDestroy(tombstone)
+      if (!(await removeRecord(deps, record))) throw notFound(ref)
       return use
     },
   }
 }
 
-/** Lists the names of the bases that all projects share. */
-export async function sharedBaseNames({ bases }: Pick<Store, 'bases'>): Promise<string[]> {
-  const { records } = await bases.list({ projects: null, prefix: '', after: null, limit: SHARED_LISTED })
-  return records.map(({ name }) => name)
+/** Deletes a base, and gives its name up; false if it is gone. */
+async function removeRecord(
+  { store, directory, reconciler, clock }: BaseCreateDeps,
+  record: BaseRecord,
+): Promise<boolean> {
+  const home = baseHomeOf(record)
+  const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now(), home }
+  if (!(await store.bases.remove(record.id, tombstone))) return false
+  reconciler.scheduleDestroy(tombstone)
+  await releaseDeleted(directory, home)
+  return true
 }
 
-async function findBase({ store }: BaseCreateDeps, ref: BaseRef): Promise<BaseRecord> {
-  const own = ref.isShared ? null : await store.bases.get(ref.project, ref.name)
-  const record = own ?? (await store.bases.get(null, ref.name))
+/** Lists the names of the bases in the pool that all projects share. */
+export async function sharedBaseNames({ bases }: Pick<Store, 'bases'>): Promise<string[]> {
+  return (await bases.all()).flatMap(({ project, name }) => (project === null ? name : []))
+}
+
+async function findBase({ store, directory }: BaseCreateDeps, ref: BaseRef): Promise<BaseRecord> {
+  const present = async (project: string | null): Promise<BaseRecord | null> => {
+    const record = await store.bases.get(project, ref.name)
+    const isCurrent = record?.cell === undefined || directory.bases.find(record)?.uid === record.id
+    return isCurrent ? record : null
+  }
+  const record = (ref.isShared ? null : await present(ref.project)) ?? (await present(null))
   if (!record) throw notFound(ref)
   return record
+}
+
+/** Returns the base of that name that was made here: the cell that made it deletes it, and then all copies go. */
+async function madeHere({ bases }: Store, project: string | null, name: string): Promise<BaseRecord | null> {
+  const record = await bases.get(project, name)
+  return record?.cell === undefined ? record : null
 }
 
 /** Finds the base that an earlier send of this create made before a crash lost the answer. */
@@ -198,5 +220,3 @@ function notFound({ project, name, isShared }: BaseRef): ServiceError {
 }
 
 const USERS_MAX = 100
-// Above the number of shared bases.
-const SHARED_LISTED = 1000

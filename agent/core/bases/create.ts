@@ -1,16 +1,20 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { type Directory, OWNER_HEADER } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { discardUncommitted } from '../common/create-record.ts'
+import { dropCopyOf } from '../fleet/base-copies.ts'
+import { baseClaimOf, baseHomeOf, requestDigestOf } from '../fleet/base-names.ts'
 import type { BaseSizes } from './measure.ts'
 
 export interface BaseCreateDeps {
   store: Store
   filesystem: CowFilesystem
+  directory: Pick<Directory, 'cell' | 'bases' | 'release'>
   /** Destroys a subvolume that has no record. */
   reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
@@ -27,24 +31,27 @@ export interface BaseRequest {
 }
 
 /**
- * Makes a base of the read-only subvolume that `fill` creates under the given name. Writes the record once that subvolume is
- * durable; destroys it if `fill` fails, and after a crash.
- * @throws ServiceError `name_taken`, `quota_exceeded`, and the errors of `fill`
+ * Claims the name of a base, and makes it of the read-only subvolume that `fill` creates under the given name. Writes the record once
+ * that subvolume is durable; destroys it, and gives the name up, if `fill` fails, and after a crash.
+ * @throws ServiceError `name_taken`, `quota_exceeded`, `runtime_unavailable` of the claim, and the errors of `fill`
  */
 export async function makeBase(
   deps: BaseCreateDeps,
   request: BaseRequest,
   fill: (subvolume: string) => Promise<void>,
 ): Promise<BaseRecord> {
-  const { store, clock, sizes } = deps
+  const { store, clock, sizes, directory } = deps
   await checkCreatable(deps, request)
   const createdAt = clock.now()
   const id = newId('bas', createdAt)
-  const tombstone = { id, root: id, createdAt }
+  const tombstone = { id, root: id, createdAt, home: baseHomeOf({ ...request, id }) }
   await store.tombstones.insert(tombstone)
   try {
+    const next = await store.bases.nextVersion(request.project, request.name)
+    const { version } = await directory.bases.claim(baseClaimOf({ ...request, id, createdAt, version: next }))
+    await dropCopyOf(deps, request)
     await deps.filesystem.withSoundWrites(() => fill(id))
-    const record = await store.bases.insert({ ...request, id, subvolume: id, createdAt, sizeBytes: null })
+    const record = await store.bases.insert({ ...request, id, version, subvolume: id, createdAt, sizeBytes: null })
     if (!record) throw nameTaken(request)
     sizes.count(record)
     return record
@@ -59,10 +66,20 @@ export async function makeBase(
  * @throws ServiceError `name_taken`, `quota_exceeded`, `storage_full`
  */
 export async function checkCreatable(
-  { store, filesystem }: Pick<BaseCreateDeps, 'store' | 'filesystem'>,
-  { project, name }: Pick<BaseRequest, 'project' | 'name'>,
+  { store, filesystem, directory }: Pick<BaseCreateDeps, 'store' | 'filesystem' | 'directory'>,
+  { project, name, createdBy }: Pick<BaseRequest, 'project' | 'name' | 'createdBy'>,
 ): Promise<void> {
-  if (await store.bases.get(project, name)) throw nameTaken({ project, name })
+  const known = directory.bases.find({ project, name })
+  if (known !== null && known.cell !== directory.cell) {
+    const digest = requestDigestOf(createdBy)
+    throw nameTaken(
+      { project, name },
+      digest !== null && digest === known.createdBy ? { [OWNER_HEADER]: known.cell } : {},
+    )
+  }
+  const present = await store.bases.get(project, name)
+  // A copy of one that is no more is none.
+  if (present !== null && present.cell === undefined) throw nameTaken({ project, name })
   if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes < ROOM_BYTES) throw new ServiceError('storage_full', 'The storage pool has no room for a base.')
@@ -81,9 +98,12 @@ export async function findBoxSource(
   throw new ServiceError('snapshot_not_found', `The box "${name}" has no snapshot named "${snapshot}".`)
 }
 
-function nameTaken({ project, name }: Pick<BaseRequest, 'project' | 'name'>): ServiceError {
+function nameTaken(
+  { project, name }: Pick<BaseRequest, 'project' | 'name'>,
+  headers: Record<string, string> = {},
+): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
-  return new ServiceError('name_taken', `${owner} a base named "${name}" already.`)
+  return new ServiceError('name_taken', `${owner} a base named "${name}" already.`, { headers })
 }
 
 function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {

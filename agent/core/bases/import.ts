@@ -2,6 +2,7 @@ import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { ImageReference, ImageRegistry } from '../../ports/bases/image-registry.ts'
 import type { FilesRoot, UnpackReport } from '../../ports/files/files.ts'
+import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Jobs } from '../operations/jobs.ts'
 import { type BaseCreateDeps, type BaseRequest, checkCreatable, makeBase } from './create.ts'
@@ -11,12 +12,6 @@ import { createBaseUploads, unpackBase } from './unpack.ts'
 export interface BaseImportDeps extends BaseCreateDeps, BaseImageDeps {
   jobs: Jobs
   registry: ImageRegistry
-}
-
-export interface BaseName {
-  /** Null: shared by all projects. */
-  project: string | null
-  name: string
 }
 
 /** A requested base, and the project that requests it. */

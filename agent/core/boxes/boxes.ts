@@ -11,6 +11,7 @@ import { boxGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { createBaseCopies } from '../fleet/base-copies.ts'
 import { homeOf, releaseDeleted } from '../fleet/homes.ts'
 import { pendingRecord } from '../reconcile/outcome.ts'
 import { createBoxRecord, resourcesOf } from './create.ts'
@@ -60,6 +61,7 @@ export interface Boxes {
 export function createBoxes(deps: BoxesDeps): Boxes {
   const { store, reconciler, clock, filesystem, admission, runtime } = deps
   const names = createKeyedLock()
+  const making = { ...deps, baseCopies: createBaseCopies(deps) }
   const get = async ({ project, name }: BoxRef): Promise<BoxRecord> => {
     const record = await store.boxes.get(project, name)
     if (record) return record
@@ -97,7 +99,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       await runtime.checkReady()
       // Serializes concurrent creates of one name, so that only one copies a root.
       const request = { caller, project, body, idempotencyKey }
-      const record = await names.run(`${project}/${body.name}`, () => createBoxRecord(deps, request))
+      const record = await names.run(`${project}/${body.name}`, () => createBoxRecord(making, request))
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, options.waitMs)
       // Null: it was created, but deleted meanwhile.

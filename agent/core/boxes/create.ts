@@ -5,7 +5,6 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Admission } from '../common/admission.ts'
@@ -16,6 +15,7 @@ import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf } from '../common/sizes.ts'
+import type { BaseCopies } from '../fleet/base-copies.ts'
 import { claimWhile, homeOf, missingError } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
@@ -44,6 +44,10 @@ export interface CreateDeps {
   defaults: BoxDefaults
 }
 
+interface MakeDeps extends CreateDeps {
+  baseCopies: BaseCopies
+}
+
 /** A request for a box. */
 export interface NewBox {
   caller: Caller
@@ -56,7 +60,7 @@ export interface NewBox {
  * Copies the root of a new box from its source as it is now, claims its name, then writes its record, durably. A fault up to there
  * leaves no record, and a tombstone for root and name.
  */
-export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promise<BoxRecord> {
+export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<BoxRecord> {
   const { store, clock, admission } = deps
   const { project, body } = request
   checkEnvironment(body.environment ?? {})
@@ -138,23 +142,18 @@ interface Origin {
   gracePeriodSeconds: number
 }
 
-async function findOrigin({ store, defaults }: CreateDeps, { project, body }: NewBox): Promise<Origin> {
+async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, body }: NewBox): Promise<Origin> {
   const { base: requested = null, fork = null } = body
   if (fork !== null) {
     if (requested === null) return findForkOrigin(store, project, fork)
     throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
   }
   const name = requested ?? defaults.base
-  const base = await findBase(store, project, name)
+  const base = await baseCopies.find(project, name)
   if (!base) throw baseNotFound(name)
   const { config, gracePeriodSeconds } = defaults
   const { id: baseId, subvolume } = base
   return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
-}
-
-/** Finds a base by its name; one of the project hides a shared one. */
-async function findBase(store: Store, project: string, name: string): Promise<BaseRecord | null> {
-  return (await store.bases.get(project, name)) ?? store.bases.get(null, name)
 }
 
 async function findForkOrigin(store: Store, project: string, fork: string): Promise<Origin> {
@@ -229,7 +228,7 @@ function newRecord(
 
 // Reports a source that was deleted meanwhile as not found, regardless of the pool's error.
 async function makeRoot(
-  deps: CreateDeps,
+  deps: MakeDeps,
   record: BoxRecord,
   { request, origin }: { request: NewBox; origin: Origin },
 ): Promise<void> {

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Directory, HomeCard, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { NamedHome } from '../../ports/store/tombstones.ts'
+import type { NamedBase, NamedHome } from '../../ports/store/tombstones.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { digestOf } from '../common/digest.ts'
 import { volumeNotFound } from '../common/lookup.ts'
@@ -47,8 +47,19 @@ export function missingError(name: HomeName, directory: Pick<Directory, 'cell' |
 }
 
 /** Gives up the name of what was deleted. While the directory cannot be written, its tombstone keeps it, and is tried again. */
-export async function releaseDeleted(directory: Directory, home: NamedHome): Promise<void> {
-  await directory.release(home, home.uid).catch(() => undefined)
+export async function releaseDeleted(
+  directory: Parameters<typeof releaseName>[0],
+  home: NamedHome | NamedBase,
+): Promise<void> {
+  await releaseName(directory, home).catch(() => undefined)
+}
+
+/** Gives up the name of a box, volume or base. @throws ServiceError `runtime_unavailable` while the directory cannot be written */
+export function releaseName(
+  directory: Pick<Directory, 'release' | 'bases'>,
+  home: NamedHome | NamedBase,
+): Promise<void> {
+  return home.kind === 'base' ? directory.bases.release(home, home.uid) : directory.release(home, home.uid)
 }
 
 /**

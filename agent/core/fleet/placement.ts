@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
+import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { Cell, Directory, Home, HomeName } from '../../ports/fleet/directory.ts'
 import { digestOf } from '../common/digest.ts'
 import { isPresent } from './away-cells.ts'
 
-/** What the place of a new box or volume depends on. */
-export interface PlaceRequest extends HomeName {
+/** The name of what is made. */
+export type PlacedName = HomeName | ({ kind: 'base' } & BaseName)
+
+/** What the place of a new box, volume or base depends on. */
+export interface PlaceRequest {
+  made: PlacedName
   /** What it is made from, or uses: it is made where these are. */
   sources: readonly HomeName[]
   /** Region and node that it must be in; null: any. */
@@ -18,7 +23,7 @@ export interface PlaceRequest extends HomeName {
 }
 
 export interface PlacementDeps {
-  directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells'>
+  directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells' | 'bases'>
   /** Milliseconds since the epoch. */
   now(): number
 }
@@ -33,7 +38,8 @@ export interface PlacementDeps {
  */
 export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] {
   const { directory } = deps
-  const known = directory.find(request)
+  const { made } = request
+  const known = made.kind === 'base' ? directory.bases.find(made) : directory.find(made)
   if (known !== null && !mayBeAnswered(request, known)) return [known.cell]
   const [first, ...others] = new Set(request.sources.flatMap((source) => directory.find(source)?.cell ?? []))
   if (others.length > 0) throw scattered(request.sources, directory)
@@ -49,7 +55,7 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
 }
 
 /** Tells whether a request with a key may have been answered by another cell, before another request has made what has the name now. */
-function mayBeAnswered({ repeatKey }: PlaceRequest, { createdBy }: Home): boolean {
+function mayBeAnswered({ repeatKey }: PlaceRequest, { createdBy }: Pick<Home, 'createdBy'>): boolean {
   return repeatKey !== null && createdBy !== digestOf(repeatKey)
 }
 

@@ -10,6 +10,7 @@ import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { withDeadline, withTimer } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import { createWaiters } from '../common/waiters.ts'
+import { releaseName } from '../fleet/homes.ts'
 
 /** Destroys the remains of deleted boxes and volumes: processes first, then the subvolume, then the name, then the tombstone itself. */
 export interface Reaper {
@@ -66,7 +67,7 @@ export function createReaper(deps: ReaperDeps): Reaper {
   const bury = async (id: string): Promise<void> => {
     const tombstone = tombstones.get(id)
     if (!tombstone) return
-    if (tombstone.home !== undefined) await directory.release(tombstone.home, tombstone.home.uid)
+    if (tombstone.home !== undefined) await releaseName(directory, tombstone.home)
     await store.tombstones.remove(id)
     tombstones.delete(id)
   }

@@ -4,6 +4,7 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName, KeptHome } from '../../ports/fleet/directory.ts'
+import { createKubeBases, type KubeBases, type KubeBasesSettings } from './bases-kube.ts'
 import {
   decodeCell,
   decodeHome,
@@ -17,10 +18,11 @@ import {
 import { createObjectIndex, type ObjectIndex } from './object-index.ts'
 import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
-/** The directory of a fleet: objects of the kinds Home and Agent in a Kubernetes cluster, followed in memory. */
+/** The directory of a fleet: objects of the kinds Home, Agent and Base in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
   /** Calls `listener` whenever all homes were listed, which may then be those of an earlier time; returns its removal. */
   onListed(listener: () => void): () => void
+  readonly bases: KubeBases
   /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
   open(): Promise<void>
   /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
@@ -34,10 +36,12 @@ export interface KubeDirectorySettings {
   api: Pick<KubeApi, 'objects'>
   /** Number of this cell. */
   cell: string
+  /** Has another cell send a base, as `FleetBases.open`. */
+  sendBase: KubeBasesSettings['send']
 }
 
 /** Creates the directory of a fleet; `open` starts it. While the API server is away memory stays as it is, and `find` goes on. */
-export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeDirectory {
+export function createKubeDirectory({ api, cell, sendBase }: KubeDirectorySettings): KubeDirectory {
   const homes = api.objects('Home')
   const changes = createListeners<HomeName | null>()
   const counts = createCellCounts()
@@ -48,13 +52,16 @@ export function createKubeDirectory({ api, cell }: KubeDirectorySettings): KubeD
   })
   const cells = new Map<string, Cell>()
   const listed = createListeners()
+  const bases = createKubeBases({ api, cell, send: sendBase })
   const followers = [
     homes.follow(viewHomes(index, () => listed.notify())),
     api.objects('Agent').follow(viewCells(cells, () => changes.notify(null))),
+    bases.follower,
   ]
   const parts = { homes, index, cell }
   return {
     cell,
+    bases,
     onListed: (listener) => listed.add(listener),
     find: (name) => index.find(homeKeyOf(name))?.value ?? null,
     read: (name) => read(parts, name),

@@ -17,6 +17,13 @@ export function createLocalDirectory(): Directory {
     onChange: () => () => undefined,
     claim: async ({ createdBy }) => ({ ...HERE, createdBy }),
     release: async () => undefined,
+    bases: {
+      find: () => null,
+      read: async () => null,
+      claim: async ({ version }) => ({ version }),
+      release: async () => undefined,
+      open: async () => null,
+    },
   }
 }
 

@@ -14,7 +14,11 @@ export function createBaseStore(database: Database): BaseStore {
     list: async (query) => list(database, query),
     all: async () => database.all('SELECT record FROM bases ORDER BY project, name').map(recordOf),
     count: async (project) =>
-      Number(database.get('SELECT count(*) AS count FROM bases WHERE project = ?', project ?? '')?.count ?? 0),
+      Number(
+        database.get(`SELECT count(*) AS count FROM bases WHERE project = ? AND ${MADE_HERE}`, project ?? '')?.count ??
+          0,
+      ),
+    nextVersion: async (project, name) => lastVersion(database, versionKey(project, name)) + 1,
     measure: async (id, sizeBytes) => {
       database.run("UPDATE bases SET record = json_set(record, '$.sizeBytes', ?) WHERE id = ?", sizeBytes, id)
     },
@@ -46,11 +50,12 @@ export function createBaseStore(database: Database): BaseStore {
 function insert(database: Database, base: NewBase): BaseRecord | null {
   const { id, project, name, subvolume } = base
   const key = versionKey(project, name)
-  const last = Number(database.get('SELECT value FROM meta WHERE key = ?', key)?.value ?? 0)
-  const record = { ...base, version: last + 1 }
+  const last = lastVersion(database, key)
+  const { version = 0 } = base
+  const record = { ...base, version: base.cell === undefined ? Math.max(version, last + 1) : version }
   const sql = `INSERT INTO bases (id, project, name, record) VALUES (?, ?, ?, ?) ON CONFLICT (project, name) DO NOTHING`
   if (database.run(sql, id, project ?? '', name, JSON.stringify(record)) === 0) return null
-  database.run(`${NOTE} DO UPDATE SET value = ?2`, key, String(record.version))
+  database.run(`${NOTE} DO UPDATE SET value = ?2`, key, String(Math.max(record.version, last)))
   dropTombstones(database, [subvolume])
   return record
 }
@@ -60,12 +65,16 @@ function list(database: Database, query: BaseQuery): { records: BaseRecord[]; ha
   const wanted = projects === '*' ? null : JSON.stringify(projects ?? [''])
   const sql = `SELECT record FROM bases
     WHERE (project, name) > (?1, ?2) AND name >= ?3 AND name < ?4
-      AND iif(?5 IS NULL, project <> '', project IN (SELECT value FROM json_each(?5)))
+      AND ${MADE_HERE} AND iif(?5 IS NULL, project <> '', project IN (SELECT value FROM json_each(?5)))
     ORDER BY project, name`
   const start = [after?.project ?? '', after?.name ?? ''] as const
   const most = { limit, bytesMax: PAGE_BYTES }
   const { rows, hasMore } = database.page(sql, most, ...start, prefix, `${prefix}\u{10FFFF}`, wanted)
   return { records: rows.map(recordOf), hasMore }
+}
+
+function lastVersion(database: Database, key: string): number {
+  return Number(database.get('SELECT value FROM meta WHERE key = ?', key)?.value ?? 0)
 }
 
 function versionKey(project: string | null, name: string): string {
@@ -79,4 +88,5 @@ function recordOf(row: Row): BaseRecord {
 const USERS = `FROM boxes WHERE record ->> '$.baseId' = ?1
   AND (?2 IS NULL OR project IN (SELECT value FROM json_each(?2)))`
 
+const MADE_HERE = "record ->> '$.cell' IS NULL"
 const NOTE = 'INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key)'

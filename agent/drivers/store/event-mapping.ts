@@ -213,7 +213,8 @@ export function backupEvents({ before, after }: Change<BackupRecord>): NewEvent[
 /** Returns the events of a change of a base. */
 export function baseEvents({ before, after }: Change<BaseRecord>): NewEvent[] {
   const record = after ?? before
-  if (record === null || (before !== null && after !== null)) return []
+  // The cell that made it tells of it.
+  if (record === null || record.cell !== undefined || (before !== null && after !== null)) return []
   const { id, project, name, version, source } = record
   const resource = project === null ? `/v1/bases/${name}` : `/v1/projects/${project}/bases/${name}`
   const data = { id, version, ...(before === null ? { source } : {}) }

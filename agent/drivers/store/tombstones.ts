@@ -1,4 +1,4 @@
-import type { NamedHome, Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
+import type { Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
 import type { Database } from './database.ts'
 
 /** Creates the store of tombstones in SQLite. */
@@ -10,7 +10,7 @@ export function createTombstoneStore(database: Database): TombstoneStore {
         id: String(row.id),
         root: String(row.root),
         createdAt: Number(row.created_at),
-        ...(row.home === null ? {} : { home: JSON.parse(String(row.home)) as NamedHome }),
+        ...(row.home === null ? {} : { home: JSON.parse(String(row.home)) as NonNullable<Tombstone['home']> }),
       })),
     remove: async (id) => {
       await database.freeingSoon(() => database.run('DELETE FROM tombstones WHERE id = ?', id))

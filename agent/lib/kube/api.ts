@@ -39,7 +39,7 @@ export interface KubeApi {
     watch(labelSelector: string): PodWatch
   }
   /** Creates the calls for the objects of a kind of the group `boxyard.dev`. */
-  objects(kind: 'Home' | 'Agent' | 'Domain' | 'Token' | 'Revocation'): KubeObjects
+  objects(kind: 'Home' | 'Agent' | 'Base' | 'Domain' | 'Token' | 'Revocation'): KubeObjects
   /** Creates the calls for a Secret, which may be in another namespace than the agent's. */
   secret(at: { namespace: string; name: string }): KubeSecret
   /** Fails unless the server answers, accepts the credentials and lets the agent create and delete pods. */

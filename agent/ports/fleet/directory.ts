@@ -1,4 +1,5 @@
 import type { BoxConfig } from '../../../shared/schemas/boxes.ts'
+import type { FleetBases } from './bases.ts'
 
 /**
  * The fleet's directory: which cell has the record of a box or volume, and where that cell's agent is. A cell is one data directory
@@ -48,6 +49,8 @@ export interface Directory {
    * @throws ServiceError `runtime_unavailable` if it cannot be written now
    */
   release(name: HomeName, uid: string): Promise<void>
+  /** The bases of the fleet. */
+  readonly bases: FleetBases
 }
 
 /**

@@ -16,12 +16,14 @@ export interface BaseRecord {
   source: string
   /** The creator: a create repeated after a crash finds its own base by the key; null: this host. */
   createdBy: { token: string; idempotencyKey: string | null } | null
+  /** Number of the cell that made it, of which this is a copy; absent: it was made here. */
+  cell?: string
 }
 
-/** A complete base; the store assigns its version. */
-export type NewBase = Omit<BaseRecord, 'version'>
+/** A complete base; the store assigns its version, at least the given one, or of a copy just that. */
+export type NewBase = Omit<BaseRecord, 'version'> & { version?: number }
 
-/** A page of bases ordered by project and name; `projects` null selects the shared ones. */
+/** A page of bases, without copies, ordered by project and name; `projects` null selects the shared ones. */
 export interface BaseQuery {
   projects: readonly string[] | '*' | null
   prefix: string
@@ -43,7 +45,9 @@ export interface BaseStore {
   get(project: string | null, name: string): Promise<BaseRecord | null>
   list(query: BaseQuery): Promise<{ records: BaseRecord[]; hasMore: boolean }>
   all(): Promise<BaseRecord[]>
-  /** Counts the bases of a project; for null the shared ones. */
+  /** Returns the version that the next base of a name gets. */
+  nextVersion(project: string | null, name: string): Promise<number>
+  /** Counts the bases of a project, without copies; for null the shared ones. */
   count(project: string | null): Promise<number>
   /** Records how many bytes a base refers to. */
   measure(id: string, sizeBytes: number): Promise<void>

@@ -1,3 +1,4 @@
+import type { BaseName } from '../fleet/bases.ts'
 import type { HomeName } from '../fleet/directory.ts'
 
 /** A name with the id of the box or volume that has it. */
@@ -5,8 +6,14 @@ export interface NamedHome extends HomeName {
   uid: string
 }
 
+/** The name of a base with the id of the one that has it. */
+export interface NamedBase extends BaseName {
+  kind: 'base'
+  uid: string
+}
+
 /**
- * A subvolume that is to be destroyed: of a deleted box or volume, written in the commit that deletes its record; or of one that
+ * A subvolume that is to be destroyed: of a deleted box, volume or base, written in the commit that deletes its record; or of one that
  * has no record yet, dropped in the commit that writes it.
  */
 export interface Tombstone {
@@ -14,7 +21,7 @@ export interface Tombstone {
   /** The subvolume to destroy. */
   root: string
   /** The name to give up before the tombstone goes; absent: what has none of its own. */
-  home?: NamedHome
+  home?: NamedHome | NamedBase
   createdAt: number
 }
 

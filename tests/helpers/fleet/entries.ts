@@ -1,3 +1,4 @@
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import { viewBoxCard } from '../../../agent/handlers/boxes/card-view.ts'
 import type { Cell, Directory, Home, KeptHome } from '../../../agent/ports/fleet/directory.ts'
 import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts'
@@ -76,6 +77,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         onChange: () => () => undefined,
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
+        bases: createLocalDirectory().bases,
       }
       const channelKeys = () => keys.keys
       const links = createCellLinks({ tls: null })

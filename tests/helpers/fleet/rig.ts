@@ -6,7 +6,7 @@ import { untilSucceeds } from '../eventually.ts'
 import { type Client, createClient } from '../front/client.ts'
 
 /** A script of this checkout, as npm runs it, with its output so far. */
-export interface Script {
+export interface RigScript {
   process: ChildProcess
   output(): string
   /** Its exit code; null: a signal. */
@@ -18,7 +18,7 @@ export function startScript(
   script: string,
   args: readonly string[],
   { env = {}, enter = null }: { env?: Record<string, string>; enter?: string | null } = {},
-): Script {
+): RigScript {
   const command = [process.execPath, join(ROOT, `infra/${script}.ts`), ...args]
   const [program = '', ...rest] = enter === null ? command : [enter, ...command]
   const { PATH, HOME } = process.env
@@ -36,7 +36,7 @@ export async function runScript(script: string, ...args: string[]): Promise<{ co
 }
 
 /** A fleet as `npm run fleet:up` runs it. */
-export interface Rig extends Script {
+export interface Rig extends RigScript {
   kubeconfig: string
   /** The doors. */
   urls: string[]
@@ -62,7 +62,7 @@ export async function startRig(name: string, ...args: string[]): Promise<Rig> {
 }
 
 /** Resolves once a script has printed what matches. @throws Error with its output if it ends before that */
-export async function untilPrinted(script: Script, pattern: RegExp): Promise<void> {
+export async function untilPrinted(script: RigScript, pattern: RegExp): Promise<void> {
   const { process: child, output } = script
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
   await untilSucceeds(async () => {

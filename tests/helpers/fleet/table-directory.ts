@@ -1,5 +1,7 @@
 import { setImmediate as soon } from 'node:timers/promises'
+import { baseTakenError } from '../../../agent/drivers/fleet/base-objects.ts'
 import { nameTakenError } from '../../../agent/drivers/fleet/fleet-objects.ts'
+import type { BaseName, FleetBase, FleetBases } from '../../../agent/ports/fleet/bases.ts'
 import type {
   Cell,
   Directory,
@@ -17,6 +19,12 @@ export interface HomeTable {
   /** By kind, project and name: `box demo/web`. */
   homes: Map<string, Home & { uid: string; card: HomeCard | null }>
   cells: Map<string, Cell>
+  /** By project and name: `demo/tools`, and `-/tools` for all projects. */
+  bases: Map<string, FleetBase>
+  /** The last version of each name, also of bases that are no more. */
+  baseVersions: Map<string, number>
+  /** Has the cell that made a base send it. */
+  sendBase: FleetBases['open']
   /**
    * `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it; a promise: nothing is answered
    * before it resolves.
@@ -27,12 +35,18 @@ export interface HomeTable {
 }
 
 export function createHomeTable(): HomeTable {
-  return { homes: new Map(), cells: new Map(), fault: null, changes: createListeners() }
+  const maps = { homes: new Map(), cells: new Map(), bases: new Map(), baseVersions: new Map() }
+  return { ...maps, sendBase: async () => null, fault: null, changes: createListeners() }
 }
 
 /** Names a home as a table does. */
 export function homeKey({ kind, project, name }: HomeName): string {
   return `${kind} ${project}/${name}`
+}
+
+/** Names a base as a table does. */
+export function baseKey({ project, name }: BaseName): string {
+  return `${project ?? '-'}/${name}`
 }
 
 /** Describes a cell that is reached at `channelUrl`. */
@@ -86,6 +100,26 @@ export function createTableDirectory(table: HomeTable, cell: string): Directory 
         const found = table.homes.get(homeKey(name))
         if (found?.uid === uid && found.cell === cell) table.homes.delete(homeKey(name))
       }),
+    bases: {
+      find: (name) => table.bases.get(baseKey(name)) ?? null,
+      read: (name) => change(() => table.bases.get(baseKey(name)) ?? null),
+      claim: (claim) =>
+        change(() => {
+          const key = baseKey(claim)
+          const version = Math.max(claim.version, (table.baseVersions.get(key) ?? 0) + 1)
+          const found = table.bases.get(key) ?? { ...claim, version, cell }
+          if (found.uid !== claim.uid) throw baseTakenError(claim, cell, found)
+          table.bases.set(key, found)
+          table.baseVersions.set(key, found.version)
+          return { version: found.version }
+        }),
+      release: (name, uid) =>
+        change(() => {
+          const found = table.bases.get(baseKey(name))
+          if (found?.uid === uid && found.cell === cell) table.bases.delete(baseKey(name))
+        }),
+      open: (base, signal) => table.sendBase(base, signal),
+    },
   }
 }
 

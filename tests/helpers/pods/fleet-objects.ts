@@ -31,6 +31,12 @@ export function fleetAgent(cell: string, spec: Record<string, unknown> = {}): Fl
   return wrap('Agent', cell, { cell, node: 'node-a', nodeUid: 'a', ...urls, version: '0.1.0', protocol: 1, ...spec })
 }
 
+/** Returns a base of a project, of the cell k1. */
+export function fleetProjectBase(project: string): FleetObject {
+  const { spec } = fleetObject('Base')
+  return wrap('Base', `${project}.${String(spec['name'])}`, { ...spec, project })
+}
+
 /** Returns a valid object of a kind, with `spec` over it. */
 export function fleetObject(kind: string, spec: Record<string, unknown> = {}): FleetObject {
   if (kind === 'Home') return { ...fleetHome('web'), spec: { ...fleetHome('web').spec, ...spec } }
@@ -62,7 +68,7 @@ const OTHERS: Record<string, [string, Record<string, unknown>]> = {
   Base: [
     'debian',
     {
-      ...{ name: 'debian', uid: `bas_${ZEROS}`, version: 2, cell: 'k1', digest: `sha256:${'0'.repeat(64)}` },
+      ...{ name: 'debian', uid: `bas_${ZEROS}`, version: 2, cell: 'k1' },
       ...{ source: 'host', sizeBytes: 123_456_789, createdAt: CREATED_AT },
     },
   ],

@@ -68,7 +68,7 @@ export async function startFleetPlane(nodeCount = 1): Promise<FleetPlane> {
       writeSecret(kubeconfig, formatKubeconfig({ ...plane.record, ports: { ...ports, apiServer: port } }, token))
       const waits = { watchWaitMs: { min: 50, max: 500 }, now: Date.now }
       const api = await openKubeApi({ kubeconfig, namespace: 'boxyard', logger: silentLogger, ...waits })
-      const directory = createKubeDirectory({ api, cell })
+      const directory = createKubeDirectory({ api, cell, sendBase: async () => null })
       return {
         directory,
         api,

@@ -133,6 +133,7 @@ function createFakePool({ pool, mounts, violations }: VolumeWorld, step: () => P
     path: (name) => `/pool/${name}`,
     exists: async (name) => pool.has(name),
     checkWritable: async () => undefined,
+    withSoundWrites: (work) => work(),
     create: async (name) => {
       await step()
       pool.set(name, { content: '', quotaBytes: null, isReadOnly: false, origin: name })

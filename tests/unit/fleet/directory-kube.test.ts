@@ -54,7 +54,7 @@ beforeEach(async () => {
   version = 10
   open = []
   kube.answer(answer)
-  directory = createKubeDirectory({ api: kube.api, cell: 'aa' })
+  directory = createKubeDirectory({ api: kube.api, cell: 'aa', sendBase: async () => null })
   await directory.open()
   await directory.synced()
 })

@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
 import { digestOf } from '../../../agent/core/common/digest.ts'
 import { type PlaceRequest, placesFor } from '../../../agent/core/fleet/placement.ts'
+import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
+import type { BaseName } from '../../../agent/ports/fleet/bases.ts'
 import type { Cell, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
 import { ServiceError } from '../../../shared/errors.ts'
-import { homeKey, tableCell } from '../../helpers/fleet/table-directory.ts'
+import { baseKey, homeKey, tableCell } from '../../helpers/fleet/table-directory.ts'
 
 const NOW = 1_000_000
 
@@ -16,9 +18,7 @@ const cellOf = (cell: string, more: Partial<Cell> = {}): Cell => ({
 })
 const requestOf = (more: Partial<PlaceRequest> = {}): PlaceRequest => ({
   ...{
-    kind: 'box',
-    project: 'demo',
-    name: 'web',
+    made: { kind: 'box', project: 'demo', name: 'web' },
     sources: [],
     region: null,
     node: null,
@@ -27,12 +27,23 @@ const requestOf = (more: Partial<PlaceRequest> = {}): PlaceRequest => ({
   },
   ...more,
 })
+const TOOLS = { uid: 'bas_1', version: 1, source: 'tar', createdAt: 1, createdBy: null }
 const volume = (name: string): HomeName => ({ kind: 'volume', project: 'demo', name })
 
 /** Places a request of cell `aa`. */
 function place(
   request: PlaceRequest,
-  { cells, homes = {}, createdBy = null }: { cells: Cell[]; homes?: Record<string, string>; createdBy?: string | null },
+  {
+    cells,
+    homes = {},
+    bases = {},
+    createdBy = null,
+  }: {
+    cells: Cell[]
+    homes?: Record<string, string>
+    bases?: Record<string, string>
+    createdBy?: string | null
+  },
 ): string[] {
   const home = (cell: string): Home => ({ cell, epoch: 1, phase: 'Live', createdBy })
   const directory = {
@@ -40,6 +51,13 @@ function place(
     find: (name: HomeName) => (homes[homeKey(name)] === undefined ? null : home(String(homes[homeKey(name)]))),
     findCell: (cell: string) => cells.find((each) => each.cell === cell) ?? null,
     cells: () => cells.filter((each) => each.cell !== 'aa'),
+    bases: {
+      ...createLocalDirectory().bases,
+      find: (name: BaseName) => {
+        const cell = bases[baseKey(name)]
+        return cell === undefined ? null : { ...name, ...TOOLS, cell }
+      },
+    },
   }
   return placesFor(request, { directory, now: () => NOW })
 }
@@ -56,6 +74,16 @@ const errorOf = (work: () => unknown): ServiceError => {
 const THREE = [cellOf('aa'), cellOf('bb'), cellOf('cc')]
 
 describe('a create is carried out', () => {
+  test('of a base by the cell that has its name, or its box, or any', () => {
+    const made = { kind: 'base', project: 'demo', name: 'tools' } as const
+    const box: HomeName = { kind: 'box', project: 'demo', name: 'web' }
+    const given = { cells: THREE, homes: { 'box demo/web': 'bb' } }
+    expect(place(requestOf({ made, sources: [box] }), { ...given, bases: { 'demo/tools': 'cc' } })).toEqual(['cc'])
+    expect(place(requestOf({ made, sources: [box] }), given)).toEqual(['bb'])
+    // A shared one of that name is another.
+    expect(place(requestOf({ made }), { ...given, bases: { '-/tools': 'cc' } })).toHaveLength(3)
+  })
+
   test('by the cell that has the name', () => {
     expect(place(requestOf(), { cells: THREE, homes: { 'box demo/web': 'cc' } })).toEqual(['cc'])
   })

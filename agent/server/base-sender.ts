@@ -1,0 +1,104 @@
+import { createVerifier, type Refusal, refusalError } from '../../shared/auth/channel.ts'
+import type { ChannelKeySet } from '../../shared/auth/keys.ts'
+import { sealBody } from '../../shared/auth/sealed-body.ts'
+import { ServiceError } from '../../shared/errors.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
+import { newId } from '../../shared/ids.ts'
+import { createLimiter, type Limiter } from '../../shared/locks.ts'
+import type { Logger } from '../../shared/log.ts'
+import { createLineBudget, logBounded } from '../../shared/log-budget.ts'
+import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
+import type { BaseStore } from '../ports/store/bases.ts'
+
+export interface BaseSenderDeps {
+  /** Number of this cell. */
+  cell: string
+  bases: Pick<BaseStore, 'all'>
+  filesystem: Pick<CowFilesystem, 'send'>
+  /** Keys of the channel. */
+  keys(): ChannelKeySet['keys']
+  logger: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/**
+ * Wraps the handler of the channel, so that agents of other cells get the bases that were made at this one, each as the pool sends it,
+ * with a seal at its end. They sign as holders of a key of the channel, for this cell and this purpose alone.
+ */
+export function createBaseSender(deps: BaseSenderDeps): (others: HttpHandler) => HttpHandler {
+  const { cell, keys, now } = deps
+  const verify = createVerifier({ keys, agentId: baseReceiverOf(cell), now, startedAt: now() })
+  const sending = { ...deps, verify, limiter: createLimiter(SENDS_AT_ONCE), lines: createLineBudget({ now }) }
+  return (others) => async (request) => {
+    if (!request.target.startsWith(BASE_PATH)) return others(request)
+    try {
+      return await answer(request, sending)
+    } catch (error) {
+      return problemResponse(error, newId('req', now()))
+    }
+  }
+}
+
+interface Sending extends BaseSenderDeps {
+  verify: ReturnType<typeof createVerifier>
+  limiter: Limiter
+  lines: ReturnType<typeof createLineBudget>
+}
+
+async function answer(request: HttpRequest, sending: Sending): Promise<HttpResponse> {
+  const { verify, bases, filesystem, limiter } = sending
+  const verdict = verify(request)
+  if (!verdict.isAccepted) throw refused(verdict, sending)
+  // Signed as one that is sealed: so the seal of the answer has a key of its own.
+  if (request.method !== 'GET' || verdict.bodyMac === null)
+    throw new ServiceError('agent_protocol', 'A base is asked for by GET, with a signature for a sealed answer.')
+  const id = request.target.slice(BASE_PATH.length)
+  const record = (await bases.all()).find((each) => each.id === id && each.cell === undefined)
+  if (record === undefined) throw new ServiceError('base_not_found', `This cell has made no base ${id}.`)
+  const { signal } = request
+  const pieces = inTurn(limiter, signal, () => filesystem.send({ name: record.subvolume, parent: null, signal }))
+  return { status: 200, headers: { 'content-type': BYTES }, body: sealBody(pieces, verdict.bodyMac()) }
+}
+
+/** Yields what `open` does, once it has a turn. */
+async function* inTurn(
+  limiter: Limiter,
+  signal: AbortSignal,
+  open: () => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const [turn, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const over = limiter.run(() => {
+    turn.resolve()
+    return end.promise
+  })
+  await turn.promise
+  try {
+    signal.throwIfAborted()
+    yield* open()
+  } finally {
+    end.resolve()
+    await over
+  }
+}
+
+function refused(refusal: Refusal, { logger, lines }: Pick<Sending, 'logger' | 'lines'>): ServiceError {
+  const { reason, keyId, skewMs } = refusal
+  // Each agent begins with one that it signs again.
+  if (reason !== 'restarted')
+    logBounded('bases', lines, (leftOut) =>
+      logger.warn('a request for a base was refused', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
+    )
+  return refusalError(refusal)
+}
+
+/** Returns what signatures of requests for bases name as the one that they are for: no other cell takes them, nor as any others. */
+export function baseReceiverOf(cell: string): string {
+  return `bases of cell ${cell}`
+}
+
+/** Where the agents of a fleet ask each other for a base, with its id behind. No operation of the API has such a path. */
+export const BASE_PATH = '/cells/bases/'
+const BYTES = 'application/octet-stream'
+/** Each takes some of a processor. */
+const SENDS_AT_ONCE = 2

@@ -1,0 +1,76 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Bases, createBases } from '../../../agent/core/bases/bases.ts'
+import { dropStaleCopies } from '../../../agent/core/fleet/base-copies.ts'
+import { publishBases } from '../../../agent/core/fleet/base-names.ts'
+import { openVolumeService, type VolumeService, type VolumeWorld } from '../volumes/service.ts'
+import { createHomeTable, createTableDirectory, type HomeTable } from './table-directory.ts'
+
+/** A cell of a fleet in one process, with a fake pool: boxes, and bases that are made of boxes. */
+export interface BaseCell extends VolumeService {
+  bases: Bases
+  /** What a cell does at its start and each minute; returns the names of bases that another has. */
+  publish(): Promise<string[]>
+}
+
+/** Cells that know each other by one table, and send each other bases. */
+export interface BaseCells {
+  table: HomeTable
+  /** Bases that were sent, as `<from> <uid>`, in order. */
+  sent: string[]
+  /** Opens a cell, with the pool that an earlier one had. */
+  open(cell: string, world?: VolumeWorld): Promise<BaseCell>
+  close(): void
+}
+
+/** Creates a fleet without cells. */
+export function createBaseCells(): BaseCells {
+  const folder = mkdtempSync(join(tmpdir(), 'boxyard-base-cells-'))
+  const table = createHomeTable()
+  const cells = new Map<string, BaseCell>()
+  const sent: string[] = []
+  table.sendBase = async ({ cell, uid }, signal) => {
+    const owner = cells.get(cell)
+    const record = (await owner?.store.bases.all())?.find((each) => each.id === uid && each.cell === undefined)
+    if (owner === undefined || record === undefined) return null
+    sent.push(`${cell} ${uid}`)
+    return owner.filesystem.send({ name: record.subvolume, parent: null, signal })
+  }
+  return {
+    table,
+    sent,
+    open: async (cell, world) => {
+      const dataDir = join(folder, cell)
+      mkdirSync(dataDir, { recursive: true })
+      const directory = createTableDirectory(table, cell)
+      const service = openVolumeService(() => Math.random() * 2, {
+        ...{ dataDir, homes: directory },
+        ...(world === undefined ? {} : { world }),
+      })
+      if (world === undefined) await service.addBase()
+      else await service.reconciler.recover()
+      const clock = { now: () => Date.now(), sleep: async () => undefined }
+      const deps = { ...service, directory, clock, sizes: { count: () => undefined } }
+      const bases = createBases({ ...deps, ...UNUSED })
+      const publish = async (): Promise<string[]> => {
+        const conflicts: string[] = []
+        await publishBases(deps, ({ name }) => conflicts.push(name))
+        await dropStaleCopies(deps)
+        return conflicts
+      }
+      const opened: BaseCell = { ...service, bases, publish }
+      cells.set(cell, opened)
+      return opened
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** Parts that only imports need. */
+const UNUSED = { files: null, jobs: null, registry: null, architecture: 'amd64' } as never as {
+  files: never
+  jobs: never
+  registry: never
+  architecture: string
+}
