@@ -1,13 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sharedBaseNames } from '../core/bases/bases.ts'
-import { measureFree } from '../core/common/admission.ts'
 import { startIdleStops } from '../core/edge/idle-stop.ts'
 import { type HealthReport, reportHealth } from '../core/health/health.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { reserveDescriptors } from '../lib/syscalls/descriptor-limit.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import { keepAdminToken, replaceAdminToken } from './admin-token.ts'
+import { measureCell } from './cell-status.ts'
 import { createConnectionGuard } from './connections.ts'
 import { startCoreParts } from './core.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
@@ -80,12 +79,7 @@ export async function startAgent(
   await fleet.join({
     reconciler,
     addresses: { ...origins, edgeAddress: await edgeAddressOf(origins.channelUrl, edge.edge) },
-    measure: async () => {
-      const { warm, refusal } = await drivers.cluster.place()
-      const free = await measureFree({ store, ...drivers, host, limits: settings.limits })
-      const isDraining = state.isDraining || refusal !== null
-      return { isReady: !state.isDraining, isDraining, free, warm, bases: await sharedBaseNames(store) }
-    },
+    measure: () => measureCell({ ...deps, drivers, store, host, state }),
     onChange: (tell) => drivers.cluster.onRefusal(tell),
   })
   // Until a front is there and asks, it needs the processor more, as at boot.
