@@ -77,7 +77,7 @@ export async function openKubeFleet(
   closers.add('claims of domains', () => claims.close())
   const opening = [openTokens(deps, data, createKubeTokens({ api, cell })), directory.open(), domains.open()] as const
   const [tokens] = await Promise.all(opening)
-  const registration = createKubeRegistration({ api, cell, node, now })
+  const registration = createKubeRegistration({ api, cell, node, instance: data.instanceId, now })
   let membership: Membership | null = null
   return {
     directory: withDomains(directory, claims),

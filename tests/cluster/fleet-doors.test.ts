@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { eventually } from '../helpers/eventually.ts'
 import { type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
+import { startService } from '../helpers/service.ts'
 
 let fleet: FleetOfTests
 
@@ -13,6 +15,12 @@ afterAll(async () => {
 
 /** One token at all doors, as of one client that tries again elsewhere. */
 const TOKEN = (): string => fleet.cells[0]?.service.adminToken ?? ''
+
+/** What of the settings of a service says whose cell it is. */
+const settingsOf = (environment: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(
+    ['BOXYARD_CELL', 'BOXYARD_NODE', 'BOXYARD_KUBECONFIG'].map((name) => [name, environment[name] ?? '']),
+  )
 
 const clientOf = (index: number) => {
   const cell = fleet.cells[index]
@@ -124,6 +132,22 @@ describe('a cell', () => {
       ),
     )
     for (const { status } of told) expect(status).toMatchObject({ ready: true, draining: false, bases: ['busybox'] })
+  })
+
+  test('is not taken over by another data directory', async () => {
+    const [first] = fleet.cells
+    const { service } = first ?? { service: null }
+    const other = await startService({
+      settings: { ...settingsOf(service?.environment ?? {}), BOXYARD_RUNTIME: 'embedded', BOXYARD_CELL_EDGE_PORT: '0' },
+      front: false,
+    })
+    try {
+      await eventually(() => other.logs.some((line) => line.includes('belongs to another data directory')))
+      const { stdout } = fleet.plane.kubectl('--namespace=boxyard', 'get', 'agent/aa', '-o', 'json')
+      expect(JSON.parse(stdout).spec.channelUrl).toBe(service?.agentUrl)
+    } finally {
+      await other.close()
+    }
   })
 
   test('says in its health that it cannot tell the fleet, and goes on', async () => {

@@ -6,7 +6,7 @@ import { fleetHome } from '../helpers/pods/fleet-objects.ts'
 import { succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 
-// What docs/fleet.md tells of upgrades of the kinds, and of the way back, done to a real API server.
+// What docs/fleet-objects.md tells of upgrades of the kinds, and of the way back, done to a real API server.
 
 const KIND = 'crd/homes.boxyard.dev'
 let plane: ControlPlane

@@ -181,6 +181,7 @@ describe('a change is refused', () => {
     ['home/box.demo.kept', { epoch: 2 }, /epoch never falls/],
     ['home/box.demo.kept', { cell: 'k2' }, /cell may change only together with a higher epoch/],
     ['agent/k1', { cell: 'k2' }, /cell is immutable/],
+    ['agent/k1', { instance: 'zzzz9999' }, /the cell belongs to another data directory/],
     ['domain/shop.example.org', { service: 'site' }, /delete it, and create it for the other one/],
     [`token/tok-${'0'.repeat(26)}`, { permissions: ['admin'] }, /revoke the token, and mint another/],
     [`token/tok-${'0'.repeat(26)}`, { name: 'other' }, /revoke the token, and mint another/],

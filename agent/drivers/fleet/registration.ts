@@ -9,13 +9,25 @@ export interface RegistrationSettings {
   cell: string
   /** Name of the Node that the agent is on. */
   node: string
+  /** Id of the data directory. */
+  instance: string
   /** Milliseconds since the epoch. */
   now(): number
 }
 
 /** Creates the registration of a cell on a node: its entry in the ConfigMap of the cells, and its Agent object. */
-export function createKubeRegistration({ api, cell, node, now }: RegistrationSettings): Registration {
+export function createKubeRegistration({ api, cell, node, instance, now }: RegistrationSettings): Registration {
   const agents = api.objects('Agent')
+  const patch = async (spec: object): Promise<boolean> => {
+    try {
+      return (await agents.patch(cell, { spec })) !== null
+    } catch (error) {
+      if (!isKubeError(error, 'invalid')) throw error
+      const remedy = `give this one a number of its own, or delete the Agent ${cell} if the other is gone for good`
+      const detail = `Cell ${cell} belongs to another data directory: ${remedy}.`
+      throw new ServiceError('runtime_unavailable', detail, { cause: error })
+    }
+  }
   const findNodeUid = async (): Promise<string> => {
     const uid = (await api.nodes({ name: node }))[0]?.metadata?.uid
     if (uid !== undefined) return uid
@@ -27,14 +39,14 @@ export function createKubeRegistration({ api, cell, node, now }: RegistrationSet
   return {
     join: () => api.addToConfigMap(CELLS, { [cell]: node }),
     announce: async ({ edgeAddress, ...addresses }) => {
-      const spec = { cell, node, nodeUid: await findNodeUid(), edgeAddress, ...addresses, protocol: PROTOCOL }
-      if ((await agents.patch(cell, { spec })) !== null) return
+      const spec = { cell, node, nodeUid: await findNodeUid(), instance, edgeAddress, ...addresses, protocol: PROTOCOL }
+      if (await patch(spec)) return
       try {
         await agents.create(cell, spec)
       } catch (error) {
         // An attempt whose answer was lost has made it.
         if (!isKubeError(error, 'exists')) throw error
-        await agents.patch(cell, { spec })
+        await patch(spec)
       }
     },
     report: async ({ isReady, isDraining, free, warm, bases }) => {

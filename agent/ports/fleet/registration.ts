@@ -5,7 +5,10 @@ export interface Registration {
    * @throws ServiceError `runtime_unavailable` if that cannot be written now, or the cell belongs to another node
    */
   join(): Promise<void>
-  /** Tells where this cell is reached. @throws ServiceError `runtime_unavailable` */
+  /**
+   * Tells where this cell is reached.
+   * @throws ServiceError `runtime_unavailable`, or if the cell belongs to another data directory
+   */
   announce(addresses: CellAddresses): Promise<void>
   /** Tells how this cell fares; false if the fleet knows no addresses of it. @throws ServiceError `runtime_unavailable` */
   report(status: CellStatus): Promise<boolean>

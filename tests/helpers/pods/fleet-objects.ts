@@ -28,7 +28,16 @@ export function fleetHome(name: string, spec: Record<string, unknown> = {}): Fle
 /** Returns the agent of a cell. */
 export function fleetAgent(cell: string, spec: Record<string, unknown> = {}): FleetObject {
   const urls = { channelUrl: 'http://10.0.0.1:8090', dataUrl: 'http://10.0.0.1:8091', edgeAddress: '10.0.0.1:8081' }
-  return wrap('Agent', cell, { cell, node: 'node-a', nodeUid: 'a', ...urls, version: '0.1.0', protocol: 1, ...spec })
+  return wrap('Agent', cell, {
+    cell,
+    node: 'node-a',
+    nodeUid: 'a',
+    instance: 'abcd1234',
+    ...urls,
+    version: '0.1.0',
+    protocol: 1,
+    ...spec,
+  })
 }
 
 /** Returns a base of a project, of the cell k1. */
