@@ -92,6 +92,8 @@ const SUITES: Record<string, Suite> = {
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },
+  // Fleets of several services each: a host has numbers for twelve instances, and each has boxes.
+  fleet: { paths: ['tests/fleet/'], workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   // A Debian 13 with systemd, emulated, with the package of this tree.
   vm: { ...MACHINE, paths: ['tests/vm/'] },
   // Part of it: an installation, and a power cut under load. It keeps one processor busy, and shares nothing with the other suites.
@@ -118,10 +120,10 @@ interface Suite extends JestRun {
 }
 
 /**
- * `npm test` runs the suites `unit` and `real`, beside them `machine`, and then `cluster`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * `npm test` runs the suites `unit` and `real`, beside them `machine`, and then `cluster` and `fleet`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
  * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; `npm test -- cluster PATH…` runs paths with
  * pods for boxes; other arguments are jest's.
- * Without Go and KUBECONFIG the suite `cluster` does not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
+ * Without Go and KUBECONFIG `cluster` and `fleet` do not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
@@ -269,7 +271,7 @@ function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-const DEFAULT_SUITES = ['unit', 'real', 'cluster', 'machine']
+const DEFAULT_SUITES = ['unit', 'real', 'cluster', 'fleet', 'machine']
 const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
   'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },

@@ -12,8 +12,8 @@ export default class LongestFirst extends TestSequencer {
 /** Files of a minute and more; jest knows no durations in a fresh checkout. */
 const LONGEST = [
   '/systemd/release.test.ts',
-  '/cluster/fleet-history.test.ts',
-  '/cluster/fleet-up.test.ts',
+  '/fleet/history.test.ts',
+  '/fleet/up.test.ts',
   '/cluster/hostile-roots.test.ts',
   '/cluster/weather-outage.test.ts',
   '/cluster/weather-node.test.ts',

@@ -96,7 +96,7 @@ test('every page that shows commands with their output is run by a test', () => 
     'tests/e2e/docs-suite.ts',
     'tests/e2e/operations.test.ts',
     'tests/e2e/clients/ssh-docs.test.ts',
-    'tests/cluster/fleet-up.test.ts',
+    'tests/fleet/up.test.ts',
   ]
   const runners = files.map(read).join('\n')
   expect(shown.filter((path) => !runners.includes(`'${path}'`))).toEqual([])

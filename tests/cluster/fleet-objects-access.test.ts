@@ -208,7 +208,7 @@ describe('kubectl get', () => {
       'NAMESPACE NAME NODE READY DRAINING FREE CPUS FREE RAM MB WARM VERSION HEARTBEAT AGE',
       /^boxyard k1 node-a true false 1.5 2048 3 0.1.0 \S+ \S+$/,
     ],
-    ['domains', 'NAMESPACE NAME PROJECT OWNER SERVICE AGE', /^boxyard shop.example.org demo box_0{26} \d+s$/],
+    ['domains', 'NAMESPACE NAME PROJECT BOX OWNER SERVICE AGE', /^boxyard shop.example.org demo box_0{26} \d+s$/],
     [
       'tokens',
       'NAMESPACE NAME TOKEN PROJECTS PERMISSIONS EXPIRES AGE',

@@ -15,9 +15,14 @@ const FLEET_RIGHTS = [
   ...['homes', 'bases', 'projects', 'domains', 'tokens', 'revocations'].flatMap((plural) =>
     ['get', 'list', 'watch', 'create', 'delete'].map((verb) => `${verb} ${plural}.boxyard.dev`),
   ),
-  ...['homes', 'bases', 'projects'].map((plural) => `patch ${plural}.boxyard.dev`),
+  ...['homes', 'bases', 'projects', 'tokens'].map((plural) => `patch ${plural}.boxyard.dev`),
   ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} agents.boxyard.dev`),
   ...['get', 'patch'].map((verb) => `${verb} agents/status.boxyard.dev`),
+]
+/** Of one ConfigMap and one Secret, by their names. */
+const OF_SYSTEM = [
+  ...['get', 'patch'].map((verb) => `${verb} configmaps`),
+  ...['get', 'list', 'patch', 'watch'].map((verb) => `${verb} secrets`),
 ]
 
 beforeAll(() => {
@@ -78,8 +83,8 @@ describe("the agent's account", () => {
     for (const namespace of [ELSEWHERE, 'boxyard-system', 'kube-system']) {
       const common = accessOfAgent(namespace, anyone)
       const more = accessOfAgent(namespace).filter((access) => !common.includes(access))
-      const cells = namespace === 'boxyard-system' ? ['get configmaps', 'patch configmaps'] : []
-      expect(more).toEqual([...cells, 'list nodes', 'list pods'].sort())
+      const fleet = namespace === 'boxyard-system' ? OF_SYSTEM : []
+      expect(more).toEqual([...fleet, 'list nodes', 'list pods'].sort())
     }
   })
 
