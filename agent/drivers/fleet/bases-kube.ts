@@ -1,12 +1,10 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
-import type { FollowedView, Follower } from '../../lib/kube/follow.ts'
-import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
+import type { Follower } from '../../lib/kube/follow.ts'
 import type { BaseClaim, BaseName, FleetBase, FleetBases } from '../../ports/fleet/bases.ts'
 import { baseKeyOf, baseTakenError, decodeBase, encodeBase } from './base-objects.ts'
+import { type ClaimedName, type ClaimedObjects, createClaimedObjects } from './claimed-objects.ts'
 import { createObjectIndex, type FollowedObject, type ObjectIndex } from './object-index.ts'
-import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
 export interface KubeBasesSettings {
   api: Pick<KubeApi, 'objects'>
@@ -29,13 +27,14 @@ export function createKubeBases({ api, cell, send }: KubeBasesSettings): KubeBas
   const objects = api.objects('Base')
   const changes = createListeners<string | null>()
   const index = createObjectIndex<FleetBase>({ onChange: changes.notify })
-  const follower = objects.follow(viewBases(index))
-  const parts = { objects, index, cell, versions: noteVersions(index, changes.add) }
+  const claimed = createClaimedObjects(objects, index, decodeBase)
+  const follower = objects.follow(claimed.view)
+  const parts = { claimed, index, cell, versions: noteVersions(index, changes.add) }
   return {
     find: (name) => index.find(baseKeyOf(name))?.value ?? null,
-    read: (name) => read(parts, name),
-    claim: (claimed) => claim(parts, claimed),
-    release: (name, uid) => release(parts, name, uid),
+    read: async (name) => (await claimed.read(baseKeyOf(name)))?.value ?? null,
+    claim: (claim) => claimBase(parts, claim),
+    release: (name, uid) => claimed.release(calledBase(name), ({ value }) => value.uid === uid && value.cell === cell),
     open: send,
     onChange: (listener) => changes.add(() => listener()),
     follower,
@@ -43,7 +42,7 @@ export function createKubeBases({ api, cell, send }: KubeBasesSettings): KubeBas
 }
 
 interface Parts {
-  objects: KubeObjects
+  claimed: ClaimedObjects<FollowedObject<FleetBase>>
   index: ObjectIndex<FleetBase>
   cell: string
   /** The highest version of each name that was heard of, also of bases that are no more. */
@@ -66,67 +65,18 @@ function noteVersions(
   return versions
 }
 
-async function read({ objects, index }: Parts, name: BaseName): Promise<FleetBase | null> {
-  const key = baseKeyOf(name)
-  const known = index.find(key)
-  const found = await objects.get(key)
-  if (found !== null) return note(index, found).value
-  if (known !== null) index.forget(key, known.version)
-  return null
-}
-
-async function claim({ objects, index, cell, versions }: Parts, claimed: BaseClaim): Promise<{ version: number }> {
-  const key = baseKeyOf(claimed)
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const present = index.find(key)?.value
-    const next = present?.uid === claimed.uid ? present.version : (versions.get(key) ?? 0) + 1
-    const version = Math.max(claimed.version, next)
-    const made = await createOrNull(objects, key, encodeBase({ ...claimed, version, cell }))
-    const found = made ?? (await objects.get(key))
-    // One that is there and then is not was given up meanwhile: the name is free.
-    if (found === null) continue
-    const { value } = note(index, found)
-    if (value.uid !== claimed.uid) throw baseTakenError(claimed, cell, value)
-    return { version: value.version }
+async function claimBase({ claimed, index, cell, versions }: Parts, claim: BaseClaim): Promise<{ version: number }> {
+  const name = calledBase(claim)
+  const specOf = (): Record<string, unknown> => {
+    const present = index.find(name.key)?.value
+    const next = present?.uid === claim.uid ? present.version : (versions.get(name.key) ?? 0) + 1
+    return encodeBase({ ...claim, version: Math.max(claim.version, next), cell })
   }
-  throw changesTooOften(claimed)
+  const { value } = await claimed.claim(name, specOf)
+  if (value.uid !== claim.uid) throw baseTakenError(claim, cell, value)
+  return { version: value.version }
 }
 
-async function release({ objects, index, cell }: Parts, name: BaseName, uid: string): Promise<void> {
-  const key = baseKeyOf(name)
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const known = index.find(key)
-    const found = await objects.get(key)
-    if (found === null) return known === null ? undefined : index.forget(key, known.version)
-    const { value, version } = note(index, found)
-    if (value.uid !== uid || value.cell !== cell) return
-    if (await deleteUnchanged(objects, found)) return index.forget(key, version)
-  }
-  throw changesTooOften(name)
+function calledBase(name: BaseName): ClaimedName {
+  return { key: baseKeyOf(name), called: `base "${name.name}"` }
 }
-
-function note(index: ObjectIndex<FleetBase>, object: KubeObject): FollowedObject<FleetBase> {
-  const stored = decodeBase(object)
-  index.note(stored)
-  return stored
-}
-
-function viewBases(index: ObjectIndex<FleetBase>): FollowedView<KubeObject> {
-  return {
-    replaceAll: (pages) =>
-      index.replaceAll(
-        (async function* () {
-          for await (const { items, version } of pages) yield { objects: items.map(decodeBase), version }
-        })(),
-      ),
-    put: (object) => index.put(decodeBase(object)),
-    drop: ({ metadata }) => index.drop(metadata.name, Number(metadata.resourceVersion)),
-  }
-}
-
-function changesTooOften({ name }: BaseName): ServiceError {
-  return new ServiceError('runtime_unavailable', `Who has the base "${name}" changes too often now; try again.`)
-}
-
-/** Rounds in which a name is found changed by others between reading and writing. */
-const ATTEMPTS_MAX = 8

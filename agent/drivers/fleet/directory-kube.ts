@@ -1,10 +1,11 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { Cell, Directory, Home, HomeClaim, HomeName, KeptHome } from '../../ports/fleet/directory.ts'
 import { createKubeBases, type KubeBases, type KubeBasesSettings } from './bases-kube.ts'
+import { type ClaimedName, type ClaimedObjects, createClaimedObjects } from './claimed-objects.ts'
 import {
   decodeCell,
   decodeHome,
@@ -15,8 +16,7 @@ import {
   nameTakenError,
   type StoredHome,
 } from './fleet-objects.ts'
-import { createObjectIndex, type ObjectIndex } from './object-index.ts'
-import { createOrNull, deleteUnchanged } from './object-writes.ts'
+import { createObjectIndex } from './object-index.ts'
 
 /** The directory of a fleet: objects of the kinds Home, Agent and Base in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
@@ -44,35 +44,39 @@ export interface KubeDirectorySettings {
 export function createKubeDirectory({ api, cell, sendBase }: KubeDirectorySettings): KubeDirectory {
   const homes = api.objects('Home')
   const changes = createListeners<HomeName | null>()
+  const listed = createListeners()
   const counts = createCellCounts()
   const index = createObjectIndex<Home>({
     keep: (home) => ({ ...home, cell: counts.add(home.cell) }),
     drop: (home) => counts.remove(home.cell),
-    onChange: (key) => changes.notify(key === null ? null : homeNameOf(key)),
+    onChange: (key) => {
+      changes.notify(key === null ? null : homeNameOf(key))
+      if (key === null) listed.notify()
+    },
   })
+  const claimed = createClaimedObjects<Home, StoredHome>(homes, index, decodeHome)
   const cells = new Map<string, Cell>()
-  const listed = createListeners()
   const bases = createKubeBases({ api, cell, send: sendBase })
   const followers = [
-    homes.follow(viewHomes(index, () => listed.notify())),
+    homes.follow(claimed.view),
     api.objects('Agent').follow(viewCells(cells, () => changes.notify(null))),
     bases.follower,
   ]
-  const parts = { homes, index, cell }
   return {
     cell,
     bases,
     onListed: (listener) => listed.add(listener),
     find: (name) => index.find(homeKeyOf(name))?.value ?? null,
-    read: (name) => read(parts, name),
+    read: async (name) => (await claimed.read(homeKeyOf(name)))?.value ?? null,
     findCell: (number) => cells.get(number) ?? null,
     cells: () => [...cells.values()].filter((each) => each.cell !== cell),
     homeCells: () => counts.list(),
     readKept: (name) => readKept(homes, name),
     homesOf: (query) => homesOf(homes, query),
     onChange: changes.add,
-    claim: (claimed) => claim(parts, claimed),
-    release: (name, uid) => release(parts, name, uid),
+    claim: (claim) => claimHome(claimed, claim, cell),
+    release: (name, uid) =>
+      claimed.release(calledName(name), (stored) => stored.uid === uid && stored.value.cell === cell),
     open: async () => void (await Promise.all(followers.map((follower) => follower.start()))),
     synced: async () => void (await Promise.all(followers.map((follower) => follower.synced()))),
     fault: () => followers.map((follower) => follower.fault()).find((fault) => fault !== null) ?? null,
@@ -102,21 +106,6 @@ function createCellCounts(): { add(cell: string): string; remove(cell: string): 
   }
 }
 
-interface Parts {
-  homes: KubeObjects
-  index: ObjectIndex<Home>
-  cell: string
-}
-
-async function read({ homes, index }: Parts, name: HomeName): Promise<Home | null> {
-  const key = homeKeyOf(name)
-  const known = index.find(key)
-  const found = await homes.get(key)
-  if (found !== null) return noteHome(index, found).value
-  if (known !== null) index.forget(key, known.version)
-  return null
-}
-
 async function readKept(homes: KubeObjects, name: HomeName): Promise<KeptHome | null> {
   const found = await homes.get(homeKeyOf(name))
   return found && decodeKept(found)
@@ -130,53 +119,14 @@ async function* homesOf(
   for await (const page of homes.list(selector.join(','))) yield page.map(decodeKept)
 }
 
-async function claim({ homes, index, cell }: Parts, claimed: HomeClaim): Promise<Home> {
-  const key = homeKeyOf(claimed)
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const made = await createOrNull(homes, key, encodeClaim(claimed, cell))
-    const found = made ?? (await homes.get(key))
-    // One that is there and then is not was given up meanwhile: the name is free.
-    if (found === null) continue
-    const { uid, value: home } = noteHome(index, found)
-    if (uid !== claimed.uid) throw nameTakenError(claimed, cell, home)
-    return home
-  }
-  throw changesTooOften(claimed)
+async function claimHome(claimed: ClaimedObjects<StoredHome>, claim: HomeClaim, cell: string): Promise<Home> {
+  const { uid, value: home } = await claimed.claim(calledName(claim), () => encodeClaim(claim, cell))
+  if (uid !== claim.uid) throw nameTakenError(claim, cell, home)
+  return home
 }
 
-async function release({ homes, index, cell }: Parts, name: HomeName, uid: string): Promise<void> {
-  const key = homeKeyOf(name)
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const known = index.find(key)
-    const found = await homes.get(key)
-    if (found === null) return known === null ? undefined : index.forget(key, known.version)
-    const stored = noteHome(index, found)
-    if (stored.uid !== uid || stored.value.cell !== cell) return
-    if (await deleteUnchanged(homes, found)) return index.forget(key, stored.version)
-  }
-  throw changesTooOften(name)
-}
-
-function noteHome(index: ObjectIndex<Home>, object: KubeObject): StoredHome {
-  const stored = decodeHome(object)
-  index.note(stored)
-  return stored
-}
-
-function viewHomes(index: ObjectIndex<Home>, onListed: () => void): FollowedView<KubeObject> {
-  return {
-    replaceAll: async (pages) => {
-      const version = await index.replaceAll(
-        (async function* () {
-          for await (const { items, version } of pages) yield { objects: items.map(decodeHome), version }
-        })(),
-      )
-      onListed()
-      return version
-    },
-    put: (object) => index.put(decodeHome(object)),
-    drop: ({ metadata }) => index.drop(metadata.name, Number(metadata.resourceVersion)),
-  }
+function calledName(name: HomeName): ClaimedName {
+  return { key: homeKeyOf(name), called: `name "${name.name}"` }
 }
 
 function viewCells(cells: Map<string, Cell>, onChange: () => void): FollowedView<KubeObject> {
@@ -210,10 +160,3 @@ function viewCells(cells: Map<string, Cell>, onChange: () => void): FollowedView
     },
   }
 }
-
-function changesTooOften({ name }: HomeName): ServiceError {
-  return new ServiceError('runtime_unavailable', `Who has the name "${name}" changes too often now; try again.`)
-}
-
-/** Rounds in which a name is found changed by others between reading and writing. */
-const ATTEMPTS_MAX = 8

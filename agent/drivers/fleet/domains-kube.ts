@@ -1,11 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
-import type { FollowedView } from '../../lib/kube/follow.ts'
-import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
+import type { KubeObject } from '../../lib/kube/objects.ts'
 import type { DomainOwner, Domains } from '../../ports/fleet/domains.ts'
+import { type ClaimedName, type ClaimedObjects, createClaimedObjects } from './claimed-objects.ts'
 import { createObjectIndex, type FollowedObject, type ObjectIndex } from './object-index.ts'
-import { createOrNull, deleteUnchanged } from './object-writes.ts'
 
 /** The domains of a fleet: objects of the kind Domain in a Kubernetes cluster, followed in memory. */
 export interface KubeDomains extends Domains {
@@ -26,79 +25,36 @@ export function createKubeDomains({ api }: { api: Pick<KubeApi, 'objects'> }): K
       changes.notify(host)
     },
   })
-  const follower = objects.follow(viewDomains(index))
-  const parts = { objects, index }
+  const claimed = createClaimedObjects(objects, index, decodeDomain)
+  const follower = objects.follow(claimed.view)
   return {
     find: (host) => index.find(host)?.value ?? null,
-    read: (host) => read(parts, host),
+    read: async (host) => (await claimed.read(host))?.value ?? null,
     ofBox: async (uid) => {
       await follower.synced()
       const hosts = [...boxes.of(uid)]
       return new Map(hosts.flatMap((host) => [[host, index.find(host)?.value] as const]).filter(isKnown))
     },
-    claim: (host, owner) => claim(parts, host, owner),
-    release: (host, uid) => release(parts, host, uid),
+    claim: (host, owner) => claimDomain(claimed, host, owner),
+    release: (host, uid) => claimed.release(calledDomain(host), ({ value }) => value.uid === uid),
     onChange: changes.add,
     open: () => follower.start(),
     close: () => follower.close(),
   }
 }
 
-interface Parts {
-  objects: KubeObjects
-  index: ObjectIndex<DomainOwner>
+async function claimDomain(
+  claimed: ClaimedObjects<FollowedObject<DomainOwner>>,
+  host: string,
+  owner: DomainOwner,
+): Promise<void> {
+  const { uid, service } = (await claimed.claim(calledDomain(host), () => encodeDomain(host, owner))).value
+  if (uid === owner.uid && service === owner.service) return
+  throw new ServiceError('domain_taken', `The domain "${host}" belongs to another box or service.`)
 }
 
-async function read({ objects, index }: Parts, host: string): Promise<DomainOwner | null> {
-  const known = index.find(host)
-  const found = await objects.get(host)
-  if (found !== null) return note(index, found).value
-  if (known !== null) index.forget(host, known.version)
-  return null
-}
-
-async function claim({ objects, index }: Parts, host: string, owner: DomainOwner): Promise<void> {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const made = await createOrNull(objects, host, encodeDomain(host, owner))
-    const found = made ?? (await objects.get(host))
-    // One that is there and then is not was given up meanwhile: the domain is free.
-    if (found === null) continue
-    const { uid, service } = note(index, found).value
-    if (uid === owner.uid && service === owner.service) return
-    throw new ServiceError('domain_taken', `The domain "${host}" belongs to another box or service.`)
-  }
-  throw changesTooOften(host)
-}
-
-async function release({ objects, index }: Parts, host: string, uid: string): Promise<void> {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const known = index.find(host)
-    const found = await objects.get(host)
-    if (found === null) return known === null ? undefined : index.forget(host, known.version)
-    const { value, version } = note(index, found)
-    if (value.uid !== uid) return
-    if (await deleteUnchanged(objects, found)) return index.forget(host, version)
-  }
-  throw changesTooOften(host)
-}
-
-function note(index: ObjectIndex<DomainOwner>, object: KubeObject): FollowedObject<DomainOwner> {
-  const stored = decodeDomain(object)
-  index.note(stored)
-  return stored
-}
-
-function viewDomains(index: ObjectIndex<DomainOwner>): FollowedView<KubeObject> {
-  return {
-    replaceAll: (pages) =>
-      index.replaceAll(
-        (async function* () {
-          for await (const { items, version } of pages) yield { objects: items.map(decodeDomain), version }
-        })(),
-      ),
-    put: (object) => index.put(decodeDomain(object)),
-    drop: ({ metadata }) => index.drop(metadata.name, Number(metadata.resourceVersion)),
-  }
+function calledDomain(host: string): ClaimedName {
+  return { key: host, called: `domain "${host}"` }
 }
 
 /** Hosts by the id of their box. */
@@ -148,10 +104,3 @@ function decodeDomain({ metadata, spec }: KubeObject): FollowedObject<DomainOwne
 function isKnown(entry: readonly [string, DomainOwner | undefined]): entry is readonly [string, DomainOwner] {
   return entry[1] !== undefined
 }
-
-function changesTooOften(host: string): ServiceError {
-  return new ServiceError('runtime_unavailable', `Who has the domain "${host}" changes too often now; try again.`)
-}
-
-/** Rounds in which a domain is found changed by others between reading and writing. */
-const ATTEMPTS_MAX = 8
