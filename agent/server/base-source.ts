@@ -1,12 +1,12 @@
 import { bodyMac } from '../../shared/auth/body-mac.ts'
 import { AGENT_RUN_HEADER, type ChannelKey, createSigner, SIGNATURE_HEADER } from '../../shared/auth/channel.ts'
 import { openSealed } from '../../shared/auth/sealed-body.ts'
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { headerOf } from '../../shared/http/messages.ts'
 import type { FleetBases } from '../ports/fleet/bases.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { BASE_PATH, baseReceiverOf } from './base-sender.ts'
-import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
 import { discard } from './passing.ts'
 
 export interface BaseSourceDeps {
@@ -88,8 +88,7 @@ async function* opened(
 }
 
 function away(cell: string, cause?: unknown): ServiceError {
-  const detail = `The agent of cell ${cell}, which made the base, cannot be reached.`
-  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
+  return cellAway(cell, cause, ', which made the base,')
 }
 
 const NOTHING = new Uint8Array(0)

@@ -5,11 +5,11 @@ import {
   type Signer,
   signedHeaders,
 } from '../../shared/auth/channel.ts'
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { givenRequestId, type HttpRequest, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
-import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
 import type { CellPatience } from './cell-patience.ts'
 import { discard, ENTRY_HEADER, passedHeaders } from './passing.ts'
 
@@ -50,7 +50,7 @@ export function createCellAsks({ directory, links, sign, patience, logger }: Cel
     const first = await links.send(url, { method, target, headers, signal }, body)
     const run = headerOf(first.headers, AGENT_RUN_HEADER)
     if (headerOf(first.headers, REFUSAL_HEADER) !== 'restarted' || run === undefined) return first
-    // The functions sign for one run alone, and several cells may just have started.
+    // The functions have not heard of its run yet. Signed for that here, they need no round for each cell that has just started.
     discard(first)
     const own = { ...signedHeaders(request.headers), [AGENT_RUN_HEADER]: run }
     const signature = sign({ method, target, headers: own }, body)
@@ -80,12 +80,6 @@ export function createCellAsks({ directory, links, sign, patience, logger }: Cel
       }
     },
   }
-}
-
-/** Makes the error for a cell that does not answer. */
-export function cellAway(cell: string, cause?: unknown): ServiceError {
-  const detail = `The agent of cell ${cell} cannot be reached.`
-  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 
 async function* readPatiently(

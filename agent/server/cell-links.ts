@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Pool } from 'undici'
+import { ServiceError } from '../../shared/errors.ts'
 import type { HeaderMap } from '../../shared/http/messages.ts'
 
 /** A request as it came, for another cell. */
@@ -100,6 +101,12 @@ export function createCellLinks({ tls, waitingMax = CONNECTIONS_MAX }: CellLinkO
       await Promise.all(open.map((pool) => pool.destroy()))
     },
   }
+}
+
+/** Makes the error for a cell whose agent does not answer; `which`, such as `, which made the base,`, says what it is asked for. */
+export function cellAway(cell: string, cause?: unknown, which = ''): ServiceError {
+  const detail = `The agent of cell ${cell}${which} cannot be reached.`
+  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 
 function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | null): Promise<PassedUpgrade> {

@@ -1,7 +1,8 @@
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { splitTarget } from '../../shared/http/messages.ts'
 import type { Matcher } from '../../shared/match.ts'
 import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
+import { cellAway } from './cell-links.ts'
 
 /** The cell that answers a request, and the name that says so. */
 export interface OwnerCell {
@@ -48,14 +49,7 @@ export function createOwnerFinder(deps: {
 
 /** Makes the error for an owner that cannot be reached. */
 export function awayError({ kind, name }: { kind: string; name: string }, cell: string, cause?: unknown): ServiceError {
-  return new ServiceError(
-    'agent_unavailable',
-    `The agent of cell ${cell}, which has ${kind} "${name}", cannot be reached.`,
-    {
-      headers: { 'Retry-After': '2' },
-      cause,
-    },
-  )
+  return cellAway(cell, cause, `, which has ${kind} "${name}",`)
 }
 
 function nameOf(match: Matcher, method: string, target: string): HomeName | null {

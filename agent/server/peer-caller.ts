@@ -1,7 +1,7 @@
 import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER, type SignerOptions } from '../../shared/auth/channel.ts'
-import { ServiceError } from '../../shared/errors.ts'
 import { headerOf } from '../../shared/http/messages.ts'
-import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
+import { discard } from './passing.ts'
 import { peerIdOf } from './peer-keys.ts'
 import type { PeerPath } from './peer-messages.ts'
 
@@ -25,7 +25,7 @@ export function createPeerCaller({ cell, findUrl, links, keys, now }: PeerCaller
   let run: string | undefined
   const send = (path: PeerPath, body: Buffer, signal: AbortSignal): Promise<PassedAnswer> => {
     const url = findUrl()
-    if (url === null) throw peerAway(cell)
+    if (url === null) throw cellAway(cell)
     const head = { ...JSON_TYPE, ...(run === undefined ? {} : { [AGENT_RUN_HEADER]: run }) }
     const signature = sign({ method: 'POST', target: path, headers: head }, body)
     const headers = { ...head, [SIGNATURE_HEADER]: signature }
@@ -38,20 +38,14 @@ export function createPeerCaller({ cell, findUrl, links, keys, now }: PeerCaller
         const answer = await send(path, body, signal)
         const told = headerOf(answer.headers, AGENT_RUN_HEADER)
         if (told === undefined) return answer
-        answer.body.on('error', () => undefined).resume()
+        discard(answer)
         run = told
         return await send(path, body, signal)
       } catch (error) {
-        throw peerAway(cell, error)
+        throw cellAway(cell, error)
       }
     },
   }
-}
-
-/** Makes the error for a cell whose agent cannot be reached. */
-export function peerAway(cell: string, cause?: unknown): ServiceError {
-  const detail = `The agent of cell ${cell} cannot be reached.`
-  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }

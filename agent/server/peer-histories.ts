@@ -8,9 +8,9 @@ import type { Cell } from '../ports/fleet/directory.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { CellHistory, OtherHistories } from '../ports/store/cell-history.ts'
 import type { EventPage, EventScope, EventStore, NumberedEvent } from '../ports/store/events.ts'
-import type { CellLinks } from './cell-links.ts'
+import { type CellLinks, cellAway } from './cell-links.ts'
 import { createEventRing } from './event-ring.ts'
-import { createPeerCaller, type PeerCaller, type PeerCallerDeps, peerAway } from './peer-caller.ts'
+import { createPeerCaller, type PeerCaller, type PeerCallerDeps } from './peer-caller.ts'
 import { PEER_ANSWERS, PEER_PATHS } from './peer-messages.ts'
 import { createPeerTail, type PeerTail } from './peer-tail.ts'
 
@@ -132,10 +132,10 @@ async function ask<K extends keyof typeof PEER_ANSWERS>(
     body = await textOf(answer.body)
   } catch (error) {
     if (signal?.aborted !== true) tail.suspect()
-    throw peerAway(cell, error)
+    throw cellAway(cell, error)
   }
   if (status === 410) throw cursorExpired()
-  if (status !== 200) throw peerAway(cell, new Error(`it answered ${status}`))
+  if (status !== 200) throw cellAway(cell, new Error(`it answered ${status}`))
   return PEER_ANSWERS[what].parse(JSON.parse(body)) as z.output<(typeof PEER_ANSWERS)[K]>
 }
 

@@ -3,8 +3,9 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { NumberedEvent } from '../ports/store/events.ts'
+import { cellAway } from './cell-links.ts'
 import type { EventRing } from './event-ring.ts'
-import { type PeerCaller, peerAway } from './peer-caller.ts'
+import type { PeerCaller } from './peer-caller.ts'
 import { PEER_PATHS, TAIL_LINE, TAIL_QUIET_MS } from './peer-messages.ts'
 
 /** The one long connection to another cell: brings its new events, and shows whether it can be reached. */
@@ -61,13 +62,13 @@ export function createPeerTail(deps: PeerTailDeps): PeerTail {
   return {
     reach: async () => {
       usedAt = clock.now()
-      if (closing.signal.aborted) throw peerAway(cell)
+      if (closing.signal.aborted) throw cellAway(cell)
       if (running === null) {
         running = Promise.withResolvers<void>()
         void run(running)
       }
       await running.promise
-      if (!isHere) throw peerAway(cell)
+      if (!isHere) throw cellAway(cell)
     },
     suspect: () => attempt.abort(),
     close: () => {
