@@ -9,8 +9,11 @@ const SOURCES = [
   ...['agent/core/health/health.ts', 'agent/core/health/subvolume-faults.ts', 'agent/drivers/edge/supervisor.ts'],
   ...['agent/drivers/network/problems.ts', 'agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
   ...[
+    'agent/compose/fleet-kube.ts',
     'agent/core/edge/leads.ts',
+    'agent/core/fleet/away-cells.ts',
     'agent/core/fleet/domain-claims.ts',
+    'agent/core/fleet/membership.ts',
     'agent/drivers/boxes/box-limits.ts',
     'agent/drivers/boxes/disk-limits.ts',
     'agent/drivers/host/terminals.ts',
