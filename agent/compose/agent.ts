@@ -80,7 +80,10 @@ export async function startAgent(
     reconciler,
     addresses: { ...origins, edgeAddress: await edgeAddressOf(origins.channelUrl, edge.edge) },
     measure: () => measureCell({ ...deps, drivers, store, host, state }),
-    onChange: (tell) => drivers.cluster.onRefusal(tell),
+    onChange: (tell) => {
+      drivers.places?.onTurn(tell)
+      return drivers.cluster.onRefusal(tell)
+    },
   })
   // Until a front is there and asks, it needs the processor more, as at boot.
   channel.once('request', (_request, response) => {

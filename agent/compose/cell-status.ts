@@ -9,7 +9,7 @@ import type { Drivers } from './drivers.ts'
 /** Measures how this cell fares, for the others of its fleet. */
 export async function measureCell({
   settings: { limits },
-  drivers: { cluster, filesystem },
+  drivers: { cluster, filesystem, places },
   ...own
 }: Pick<DeploymentDeps, 'settings'> & {
   drivers: Drivers
@@ -21,5 +21,11 @@ export async function measureCell({
   const { warm, refusal } = await cluster.place()
   const free = await measureFree({ ...own, filesystem, limits })
   const bases = await sharedBaseNames(own.store)
-  return { isReady: !isDraining, isDraining: isDraining || refusal !== null, free, warm, bases }
+  return {
+    isReady: !isDraining,
+    isDraining: isDraining || refusal !== null,
+    free,
+    warm: places?.ready() ?? warm,
+    bases,
+  }
 }

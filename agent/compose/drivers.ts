@@ -70,7 +70,7 @@ export async function openDrivers(
 /** Opens runtime and network without the pool, to stop boxes while a disk is broken. */
 export async function openBoxWorld(deps: DeploymentDeps, deployment: DataDirectory): Promise<World> {
   makeRunDirectories(deps, deployment)
-  return openWorld(deps, deployment, execFilesOf(deps.settings))
+  return openWorld({ ...deps, directory: null }, deployment, execFilesOf(deps.settings))
 }
 
 /** Ends the lxcfs of a deployment, once no box of it runs. */
@@ -110,7 +110,11 @@ function openFiles(
   }
 }
 
-async function openWorld(deps: DeploymentDeps, deployment: DataDirectory, execFiles: ExecFiles): Promise<World> {
+async function openWorld(
+  deps: DeploymentDeps & { directory: Directory | null },
+  deployment: DataDirectory,
+  execFiles: ExecFiles,
+): Promise<World> {
   if (deps.settings.runtime === 'embedded') return openEmbeddedWorld(deps, deployment, execFiles)
   // Loaded on demand: the Kubernetes client is large.
   const { openClusterWorld } = await import('./kubernetes.ts')

@@ -30,7 +30,7 @@ export async function openEmbeddedWorld(
     network.warmUp()
     runtime.warmUp()
   }
-  return { network, runtime, cluster: NO_CLUSTER, warmUp }
+  return { network, runtime, cluster: NO_CLUSTER, places: null, warmUp }
 }
 
 const NO_CLUSTER: ClusterFacts = {

@@ -19,6 +19,7 @@ import type { AuditLog } from '../core/events/audit-list.ts'
 import type { EventFeed } from '../core/events/feed.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
 import type { Execs } from '../core/exec/execs.ts'
+import { createScheduling } from '../core/fleet/scheduling.ts'
 import type { HealthReport } from '../core/health/health.ts'
 import { createStorage } from '../core/health/storage-report.ts'
 import type { Jobs } from '../core/operations/jobs.ts'
@@ -127,6 +128,7 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     newOperationId: operationIdsOf(settings),
   })
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
+  const scheduling = createScheduling({ ...drivers, now: () => clock.now() })
   const handlers = {
     ...createSystemHandlers({
       version,
@@ -138,7 +140,7 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     }),
     ...createTokenHandlers({ tokens }),
     ...createOperationHandlers({ operations }),
-    ...createBoxHandlers({ ...shared, boxes, replies, limits: settings.limits }),
+    ...createBoxHandlers({ ...shared, boxes, replies, scheduling, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),
       restore: createBoxRestore({ ...shared, boxes }),

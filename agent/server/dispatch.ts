@@ -16,6 +16,7 @@ import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
+import { OWNER_HEADER, PLACED_HEADER } from '../ports/fleet/directory.ts'
 import type { LaterPart } from '../ports/store/events.ts'
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
@@ -38,7 +39,9 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
     const end = deps.requests.begin(facts)
     try {
       const response = await answer(request, { ...deps, facts })
-      if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
+      // What another cell is to carry out is told there.
+      const isOwn = response.headers[OWNER_HEADER] === undefined
+      if (isOwn && facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
       const headers = { ...response.headers, 'x-request-id': facts.requestId }
       // Of strangers each source address is one.
@@ -129,7 +132,10 @@ async function perform(read: ReadRequest & { identity: Identity }, context: Perf
     ...input,
     ...conditionsOf(headers),
     caller,
-    request: { operationId: operation.id, target: read.target, receivedAt: facts.startedAt },
+    request: {
+      ...{ operationId: operation.id, target: read.target, receivedAt: facts.startedAt },
+      isPlaced: request.headers[PLACED_HEADER] !== undefined,
+    },
     boundBoxId: boxId,
     bytes,
     idempotencyKey: key,

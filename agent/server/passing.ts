@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream'
 import { SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
-import type { Cell, Directory } from '../ports/fleet/directory.ts'
+import { type Cell, type Directory, PLACED_HEADER } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer } from './cell-links.ts'
 import type { Refuse } from './dispatch.ts'
 import type { RequestHead } from './trust.ts'
@@ -15,16 +16,24 @@ export interface PassingDeps {
   logger: Logger
 }
 
-/** Passes a request on to the agent of another cell, as it came, with this body. @throws Error as `CellLinks.send` */
+/**
+ * Passes a request on to the agent of another cell, as it came, with this body; `isPlaced` tells that cell to choose no other.
+ * @throws Error as `CellLinks.send`
+ */
 export async function passRequest(
   request: HttpRequest,
-  { cell, body }: { cell: Pick<Cell, 'cell' | 'channelUrl'>; body: Uint8Array | AsyncIterable<Uint8Array> },
+  {
+    cell,
+    body,
+    isPlaced = false,
+  }: { cell: Pick<Cell, 'cell' | 'channelUrl'>; body: Uint8Array | AsyncIterable<Uint8Array>; isPlaced?: boolean },
   { directory, links, logger }: PassingDeps,
 ): Promise<PassedAnswer> {
   const { method, target } = request
   // What a client has asked to be done is done also if it leaves, as where no cell is between.
   const signal = method === 'GET' ? request.signal : null
-  const headers = { ...passedHeaders(request.headers, BODY_HEADERS), [ENTRY_HEADER]: directory.cell }
+  const entered = { [ENTRY_HEADER]: directory.cell, ...(isPlaced ? { [PLACED_HEADER]: cell.cell } : {}) }
+  const headers = { ...passedHeaders(request.headers, BODY_HEADERS), ...entered }
   try {
     return await links.send(cell.channelUrl, { method, target, headers, signal }, body)
   } catch (error) {
@@ -69,8 +78,8 @@ export async function wholePassedResponse(
 }
 
 /** Reads what is left of an answer, so that its connection can be used again. */
-export function discard({ body }: PassedAnswer): void {
-  body.on('error', () => undefined).resume()
+export function discard({ body }: Pick<HttpResponse, 'body'>): void {
+  if (body instanceof Readable) body.on('error', () => undefined).resume()
 }
 
 /** Returns how a body is read that has been read already. */

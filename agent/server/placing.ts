@@ -13,9 +13,9 @@ import {
 } from '../../shared/http/messages.ts'
 import type { Matcher } from '../../shared/match.ts'
 import type { PlacedName, PlaceRequest } from '../core/fleet/placement.ts'
-import { type Directory, type HomeName, OWNER_HEADER } from '../ports/fleet/directory.ts'
+import { type Directory, type HomeName, OWNER_HEADER, PLACED_HEADER } from '../ports/fleet/directory.ts'
 import { awayError } from './owner-cell.ts'
-import { ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
+import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
@@ -142,8 +142,10 @@ async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse
     const answer = await ask({ cell, isLast }, placed, deps)
     if (answer === null) continue
     const { [OWNER_HEADER]: owner } = answer.headers
-    if (typeof owner === 'string')
-      return (await ask({ cell: owner, isLast: true }, placed, deps)) ?? withoutOwner(answer)
+    if (typeof owner === 'string') {
+      discard(answer)
+      return withoutOwner((await ask({ cell: owner, isLast: true, isPlaced: true }, placed, deps)) ?? answer)
+    }
     if (isLast || !hasNoRoom(answer)) return withoutOwner(answer)
   }
   throw new ServiceError('agent_unavailable', 'None of the cells with room could be reached.')
@@ -157,16 +159,17 @@ function withoutOwner(answer: HttpResponse): HttpResponse {
 
 /** Asks one cell; null: it certainly has not got the request, and is not the last. */
 async function ask(
-  { cell, isLast }: { cell: string; isLast: boolean },
+  { cell, isLast, isPlaced = false }: { cell: string; isLast: boolean; isPlaced?: boolean },
   { request, body, place, here }: Placed,
   deps: PlacingDeps,
 ): Promise<HttpResponse | null> {
   const { directory } = deps
-  if (cell === directory.cell) return here(request)
+  if (cell === directory.cell)
+    return here(isPlaced ? { ...request, headers: { ...request.headers, [PLACED_HEADER]: cell } } : request)
   const found = directory.findCell(cell)
   if (found === null) throw awayError(place.made, cell)
   try {
-    return await settled(passedResponse(await passRequest(request, { cell: found, body }, deps)))
+    return await settled(passedResponse(await passRequest(request, { cell: found, body, isPlaced }, deps)))
   } catch (error) {
     if (!isLast && isUnsent(error)) return null
     throw awayError(place.made, cell, error)

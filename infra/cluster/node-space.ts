@@ -133,5 +133,5 @@ function run([program = '', ...args]: readonly string[], input = ''): void {
 }
 
 /** Where a kubelet, CNI plugins and the kubelet's logs lie, with no option to put them elsewhere. */
-const SHARED_DIRECTORIES = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/containers']
+const SHARED_DIRECTORIES = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/containers', '/run/boxyard']
 const CGROUPS = '/sys/fs/cgroup'

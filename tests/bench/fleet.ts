@@ -9,7 +9,7 @@ import { percentile, report, summary, timeOnce } from './figures.ts'
  * create, a list over all cells, and how soon a revoked token is refused everywhere.
  */
 export async function benchFleet(): Promise<void> {
-  const fleet = await startFleet(['aa', 'bb', 'cc'], { BOXYARD_POOL_GB: '2', BOXYARD_BOXES_MAX: '2000' })
+  const fleet = await startFleet(['aa', 'bb', 'cc'], { BOXYARD_POOL_GB: '2', BOXYARD_BOXES_MAX: '1000' })
   try {
     await benchCalls(fleet)
     await benchCreates(fleet)

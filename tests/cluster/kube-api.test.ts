@@ -80,6 +80,10 @@ describe('pods', () => {
     expect(await api.pods.list('app=box')).toHaveLength(1)
     await api.pods.delete('one', { uid: 'another', graceSeconds: 0 })
     expect((await api.pods.get('one'))?.metadata?.deletionTimestamp).toBeUndefined()
+    await api.pods.delete('one', { uid, version: made.metadata?.resourceVersion ?? '', graceSeconds: 0 })
+    expect((await api.pods.get('one'))?.metadata?.deletionTimestamp).toBeUndefined()
+    const version = (await api.pods.get('one'))?.metadata?.resourceVersion ?? ''
+    expect(version).not.toBe(made.metadata?.resourceVersion)
     await api.pods.delete('one', { uid, graceSeconds: 0 })
     await until(async () => (await api.pods.get('one')) === null)
     await api.pods.delete('one', { uid })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
+import { boxManifest, type PodManifest } from '../helpers/pods/box-manifest.ts'
 import { type KubectlResult, kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
 const MANIFESTS = join(ROOT, 'infra/kubernetes')
@@ -10,6 +11,7 @@ const POLICIES = 'networkpolicies.networking.k8s.io'
 // Other tests use the manifests' namespaces at the same time: never touch their objects.
 const ELSEWHERE = `boxyard-manifests-${process.pid}`
 const NAME = `manifests-${process.pid}`
+const box = (spec: Record<string, unknown> = {}, changes = {}): PodManifest => boxManifest(NAME, spec, changes)
 /** Verb and resource: fleet-objects-access.test.ts tells what they lead to. */
 const FLEET_RIGHTS = [
   ...['homes', 'bases', 'projects', 'domains', 'tokens', 'revocations'].flatMap((plural) =>
@@ -162,10 +164,23 @@ describe('a pod of the runtime class', () => {
     expect(create(box(spec), 'boxyard', AS_AGENT).stderr).toMatch(reason)
   })
 
+  const runs = { exec: { command: ['true'] } }
+  test.each<[string, object]>([
+    ['a liveness probe', { livenessProbe: runs }],
+    ['a readiness probe', { readinessProbe: runs }],
+    ['a startup probe', { startupProbe: runs }],
+    ['a hook after its start', { lifecycle: { postStart: runs } }],
+    ['a hook before its end', { lifecycle: { preStop: runs } }],
+  ])('with %s, which would run in the box of whoever takes it, is refused even from the agent', (_, more) => {
+    expect(create(box({}, { container: more }), 'boxyard', AS_AGENT).stderr).toMatch(/without probes/)
+    const sleep = { lifecycle: { preStop: { sleep: { seconds: 9 } } } }
+    succeed(create(box({}, { container: sleep }), 'boxyard', AS_AGENT))
+  })
+
   test('that is privileged, or keeps more capabilities, is refused even from the agent', () => {
-    const privileged = box({}, { privileged: true, allowPrivilegeEscalation: true })
+    const privileged = box({}, { security: { privileged: true, allowPrivilegeEscalation: true } })
     expect(create(privileged, 'boxyard', AS_AGENT).stderr).toMatch(/PodSecurity.*privileged/)
-    const capable = box({}, { capabilities: { add: ['SYS_ADMIN'], drop: ['ALL'] } })
+    const capable = box({}, { security: { capabilities: { add: ['SYS_ADMIN'], drop: ['ALL'] } } })
     expect(create(capable, 'boxyard', AS_AGENT).stderr).toMatch(/PodSecurity.*unrestricted capabilities/)
   })
 })
@@ -204,48 +219,7 @@ describe('the marks of a box', () => {
   })
 })
 
-interface Pod {
-  apiVersion: 'v1'
-  kind: 'Pod'
-  metadata: Record<string, unknown>
-  spec: Record<string, unknown>
-}
-
-/** Returns a pod as the agent makes it. */
-function box(spec: Record<string, unknown> = {}, security: Record<string, unknown> = {}): Pod {
-  const securityContext = {
-    ...{ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } },
-    ...security,
-  }
-  const limits = { cpu: '100m', memory: '32Mi' }
-  const image = 'registry.k8s.io/pause:3.10'
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: NAME,
-      labels: {
-        'app.kubernetes.io/managed-by': 'boxyard',
-        'app.kubernetes.io/name': 'box',
-        'boxyard.dev/instance': 'manifest',
-        'boxyard.dev/project': 'demo',
-        'boxyard.dev/box': 'web',
-      },
-      annotations: { 'boxyard.dev/instance': 'manifest' },
-    },
-    spec: {
-      runtimeClassName: 'boxyard',
-      hostUsers: false,
-      restartPolicy: 'Never',
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      containers: [{ name: 'box', image, resources: { requests: limits, limits }, securityContext }],
-      ...spec,
-    },
-  }
-}
-
-function plainPod(): Pod {
+function plainPod(): PodManifest {
   const { spec } = box()
   return {
     apiVersion: 'v1',

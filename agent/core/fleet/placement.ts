@@ -54,6 +54,17 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
   return inOrder(open, request).map(({ cell }) => cell)
 }
 
+/** Names the nodes of the cells that take no new boxes now, or are in another region than the one that is asked for. */
+export function closedNodes(
+  { region }: Pick<PlaceRequest, 'region'>,
+  { directory, now }: Pick<PlacementDeps, 'now'> & { directory: Pick<Directory, 'cell' | 'cells' | 'findCell'> },
+): string[] {
+  const own = directory.findCell(directory.cell)
+  const cells = [...(own === null ? [] : [own]), ...directory.cells()]
+  const isFit = (cell: Cell): boolean => isOpen(cell, now()) && (region === null || cell.region === region)
+  return cells.filter((cell) => !isFit(cell)).map(({ node }) => node)
+}
+
 /** Tells whether a request with a key may have been answered by another cell, before another request has made what has the name now. */
 function mayBeAnswered({ repeatKey }: PlaceRequest, { createdBy }: Pick<Home, 'createdBy'>): boolean {
   return repeatKey !== null && createdBy !== digestOf(repeatKey)

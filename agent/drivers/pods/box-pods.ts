@@ -7,13 +7,16 @@ import { isKubeError } from '../../lib/kube/errors.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { BoxLimits } from '../../ports/boxes/limits.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import { listWarmPodNames, removeWarmPod } from './instance-pods.ts'
 import { createPodLimits, type PodLimits } from './limits.ts'
 import {
   ANNOTATION_INSTANCE,
   boxLabels,
   buildPod,
   LABEL_BOX_ID,
+  LABEL_MAKER,
   LABEL_WARM,
+  ownedBy,
   type PodPlan,
   type PodSettings,
   planBoxPod,
@@ -111,12 +114,28 @@ export class BoxPods {
     return removeWarmPod(this.#options.api, name)
   }
 
+  /**
+   * Makes a shared warm pod on this node one of this instance, and waits until the watch knows of it.
+   * @throws KubeError, or Error if it is deleted, or the watch does not tell of it
+   */
+  async adopt({ name, uid }: { name: string; uid: string }): Promise<void> {
+    const { instanceId, api, node } = this.#options
+    const nodeUid = await this.#findNodeUid()
+    const labels = { [ANNOTATION_INSTANCE]: instanceId }
+    await api.pods.patch(name, { metadata: { uid, labels, ownerReferences: ownedBy({ node, nodeUid }) } })
+    const deadline = performance.now() + SEEN_MS
+    while (this.get(uid) === null) {
+      if (performance.now() > deadline) throw new Error('the cluster does not tell of it')
+      await sleep(SEEN_PAUSE_MS)
+    }
+  }
+
   /** Relabels a warm pod as that of a box. Its name is recorded first, so that it is found even if the request fails. */
   async claim(name: string, spec: BoxSpec): Promise<void> {
     const { instanceId, api } = this.#options
     this.#recordName(spec.id, name)
     await this.#ensurePolicy(spec.project)
-    const labels = { ...boxLabels(spec, instanceId), [LABEL_WARM]: null }
+    const labels = { ...boxLabels(spec, instanceId), [LABEL_WARM]: null, [LABEL_MAKER]: null }
     await api.pods.patch(name, { metadata: { labels } })
   }
 
@@ -203,8 +222,13 @@ export class BoxPods {
   }
 
   async #build(plan: PodPlan): Promise<Pod> {
+    const nodeUid = await this.#findNodeUid()
+    return buildPod(plan, { ...this.#options, namespace: this.#options.api.namespace, nodeUid })
+  }
+
+  async #findNodeUid(): Promise<string> {
     this.#nodeUid ??= await this.#findNode()
-    return buildPod(plan, { ...this.#options, namespace: this.#options.api.namespace, nodeUid: this.#nodeUid })
+    return this.#nodeUid
   }
 
   async #findNode(): Promise<string> {
@@ -234,18 +258,6 @@ export class BoxPods {
   }
 }
 
-/** Deletes all warm pods of an instance. */
-export async function removeWarmPods(api: KubeApi, instanceId: string): Promise<void> {
-  for (const name of await listWarmPodNames(api, instanceId)) await removeWarmPod(api, name)
-}
-
-/** Deletes the policies of an instance's projects. */
-export async function removePolicies(api: KubeApi, instanceId: string): Promise<void> {
-  const mark = `${ANNOTATION_INSTANCE}=${instanceId}`
-  for (const { metadata } of await api.networkPolicies.list(mark))
-    await api.networkPolicies.delete(metadata?.name ?? '')
-}
-
 function isStanding({ metadata }: Pod): boolean {
   return metadata?.deletionTimestamp === undefined
 }
@@ -255,17 +267,10 @@ export function boxIdOf({ metadata }: Pod): string | undefined {
   return metadata?.labels?.[LABEL_BOX_ID]
 }
 
-async function listWarmPodNames(api: KubeApi, instanceId: string): Promise<string[]> {
-  const pods = await api.pods.list(`${ANNOTATION_INSTANCE}=${instanceId},${LABEL_WARM}=true`)
-  return pods.map(({ metadata }) => metadata?.name ?? '')
-}
-
-function removeWarmPod(api: KubeApi, name: string): Promise<void> {
-  return api.pods.delete(name, { graceSeconds: 1 })
-}
-
 const ALLOWED_MS = 5_000
 const ANSWER_MS = 60_000
 const ANSWER_PAUSE_MS = 200
+const SEEN_MS = 10_000
+const SEEN_PAUSE_MS = 10
 const GONE_MS = 25_000
 const GONE_PAUSE_MS = 200

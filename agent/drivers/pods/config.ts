@@ -8,6 +8,7 @@ export type GivenConfig = z.infer<typeof GIVEN>
 /** The identity, namespaces and ids of a container's pod. */
 export interface PodIdentity {
   podUid: string
+  podName: string
   namespace: string
   container: string
   /** The value of the pod's instance annotation. */
@@ -39,6 +40,7 @@ export function podIdentityOf(given: GivenConfig): PodIdentity {
   if (!isWhole) throw new Error('the pod must have 65536 ids of its own')
   return {
     podUid: annotations['io.kubernetes.cri.sandbox-uid'],
+    podName: annotations['io.kubernetes.cri.sandbox-name'],
     namespace: annotations['io.kubernetes.cri.sandbox-namespace'],
     container: annotations['io.kubernetes.cri.container-name'],
     instanceId: annotations['boxyard.dev/instance'],
@@ -117,6 +119,7 @@ const GIVEN = z.looseObject({
   annotations: z
     .looseObject({
       'io.kubernetes.cri.sandbox-uid': NAME,
+      'io.kubernetes.cri.sandbox-name': NAME,
       'io.kubernetes.cri.sandbox-namespace': NAME,
       'io.kubernetes.cri.container-name': NAME,
       'io.kubernetes.cri.container-type': z.literal('container'),

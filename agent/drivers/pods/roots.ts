@@ -56,10 +56,18 @@ export interface PodRootsOptions {
   initPath: string
   cgroupVersion(): 1 | 2
   mounts: Pick<BoxMounts, 'stage'>
+  /** The warm pods of a fleet that the scheduler puts on this node; null: there are none. */
+  shared: {
+    /** What they have in the place of an instance. */
+    mark: string
+    /** Called before the root of one is prepared: calls `expect` for it at once, or else it is refused. */
+    admit(pod: { uid: string; name: string }): void
+  } | null
 }
 
 /** Provides roots only to pods that `expect` announced. */
 export function createPodRoots(options: PodRootsOptions): PodRoots {
+  const { shared } = options
   const tickets = new Map<string, Ticket>()
   /** Containers that have no process yet, by bundle. */
   const prepared = new Map<string, { ticket: Ticket; idBase: number }>()
@@ -89,8 +97,11 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
     prepare: async (call) => {
       const given = readConfig(call)
       const identity = podIdentityOf(given)
-      const ticket = await find(identity.podUid)
-      check(identity, ticket, options.instanceId)
+      const { podUid: uid, podName: name, instanceId } = identity
+      const isShared = instanceId === shared?.mark
+      if (isShared && !tickets.has(uid)) shared?.admit({ uid, name })
+      const ticket = await find(uid)
+      check(identity, ticket, isShared ? instanceId : options.instanceId)
       await prepare(options, { call, given, identity, ticket })
       prepared.set(call.bundle, { ticket, idBase: identity.idBase })
     },
@@ -119,8 +130,8 @@ interface Preparation {
   ticket: PodTicket
 }
 
-function check({ namespace, container, instanceId }: PodIdentity, ticket: PodTicket, ownInstanceId: string): void {
-  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== ownInstanceId)
+function check({ namespace, container, instanceId }: PodIdentity, ticket: PodTicket, expectedInstance: string): void {
+  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== expectedInstance)
     throw new Error('this container is not that of a box of this agent')
 }
 

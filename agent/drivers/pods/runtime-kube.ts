@@ -18,6 +18,7 @@ import { createPodFiles, type PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import { type NodeHook, openNodeHook } from './node-hook.ts'
 import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
+import { sharedMarkOf } from './spec.ts'
 import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
@@ -34,8 +35,10 @@ export interface KubeRuntimeOptions
   image: string
   /** Name of this node. Pods of boxes must run here, where the roots are. */
   node: string
-  /** Number of pods to keep ready. */
+  /** Number of pods to make and keep ready on this node. */
   warmPool: number
+  /** Takes the warm pods of a fleet that the scheduler puts on this node; default false. */
+  takesShared?: boolean
   /** The `pidsMax` of boxes, the same for all. */
   pidsMax: number
   logger: Logger
@@ -49,7 +52,7 @@ export interface KubeRuntimeOptions
  * Creates the runtime of a cluster's node: a box is a pod of RuntimeClass `boxyard`, whose root this process prepares at
  * the request of the node's wrapper. Commands are started here, on the node, without the API server.
  */
-export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
+export function createKubeRuntime(options: KubeRuntimeOptions): KubeRuntimeParts {
   const runtime = new KubeRuntime({ ...DEFAULTS, ...options })
   const { boxes } = runtime
   return {
@@ -62,6 +65,16 @@ export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
     onExit: (listener) => runtime.onExit(listener),
     onRecovery: (listener) => void options.pods.onRecovery(listener),
     close: () => runtime.close(),
+    readyPods: { count: () => runtime.starts.ready(), onTurn: (listener) => runtime.starts.onTurn(listener) },
+  }
+}
+
+/** The runtime, and the pods that it has ready for boxes to come. */
+export interface KubeRuntimeParts extends Runtime {
+  readyPods: {
+    count(): number
+    /** Calls `listener` when the last one is taken, and when there is one again. */
+    onTurn(listener: () => void): void
   }
 }
 
@@ -72,7 +85,7 @@ class KubeRuntime implements BoxLife {
   readonly #pods: BoxPods
   readonly #drain: PodDrain
   readonly #files: PodFileHomes
-  readonly #starts: PodStarts
+  readonly starts: PodStarts
   /** Abort the reports of ended boxes that wait for the API server, by box. */
   readonly #reports = new Map<string, AbortController>()
   #hook: NodeHook | undefined
@@ -84,14 +97,16 @@ class KubeRuntime implements BoxLife {
     this.#pods = new BoxPods(options)
     this.#files = createPodFiles(options.runDir)
     this.#drain = createPodDrain({ boxes: this.boxes, logger: options.logger })
+    const mark = sharedMarkOf(options.api.namespace)
     this.#roots = createPodRoots({
       ...options,
+      shared: options.takesShared ? { mark, admit: (pod) => this.starts.admitShared(pod) } : null,
       cgroupVersion: () => this.boxes.host.cgroups.version,
       mounts: this.boxes,
     })
     const { namespace } = options.api
     const parts = { pods: this.#pods, roots: this.#roots, files: this.#files, boxes: this.boxes, namespace }
-    this.#starts = new PodStarts({ ...options, ...parts })
+    this.starts = new PodStarts({ ...options, ...parts })
   }
 
   async open(): Promise<void> {
@@ -101,7 +116,7 @@ class KubeRuntime implements BoxLife {
     const running = this.boxes.list().filter(({ isRunning }) => isRunning)
     network.retain(running.map(({ id }) => id))
     this.#hook = await openNodeHook(runDir, this.#roots, logger)
-    this.#starts.open()
+    this.starts.open()
   }
 
   checkReady(): Promise<void> {
@@ -110,7 +125,7 @@ class KubeRuntime implements BoxLife {
 
   async close(): Promise<void> {
     for (const report of this.#reports.values()) report.abort()
-    await this.#starts.close()
+    await this.starts.close()
     this.#hook?.close()
     await this.boxes.close()
   }
@@ -142,16 +157,16 @@ class KubeRuntime implements BoxLife {
 
   // Prefers a warm pod, which takes a twentieth of the time.
   async start(spec: BoxSpec, onWaiting: (why: string) => void = () => undefined): Promise<RuntimeBox> {
-    const warmPod = this.#starts.takeWarmPod(spec)
-    if (warmPod === null) return this.#begin(spec, await this.#starts.cold(spec, onWaiting))
+    const warmPod = this.starts.takeWarmPod(spec)
+    if (warmPod === null) return this.#begin(spec, await this.starts.cold(spec, onWaiting))
     try {
-      const box = await this.#begin(spec, await this.#starts.warm(spec, warmPod))
+      const box = await this.#begin(spec, await this.starts.warm(spec, warmPod))
       this.#pods.publishLimits(spec.id, spec)
       return box
     } catch (error) {
       this.#options.logger.warn('a pod that was ready could not become a box', { box: spec.id, error })
       await this.remove(spec.id)
-      return this.#begin(spec, await this.#starts.cold(spec, onWaiting))
+      return this.#begin(spec, await this.starts.cold(spec, onWaiting))
     }
   }
 
@@ -182,8 +197,8 @@ class KubeRuntime implements BoxLife {
 
   #handlePodChange(pod: Pod, change: PodChange): void {
     const why = podFailureOf(change === 'deleted' ? null : pod)
-    if (why === null) return this.#starts.noteChange(pod)
-    this.#starts.fail(pod.metadata?.uid ?? '', why)
+    if (why === null) return this.starts.noteChange(pod)
+    this.starts.fail(pod.metadata?.uid ?? '', why)
     if (change === 'deleted') this.#pods.forget(pod)
     else this.#drain.onPodChange(pod)
   }
@@ -245,6 +260,6 @@ function statusForCrun(pid: number, startTicks: number): string {
 
 const DEFAULTS = {
   ...{ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit' },
-  ...{ usesLxcfs: false, terminalBoxes: 0, startsAtOnce: COMMAND_STARTS },
+  ...{ takesShared: false, usesLxcfs: false, terminalBoxes: 0, startsAtOnce: COMMAND_STARTS },
 }
 const ATTEMPTS = 5

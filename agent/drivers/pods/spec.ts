@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import type { NodeSelector, Pod } from 'kubernetes-types/core/v1.d.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import type { NodeSelectorTerm, Pod, PodSpec } from 'kubernetes-types/core/v1.d.ts'
+import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts'
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import { parseQuantity } from '../../lib/kube/quantities.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
@@ -10,7 +11,7 @@ export interface PodSettings {
   namespace: string
   /** Stub image that a container must have; a box has a root of its own. */
   image: string
-  /** Node that has the box's root. */
+  /** Node of this agent, which has the roots of its boxes. */
   node: string
   /** UID of the Node object. */
   nodeUid: string
@@ -22,6 +23,10 @@ export interface PodPlan {
   /** Null: the pod's name. */
   hostname: string | null
   labels: Record<string, string>
+  /** What names the agent that prepares it, for the wrapper of its node. */
+  instance: string
+  /** Names of nodes that it must not be on, of all that the scheduler may choose; null: it must be on the node of this agent. */
+  avoids: readonly string[] | null
   cpus: number
   ramMb: number
   graceSeconds: number
@@ -30,14 +35,32 @@ export interface PodPlan {
 /** Plans the pod of a box, with a name that no earlier pod of the box had. */
 export function planBoxPod(spec: BoxSpec, instanceId: string): PodPlan {
   const { hostname, cpus, ramMb, graceSeconds } = spec
-  return { name: podName(spec), hostname, labels: boxLabels(spec, instanceId), cpus, ramMb, graceSeconds }
+  const placed = { instance: instanceId, avoids: null }
+  return { name: podName(spec), hostname, labels: boxLabels(spec, instanceId), ...placed, cpus, ramMb, graceSeconds }
 }
 
 /** Plans a warm pod; fields that cannot be changed later have the values of most boxes. */
 export function planWarmPod(name: string, instanceId: string): PodPlan {
-  const labels = { ...COMMON_LABELS, 'app.kubernetes.io/name': 'warm-pod', [ANNOTATION_INSTANCE]: instanceId }
-  const limits = { cpus: 1, ramMb: 64, graceSeconds: WARM_POD_GRACE_SECONDS }
-  return { name, hostname: null, labels: { ...labels, [LABEL_WARM]: 'true' }, ...limits }
+  const labels = { ...WARM_LABELS, [ANNOTATION_INSTANCE]: instanceId }
+  const placed = { instance: instanceId, avoids: null }
+  return { name, hostname: null, labels, ...placed, ...WARM_SIZE, graceSeconds: WARM_POD_GRACE_SECONDS }
+}
+
+/**
+ * Plans a warm pod of a fleet, which the scheduler puts on any node but those that it `avoids`: the agent there takes it. `maker` is the
+ * instance that keeps count of it.
+ */
+export function planSharedPod(
+  { name, maker, mark }: { name: string; maker: string; mark: string },
+  { avoids, cpus, ramMb }: Pick<PodPlan, 'cpus' | 'ramMb'> & { avoids: readonly string[] },
+): PodPlan {
+  const labels = { ...WARM_LABELS, [LABEL_MAKER]: maker }
+  return { name, hostname: null, labels, instance: mark, avoids, cpus, ramMb, graceSeconds: WARM_POD_GRACE_SECONDS }
+}
+
+/** Returns what shared warm pods of a namespace have in the place of an instance, in its form. */
+export function sharedMarkOf(namespace: string): string {
+  return createHash('sha256').update(`warm pods of ${namespace}`).digest('hex').slice(0, 8)
 }
 
 /** Returns a new name for a warm pod. */
@@ -46,7 +69,7 @@ export function newWarmPodName(): string {
 }
 
 /** Builds the manifest of a pod. Pure. */
-export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
+export function buildPod(plan: PodPlan, settings: Omit<PodSettings, 'instanceId'>): Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -54,11 +77,8 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
       name: plan.name,
       namespace: settings.namespace,
       labels: plan.labels,
-      annotations: { [ANNOTATION_INSTANCE]: settings.instanceId },
-      // The data is on the node, so the pod may go with it. A pod with a controller can be drained.
-      ownerReferences: [
-        { apiVersion: 'v1', kind: 'Node', name: settings.node, uid: settings.nodeUid, controller: true },
-      ],
+      annotations: { [ANNOTATION_INSTANCE]: plan.instance },
+      ...(plan.avoids === null ? { ownerReferences: ownedBy(settings) } : {}),
     },
     spec: {
       runtimeClassName: 'boxyard',
@@ -69,7 +89,7 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
       enableServiceLinks: false,
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: plan.graceSeconds + GRACE_SLACK_SECONDS,
-      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: onNode(settings.node) } },
+      ...placementOf(plan, settings.node),
       securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
       containers: [
         {
@@ -90,10 +110,23 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
   }
 }
 
-// The pod must run where its root is. Left to the scheduler, which reports why a node cannot take it.
-function onNode(name: string): NodeSelector {
-  const byName = { key: 'metadata.name', operator: 'In', values: [name] }
-  return { nodeSelectorTerms: [{ matchFields: [byName] }] }
+/** Returns the owner of a pod on this node: the data is there, so the pod may go with it. A pod with a controller can be drained. */
+export function ownedBy({ node, nodeUid }: Pick<PodSettings, 'node' | 'nodeUid'>): OwnerReference[] {
+  return [{ apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid, controller: true }]
+}
+
+// The pod of a box must run where its root is. Left to the scheduler, which reports why a node cannot take it.
+function placementOf({ avoids }: PodPlan, node: string): Pick<PodSpec, 'affinity' | 'topologySpreadConstraints'> {
+  if (avoids === null) return requiring([{ key: 'metadata.name', operator: 'In', values: [node] }])
+  const others = avoids.map((name) => ({ key: 'metadata.name', operator: 'NotIn', values: [name] }))
+  const spread = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }
+  const topologySpreadConstraints = [{ ...spread, labelSelector: { matchLabels: { [LABEL_WARM]: 'true' } } }]
+  return { topologySpreadConstraints, ...(others.length === 0 ? {} : requiring(others)) }
+}
+
+function requiring(matchFields: NodeSelectorTerm['matchFields']): Pick<PodSpec, 'affinity'> {
+  const required = { nodeSelectorTerms: [{ ...(matchFields === undefined ? {} : { matchFields }) }] }
+  return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } }
 }
 
 /** Returns the labels of a box's pod, by which kubectl finds it. */
@@ -180,6 +213,8 @@ export function policyName(project: string, instanceId: string): string {
 
 /** Marks a warm pod. */
 export const LABEL_WARM = 'boxyard.dev/warm'
+/** Names the instance that made a warm pod of a fleet, until a box has it. */
+export const LABEL_MAKER = 'boxyard.dev/maker'
 export const ANNOTATION_INSTANCE = 'boxyard.dev/instance'
 const LABEL_PROJECT = 'boxyard.dev/project'
 const LABEL_BOX = 'boxyard.dev/box'
@@ -191,6 +226,9 @@ export const WARM_POD_GRACE_SECONDS = 10
 export const GRACE_SLACK_SECONDS = 2
 
 const COMMON_LABELS = { 'app.kubernetes.io/managed-by': 'boxyard' }
+const WARM_LABELS = { ...COMMON_LABELS, 'app.kubernetes.io/name': 'warm-pod', [LABEL_WARM]: 'true' }
+/** Limits of a warm pod until a box takes it. */
+export const WARM_SIZE = { cpus: 1, ramMb: 64 }
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
 // A DNS label of 63 characters, less the random part.
 const NAME_CHARACTERS = 56

@@ -20,7 +20,7 @@ export interface PodStartsOptions {
   boxes: RunningBoxes
   /** The namespace of the pods. */
   namespace: string
-  /** How many pods to keep ready. */
+  /** How many pods to make and keep ready. */
   warmPool: number
   /** The `pidsMax` of all boxes. */
   pidsMax: number
@@ -33,6 +33,8 @@ export class PodStarts {
   readonly #warmPods: WarmPodPool
   /** Told what a start waits for, by the uid of its pod. */
   readonly #waits = new Map<string, (why: string) => void>()
+  #isClosing = false
+  #onTurn = (): void => undefined
 
   constructor(options: PodStartsOptions) {
     this.#options = options
@@ -43,6 +45,7 @@ export class PodStarts {
       make: (name, signal) => this.#makeWarmPod(name, signal),
       remove: (name) => options.pods.removeWarmPod(name),
       isStanding: ({ uid }) => !isTakenAway(options.pods.get(uid)),
+      onTurn: () => this.#onTurn(),
       logger: options.logger,
     })
   }
@@ -53,7 +56,27 @@ export class PodStarts {
   }
 
   close(): Promise<void> {
+    this.#isClosing = true
     return this.#warmPods.close()
+  }
+
+  /** Number of pods that are ready. */
+  ready(): number {
+    return this.#warmPods.count()
+  }
+
+  /** Calls `listener` when the last ready pod is taken, and when there is one again. */
+  onTurn(listener: () => void): void {
+    this.#onTurn = listener
+  }
+
+  /** Takes a warm pod of the fleet that the scheduler has put on this node, whose container is about to be made. */
+  admitShared(pod: { uid: string; name: string }): void {
+    if (this.#isClosing) return
+    this.#adopt(pod).catch((error: unknown) => {
+      this.#options.logger.warn('a pod for the next box could not be taken', { pod: pod.name, error })
+      this.#warmPods.discard(pod.name)
+    })
   }
 
   /** Fails the start that waits for the pod `podUid`, and drops it from the warm pool. */
@@ -77,7 +100,7 @@ export class PodStarts {
     try {
       // The scheduler may have answered before the API did.
       this.noteChange(this.#options.pods.get(uid) ?? pod)
-      return await this.#untilInit(pod, ticket)
+      return await this.#untilInit(uid, ticket)
     } finally {
       this.#waits.delete(uid)
     }
@@ -101,11 +124,21 @@ export class PodStarts {
   }
 
   async #makeWarmPod(name: string, signal: AbortSignal): Promise<WarmPod> {
-    const { pods, files, pidsMax } = this.#options
-    const pod = await pods.createWarmPod(name)
-    const ticket = { spec: { pidsMax, environment: {} }, prepare: () => files.warmPodRoot() }
-    const init = await this.#untilInit(pod, ticket, signal)
-    return { name, uid: pod.metadata?.uid ?? '', init }
+    const pod = await this.#options.pods.createWarmPod(name)
+    const uid = pod.metadata?.uid ?? ''
+    const init = await this.#untilInit(uid, this.#warmTicket(), signal)
+    return { name, uid, init }
+  }
+
+  async #adopt({ uid, name }: { uid: string; name: string }): Promise<void> {
+    const init = await this.#untilInit(uid, this.#warmTicket())
+    await this.#options.pods.adopt({ name, uid })
+    this.#warmPods.add({ name, uid, init })
+  }
+
+  #warmTicket(): Pick<PodTicket, 'spec' | 'prepare'> {
+    const { files, pidsMax } = this.#options
+    return { spec: { pidsMax, environment: {} }, prepare: () => files.warmPodRoot() }
   }
 
   #readyRoot(spec: BoxSpec, endpoint: PodEndpoint): PodRoot {
@@ -115,12 +148,11 @@ export class PodStarts {
   }
 
   async #untilInit(
-    pod: Pod,
+    uid: string,
     { spec, prepare }: Pick<PodTicket, 'spec' | 'prepare'>,
     signal?: AbortSignal,
   ): Promise<PodInit> {
     const { roots, pods, namespace } = this.#options
-    const uid = pod.metadata?.uid ?? ''
     const ticket = roots.expect(uid, { spec, namespace, prepare })
     const abort = (): void => ticket.fail(new Error('given up'))
     const timer = setTimeout(() => ticket.fail(notStarted(describePending(pods.get(uid)))), START_MS)

@@ -11,7 +11,7 @@ export interface WarmPod {
 }
 
 export interface WarmPodPoolOptions {
-  /** Number of pods to keep ready; 0 is none. */
+  /** Number of pods to make and keep ready; 0 is none. */
   size: number
   /** Lists the names of all warm pods, also those of earlier processes. */
   list(): Promise<string[]>
@@ -22,6 +22,8 @@ export interface WarmPodPoolOptions {
   remove(name: string): Promise<void>
   /** Returns true if the pod exists and is not being deleted. */
   isStanding(pod: WarmPod): boolean
+  /** Called when the last ready pod is taken, and when there is one again. */
+  onTurn?(): void
   logger: Logger
 }
 
@@ -31,6 +33,12 @@ export interface WarmPodPool {
   start(): void
   /** Takes a running pod out of the pool; null if none is ready. */
   take(): WarmPod | null
+  /** Adds a running pod that others have made. */
+  add(pod: WarmPod): void
+  /** Removes a pod that is not in the pool. */
+  discard(name: string): void
+  /** Number of pods that are ready. */
+  count(): number
   /** Drops the pod `uid` from the pool and removes it; does nothing if the pool does not have it. */
   lose(uid: string): void
   /** Stops refilling, and resolves once no pod is being created. Ready pods stay; the next start removes them. */
@@ -66,17 +74,33 @@ class WarmPods implements WarmPodPool {
       const isUsable = readStartTicks(pod.init.pid) === pod.init.startTicks && this.#options.isStanding(pod)
       if (!isUsable) this.#unwanted.add(pod.name)
       this.start()
+      if (this.#ready.length === 0) this.#options.onTurn?.()
       if (isUsable) return pod
     }
     return null
+  }
+
+  add(pod: WarmPod): void {
+    if (this.#isClosing() || !this.#options.isStanding(pod)) return this.discard(pod.name)
+    this.#ready.push(pod)
+    if (this.#ready.length === 1) this.#options.onTurn?.()
+  }
+
+  discard(name: string): void {
+    this.#unwanted.add(name)
+    this.start()
+  }
+
+  count(): number {
+    return this.#ready.length
   }
 
   lose(uid: string): void {
     const index = this.#ready.findIndex((pod) => pod.uid === uid)
     const [pod] = index < 0 ? [] : this.#ready.splice(index, 1)
     if (pod === undefined) return
-    this.#unwanted.add(pod.name)
-    this.start()
+    this.discard(pod.name)
+    if (this.#ready.length === 0) this.#options.onTurn?.()
   }
 
   async close(): Promise<void> {
@@ -110,7 +134,7 @@ class WarmPods implements WarmPodPool {
       await remove(name)
       this.#unwanted.delete(name)
     }
-    if (this.#ready.length < size) this.#ready.push(await this.#make())
+    if (this.#ready.length < size) this.add(await this.#make())
   }
 
   async #make(): Promise<WarmPod> {

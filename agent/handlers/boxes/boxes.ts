@@ -1,10 +1,13 @@
 import { timestamp } from '../../../shared/time.ts'
 import type { Boxes, BoxRef } from '../../core/boxes/boxes.ts'
+import type { BoxDefaults } from '../../core/boxes/create.ts'
 import { type BoxMetrics, type BoxMetricsDeps, measureBox } from '../../core/boxes/metrics.ts'
 import { checkReadOnly } from '../../core/common/preconditions.ts'
 import { bytesOf } from '../../core/common/sizes.ts'
+import type { Scheduling, SchedulingRequest } from '../../core/fleet/scheduling.ts'
+import { OWNER_HEADER } from '../../ports/fleet/directory.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { Handlers } from '../common/call.ts'
+import type { Call, Handlers } from '../common/call.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 
 type BoxHandlers = Pick<
@@ -23,6 +26,9 @@ type BoxHandlers = Pick<
 export interface BoxHandlersDeps extends BoxMetricsDeps {
   boxes: Boxes
   replies: BoxReplies
+  scheduling: Scheduling
+  /** What boxes have whose request leaves it out. */
+  defaults: Pick<BoxDefaults, 'config'>
   limits: { pidsPerBox: number }
 }
 
@@ -32,6 +38,8 @@ export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
   const { view, done, reply } = deps.replies
   return {
     createBox: async ({ params, query, body, caller, request, ...given }) => {
+      const cell = request.isPlaced ? null : await deps.scheduling.cellFor(schedulingOf(params, { query, body }, deps))
+      if (cell !== null) return { status: MISDIRECTED, headers: { [OWNER_HEADER]: cell }, body: null }
       const created = await boxes.create(caller, { project: params.project, body }, mutationOf(query, given))
       const answer = await reply(caller, created, { kind: 'box.create', status: 201, request })
       return { ...answer, headers: { ...answer.headers, location: pathOf(created.record) } }
@@ -65,6 +73,20 @@ export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
       return { body: viewMetrics(box, await measureBox(deps, box), deps.limits) }
     },
   }
+}
+
+function schedulingOf(
+  { project }: { project: string },
+  { query, body }: Pick<Call<'createBox'>, 'query' | 'body'>,
+  { defaults }: Pick<BoxHandlersDeps, 'defaults'>,
+): SchedulingRequest {
+  const { name, node, fork, data_mounts: mounts } = body
+  const { cpus, ram_mb } = defaults.config
+  const given = body.config ?? {}
+  const config = { cpus: given.cpus ?? cpus, ram_mb: given.ram_mb ?? ram_mb, region: given.region ?? null }
+  // Who waits for nothing must not wait for the scheduler.
+  const isBound = node !== undefined || (fork ?? null) !== null || (mounts ?? []).length > 0 || query.wait_seconds === 0
+  return { project, name, config, isBound }
 }
 
 function viewMetrics(
@@ -101,6 +123,8 @@ function pathOf({ project, name }: BoxRef): string {
   return `/v1/projects/${project}/boxes/${name}`
 }
 
+/** RFC 9110, section 15.5.20: another cell is to make it. Never seen by a client. */
+const MISDIRECTED = 421
 const READ_ONLY = [
   ...['id', 'name', 'project', 'status', 'state', 'created_at', 'updated_at', 'base', 'fork_of', 'node'],
   ...['data_mounts', 'published_domains', 'url', 'lease_until'],

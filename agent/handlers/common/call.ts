@@ -25,8 +25,8 @@ export interface Call<K extends OperationId> extends RequestConditions {
   body: Operations[K]['body'] extends z.ZodType ? z.output<Operations[K]['body']> : undefined
   /** Null only for an operation that needs no token, called without one. */
   caller: Operations[K]['permission'] extends null ? Caller | null : Caller
-  /** Path and query as sent, without a ticket; when it came, ms since the epoch. */
-  request: { operationId: string; target: string; receivedAt: number }
+  /** Path and query as sent, without a ticket; when it came, ms since the epoch; whether another cell has chosen this one for it. */
+  request: { operationId: string; target: string; receivedAt: number; isPlaced: boolean }
   /** The only box that a ticket allows; null: any box of that name. */
   boundBoxId: string | null
   /** The streamed body of an operation that takes bytes; iteration throws if it breaks off or was altered. */

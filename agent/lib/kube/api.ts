@@ -29,8 +29,11 @@ export interface KubeApi {
     /** Returns null if there is no such pod. */
     get(name: string): Promise<Pod | null>
     list(labelSelector: string): Promise<Pod[]>
-    /** Succeeds if the pod is gone; `uid` restricts it to that pod. The default grace period is the pod's own. */
-    delete(name: string, options: { uid?: string; graceSeconds?: number }): Promise<void>
+    /**
+     * Succeeds if the pod is gone; `uid` restricts it to that pod, and `version` to that state of it: it succeeds, and deletes nothing, if
+     * the pod has changed since. The default grace period is the pod's own.
+     */
+    delete(name: string, options: { uid?: string; version?: string; graceSeconds?: number }): Promise<void>
     /** Applies a JSON merge patch; retries conflicts unless the patch has a resourceVersion. */
     patch(name: string, patch: object): Promise<Pod>
     /** Applies a strategic merge patch to the resources of containers, matched by name. */
@@ -158,16 +161,18 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
     get,
     list: async (labelSelector) =>
       decodeList<Pod>(await requests.send({ ...pods, verb: 'list', path: base, query: { labelSelector } })).items,
-    delete: async (name, { uid, graceSeconds }) => {
+    delete: async (name, { uid, version, graceSeconds }) => {
+      const conditions = { ...(uid && { uid }), ...(version && { resourceVersion: version }) }
       const body = {
         ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
-        ...(uid === undefined ? {} : { preconditions: { uid } }),
+        ...(Object.keys(conditions).length === 0 ? {} : { preconditions: conditions }),
       }
       await orNull(() =>
         retryConflicts(async () => {
           try {
             await requests.send({ ...pods, verb: 'delete', path: pathOf(name), body })
           } catch (error) {
+            if (isKubeError(error, 'conflict') && version !== undefined) return
             if (!isKubeError(error, 'conflict') || uid === undefined) throw error
             if ((await get(name))?.metadata?.uid === uid) throw error
           }

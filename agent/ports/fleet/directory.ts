@@ -54,10 +54,12 @@ export interface Directory {
 }
 
 /**
- * Header of the error `name_taken` for a name that an earlier attempt of the same request has claimed: the number of its cell, which has
- * the answer. Never told to a client.
+ * Header of an answer to a create that another cell has, or is to give: its number. Of `name_taken` for a name that an earlier attempt of the
+ * same request has claimed, and of 421 for a box that is to be made there. Never told to a client.
  */
 export const OWNER_HEADER = 'x-boxyard-owner'
+/** Header of a create that another cell has chosen this one for: it is made here. */
+export const PLACED_HEADER = 'x-boxyard-placed'
 
 /** A name that is unique in the fleet: of the boxes, or of the volumes, of a project. */
 export interface HomeName {

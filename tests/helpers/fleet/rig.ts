@@ -44,9 +44,9 @@ export interface Rig extends RigScript {
   doors: Client[]
 }
 
-/** Starts `fleet:up` and resolves once it is ready. @throws Error with its output if it ends before that */
-export async function startRig(name: string, ...args: string[]): Promise<Rig> {
-  const script = startScript('fleet/up', [name, ...args])
+/** Starts `fleet:up`, with settings for all cells, and resolves once it is ready. @throws Error with its output if it ends before that */
+export async function startRig(name: string, settings: Record<string, string> = {}): Promise<Rig> {
+  const script = startScript('fleet/up', [name], { env: settings })
   await untilPrinted(script, /^Boxyard fleet is ready$/m)
   const told = (variable: string): string[] =>
     [...script.output().matchAll(new RegExp(`^${variable}=(.*)$`, 'gm'))].map(([, value = '']) => value)

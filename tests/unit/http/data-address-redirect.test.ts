@@ -4,7 +4,12 @@ import type { Reply } from '../../../agent/handlers/common/call.ts'
 import { jsonOrRedirect, type LongCall } from '../../../agent/handlers/common/data-address-redirect.ts'
 import { CALLER } from '../../helpers/caller.ts'
 
-const request = { operationId: 'listFiles', target: '/v1/projects/demo/boxes/web/files/list?path=/srv', receivedAt: 0 }
+const request = {
+  operationId: 'listFiles',
+  target: '/v1/projects/demo/boxes/web/files/list?path=/srv',
+  isPlaced: false,
+  receivedAt: 0,
+}
 const call: LongCall = { caller: CALLER, request, boundBoxId: null, answerBytesMax: 9 }
 const tickets = createTickets({ clock: { now: Date.now, sleep: () => Promise.resolve() } })
 const deps = { tickets, dataUrl: 'https://data.example' }

@@ -70,6 +70,7 @@ describe('the configuration that containerd gives', () => {
   test('names box and directory of the pod by its own annotations', () => {
     expect(podIdentityOf(parseGivenConfig(given()))).toEqual({
       podUid: '11111111-2222-3333-4444-555555555555',
+      podName: 'web--demo-1',
       namespace: 'boxyard',
       container: 'box',
       instanceId: 'abcd1234',

@@ -16,17 +16,20 @@ describe('the roots of pods', () => {
   let roots: PodRoots
   let staged: StageTask[] = []
   let places: PodEndpoint[] = []
+  let admit: (pod: { uid: string; name: string }) => void
 
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-roots-'))
     staged = []
     places = []
+    admit = () => undefined
     roots = createPodRoots({
       instanceId: 'abcd1234',
       runDir: join(home, 'run'),
       initPath: '/usr/bin/catatonit',
       cgroupVersion: () => 2,
       mounts: { stage: async (task) => void staged.push(task) },
+      shared: { mark: 'fedcba98', admit: (pod) => admit(pod) },
     })
   })
 
@@ -90,6 +93,21 @@ describe('the roots of pods', () => {
     expect(staged).toHaveLength(1)
   })
 
+  test('are given to a warm pod of the fleet that is admitted once it is here, and to none that is not', async () => {
+    const shared = { 'boxyard.dev/instance': 'fedcba98', 'io.kubernetes.cri.sandbox-name': 'warm-1' }
+    await expect(roots.prepare(makeCall(shared))).rejects.toThrow('no box that is being started')
+    const admitted: object[] = []
+    admit = (pod) => {
+      admitted.push(pod)
+      roots.expect(pod.uid, ticket())
+    }
+    await roots.prepare(makeCall(shared))
+    expect(admitted).toEqual([{ uid: UID, name: 'warm-1' }])
+    expect(staged).toHaveLength(1)
+    const elsewhere = { ...shared, 'io.kubernetes.cri.sandbox-namespace': 'default' }
+    await expect(roots.prepare(makeCall(elsewhere))).rejects.toThrow('not that of a box of this agent')
+  })
+
   test('are no longer given once the ticket is dropped', async () => {
     roots.expect(UID, ticket()).drop()
     await expect(roots.prepare(makeCall())).rejects.toThrow('no box that is being started')
@@ -149,6 +167,7 @@ function given(annotations: Record<string, string>): string {
       'io.kubernetes.cri.container-name': 'box',
       'io.kubernetes.cri.container-type': 'container',
       'io.kubernetes.cri.sandbox-namespace': 'boxyard',
+      'io.kubernetes.cri.sandbox-name': 'web--demo-1',
       'io.kubernetes.cri.sandbox-uid': UID,
       ...annotations,
     },

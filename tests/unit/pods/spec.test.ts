@@ -5,9 +5,11 @@ import {
   buildPod,
   newWarmPodName,
   planBoxPod,
+  planSharedPod,
   planWarmPod,
   podLimits,
   podResources,
+  sharedMarkOf,
 } from '../../../agent/drivers/pods/spec.ts'
 import type { BoxSpec } from '../../../agent/ports/boxes/runtime.ts'
 
@@ -124,6 +126,29 @@ test('a warm pod has no box and no project, and the name of the pod as host name
   })
   expect(spec).not.toHaveProperty('hostname')
   expect(spec?.runtimeClassName).toBe('boxyard')
+})
+
+test('a warm pod of a fleet is for any node but those that it avoids, spread over them, and of no instance yet', () => {
+  const of = (avoids: string[]) => {
+    const name = { name: 'warm-1', maker: 'abcd1234', mark: sharedMarkOf('boxyard') }
+    return buildPod(planSharedPod(name, { cpus: 2, ramMb: 256, avoids }), SETTINGS)
+  }
+  const { metadata, spec } = of([])
+  expect(metadata?.labels).toEqual({
+    'app.kubernetes.io/managed-by': 'boxyard',
+    'app.kubernetes.io/name': 'warm-pod',
+    'boxyard.dev/maker': 'abcd1234',
+    'boxyard.dev/warm': 'true',
+  })
+  expect(metadata?.annotations?.['boxyard.dev/instance']).toMatch(/^[a-f0-9]{8}$/)
+  expect(sharedMarkOf('other')).not.toBe(sharedMarkOf('boxyard'))
+  expect(metadata).not.toHaveProperty('ownerReferences')
+  expect(spec).not.toHaveProperty('affinity')
+  expect(spec?.topologySpreadConstraints).toMatchObject([{ whenUnsatisfiable: 'ScheduleAnyway' }])
+  const matchFields = ['n1', 'n2'].map((node) => ({ key: 'metadata.name', operator: 'NotIn', values: [node] }))
+  expect(of(['n1', 'n2']).spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toEqual({
+    nodeSelectorTerms: [{ matchFields }],
+  })
 })
 
 describe('limits', () => {

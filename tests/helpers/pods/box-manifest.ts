@@ -1,0 +1,45 @@
+/** A pod as kubectl takes it. */
+export interface PodManifest {
+  apiVersion: 'v1'
+  kind: 'Pod'
+  metadata: Record<string, unknown>
+  spec: Record<string, unknown>
+}
+
+/** Returns a pod as the agent makes it, with changes of its specification, of its security context, and of its container. */
+export function boxManifest(
+  name: string,
+  spec: Record<string, unknown> = {},
+  { security = {}, container = {} }: { security?: object; container?: object } = {},
+): PodManifest {
+  const securityContext = {
+    ...{ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } },
+    ...security,
+  }
+  const limits = { cpu: '100m', memory: '32Mi' }
+  const image = 'registry.k8s.io/pause:3.10'
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      labels: {
+        'app.kubernetes.io/managed-by': 'boxyard',
+        'app.kubernetes.io/name': 'box',
+        'boxyard.dev/instance': 'manifest',
+        'boxyard.dev/project': 'demo',
+        'boxyard.dev/box': 'web',
+      },
+      annotations: { 'boxyard.dev/instance': 'manifest' },
+    },
+    spec: {
+      runtimeClassName: 'boxyard',
+      hostUsers: false,
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      containers: [{ name: 'box', image, resources: { requests: limits, limits }, securityContext, ...container }],
+      ...spec,
+    },
+  }
+}
