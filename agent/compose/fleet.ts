@@ -1,4 +1,4 @@
-import { createDomainClaims } from '../core/fleet/domain-claims.ts'
+import { createLocalClaims } from '../core/fleet/domain-claims.ts'
 import { createLocalDirectory } from '../drivers/fleet/directory-local.ts'
 import { createLocalDomains } from '../drivers/fleet/domains-local.ts'
 import { createLocalTokens } from '../drivers/fleet/tokens-local.ts'
@@ -13,7 +13,7 @@ export async function openFleet(deps: DeploymentDeps, data: DataDirectory, versi
     const nothing = async (): Promise<void> => undefined
     const { tokens } = wireTokens(data, { ...deps, fleet: createLocalTokens() })
     const domains = createLocalDomains()
-    const claims = createDomainClaims({ ...deps, ...data, domains, address: deps.settings.edge })
+    const claims = createLocalClaims()
     return {
       ...{ directory: createLocalDirectory(), domains, claims, tokens, api: null },
       ...{ followKeys: nothing, join: nothing, problems: () => [] },

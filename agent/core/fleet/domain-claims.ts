@@ -93,6 +93,15 @@ export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
   }
 }
 
+/** Returns claims that are nobody's business but this agent's, whose records say all. */
+export function createLocalClaims(): DomainClaims {
+  const nothing = async (): Promise<void> => undefined
+  return {
+    claimWhile: (_owner, _hosts, work) => work(),
+    ...{ settle: nothing, releaseAll: nothing, publishAll: async () => [], close: () => undefined },
+  }
+}
+
 /** Returns a directory that gives up a box's domains before its name, so that none outlives the name of its owner. */
 export function withDomains(directory: Directory, claims: Pick<DomainClaims, 'releaseAll'>): Directory {
   return {
