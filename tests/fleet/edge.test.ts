@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createIdleBox } from '../e2e/boxes/idle-suite.ts'
 import { edgePidsOf } from '../helpers/edge/processes.ts'
+import { SLOW_SERVER } from '../helpers/edge/slow-server.ts'
 import { startSteadyLoad } from '../helpers/edge/steady-load.ts'
 import { askUrl } from '../helpers/edge/url-client.ts'
 import { createVisitor } from '../helpers/edge/visitor.ts'
@@ -94,6 +96,27 @@ describe('the URL of a box', () => {
     expect((await askUrl(url, { through })).status).toBe(401)
     expect((await other().client.get(WEB)).body.status).toBe('stopped')
     expect(await askUrl(url, { through, token: token() })).toMatchObject({ status: 200, text: 'v2\n' })
+  })
+
+  test('keeps its box awake while it is used through another node, and idle stop ends it after that', async () => {
+    const { client, node } = owner
+    const box = '/v1/projects/idle/boxes/visited'
+    const { url: address } = (await client.post('/v1/projects/idle/boxes', { name: 'visited', node })).body
+    const web = { command: ['/bin/sh', '-c', SLOW_SERVER], port: 8080, readiness: { tcp: true } }
+    expect((await client.put(`${box}/services/web`, web)).body.state).toBe('running')
+    await client.put(box, { url_settings: { auth: 'public', wake: true } })
+    const through = edgePortOf(other())
+    const answer = askUrl(`${address}cgi-bin/slow`, { through })
+    for (const name of ['visited', 'unused']) await createIdleBox(client, name)
+    const isStopped = async (name: string): Promise<boolean> =>
+      (await other().client.get(`/v1/projects/idle/boxes/${name}`)).body.status === 'stopped'
+    await eventually(() => isStopped('unused'))
+    expect(await isStopped('visited')).toBe(false)
+    expect((await other().client.shell('idle', 'visited', 'touch /tmp/end')).body.exit_code).toBe(0)
+    expect(await answer).toMatchObject({ status: 200, text: 'slow\n' })
+    await eventually(() => isStopped('visited'))
+    expect(await askUrl(address, { through })).toMatchObject({ status: 200, text: 'quick\n' })
+    await eventually(() => isStopped('visited'))
   })
 
   test('is that of a new box of its name, wherever that is', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { SLOW_SERVER } from '../../helpers/edge/slow-server.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { connectTerminal } from '../../helpers/exec/terminal.ts'
@@ -46,15 +47,3 @@ describe('through the standalone front', () => {
     expect([await statusOf('leased-on'), await statusOf('held-on')]).toEqual(['running', 'running'])
   })
 })
-
-// Answers /cgi-bin/slow once the test lets it.
-const SLOW_SERVER = `mkdir -p /srv/cgi-bin
-echo quick > /srv/index.html
-cat > /srv/cgi-bin/slow <<'END'
-#!/bin/sh
-until [ -e /tmp/end ]; do sleep 0.1; done
-printf 'Content-Type: text/plain\\r\\n\\r\\n'
-echo slow
-END
-chmod +x /srv/cgi-bin/slow
-exec httpd -f -p 8080 -h /srv`
