@@ -9,6 +9,7 @@ import { createKubeRuntime, type KubeRuntimeParts } from '../drivers/pods/runtim
 import { createSharedPods } from '../drivers/pods/shared-pods.ts'
 import { ANNOTATION_INSTANCE, sharedMarkOf } from '../drivers/pods/spec.ts'
 import { type KubeApi, openKubeApi } from '../lib/kube/api.ts'
+import type { PodWatch } from '../lib/kube/watch.ts'
 import type { BoxPlaces } from '../ports/boxes/box-places.ts'
 import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { World } from '../ports/boxes/world.ts'
@@ -46,8 +47,8 @@ export async function openClusterWorld(
   const runtime = decorate('runtime', kube)
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  const places = takesShared ? await openPlaces(deps, data, { api, kube, directory }) : null
-  const cluster = createKubeClusterFacts({ api, pods, node, now: () => clock.now() })
+  const shared = takesShared ? await openPlaces(deps, data, { api, kube, directory }) : null
+  const cluster = createKubeClusterFacts({ api, pods, shared: shared?.pods ?? null, node, now: () => clock.now() })
   const close: HostNetwork['close'] = async ({ release }) => {
     if (release) await removeWarmPods(api, instanceId)
     if (release) await removePolicies(api, instanceId)
@@ -57,7 +58,7 @@ export async function openClusterWorld(
     network: { problems: () => network.problems(), addressOf: (boxId) => network.addressOf(boxId), close },
     runtime,
     cluster,
-    places,
+    places: shared?.places ?? null,
     warmUp: () => runtime.warmUp(),
   }
 }
@@ -67,20 +68,20 @@ async function openPlaces(
   { settings, closers, logger, clock }: DeploymentDeps,
   { instanceId, runDir }: DataDirectory,
   { api, kube, directory }: { api: KubeApi; kube: KubeRuntimeParts; directory: Directory },
-): Promise<BoxPlaces> {
+): Promise<{ places: BoxPlaces; pods: PodWatch }> {
   const { image, warmPool: size } = settings.kubernetes
   linkRunDirectory(runDir, join(settings.runRoot, sharedMarkOf(api.namespace)))
   const pods = api.pods.watch(sharedPodsOf(instanceId))
   await pods.start()
   closers.add('warm pods of the fleet', () => pods.close())
-  const shared = createSharedPods({
+  const places = createSharedPods({
     ...{ api, pods, instanceId, image, size, logger },
     ready: kube.readyPods,
     closedNodes: () => closedNodes({ region: null }, { directory, now: () => clock.now() }),
   })
-  shared.start()
-  closers.add('count of the warm pods', () => shared.close())
-  return shared
+  places.start()
+  closers.add('count of the warm pods', () => places.close())
+  return { places, pods }
 }
 
 /** Points `link` to the directory of this agent. The wrapper may read it at any moment. */

@@ -12,6 +12,8 @@ export interface KubeFactsOptions {
   api: Pick<KubeApi, 'namespace' | 'nodes' | 'countPods' | 'faults'>
   /** Watches the pods of this deployment. */
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
+  /** Watches the warm pods that this agent made for its fleet; null: none. */
+  shared?: Pick<PodWatch, 'all' | 'onChange'> | null
   /** Name of this node. */
   node: string
   /** Milliseconds since the epoch. */
@@ -24,12 +26,13 @@ export interface KubeFactsOptions {
 export function createKubeClusterFacts({
   api,
   pods,
+  shared = null,
   node,
   now,
   deadlineMs = DEADLINE_MS,
 }: KubeFactsOptions): ClusterFacts {
   const past = createPastProblems(now)
-  pods.onChange(past.observe)
+  for (const watch of [pods, ...(shared === null ? [] : [shared])]) watch.onChange(past.observe)
   const readNodes = cacheFor(() => listNodes(api, deadlineMs), NODES_MS)
   return {
     report: async (): Promise<ClusterReport> => {
@@ -38,7 +41,7 @@ export function createKubeClusterFacts({
       const watchProblems = fault ? [problemOf(fault.error)] : []
       // While the watch is broken, boxes cannot be counted; reporting 0 would be wrong.
       const known = fault ? [] : pods.all()
-      const present = findPodProblems(known, now())
+      const present = findPodProblems([...known, ...(shared?.all() ?? [])], now())
       const gone = past.list().filter(({ code }) => !present.some((problem) => problem.code === code))
       return {
         namespace: api.namespace,

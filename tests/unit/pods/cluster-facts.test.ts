@@ -267,6 +267,13 @@ describe('the facts of a cluster', () => {
     expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreadable'])
   })
 
+  test('tell what keeps warm pods that it made for its fleet from running, wherever they are', async () => {
+    const shared = { all: () => [pod('a', { waiting: 'ErrImagePull' })], onChange: () => () => undefined }
+    const none = { all: () => [], fault: () => null, onChange: () => () => undefined }
+    const facts = createKubeClusterFacts({ api: kube.api, pods: none, shared, node: 'n1', now: () => NOW })
+    expect((await facts.report()).problems.map(({ code }) => code)).toEqual(['kubernetes_image'])
+  })
+
   test('show why a deleted pod failed, until a later one runs', async () => {
     const facts = factsOf([])
     const codes = async () => (await facts.report()).problems.map(({ code }) => code)
