@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { encodeCursor } from '../../../agent/core/common/paging.ts'
 import { type AuditLog, createAuditLog, createSingleAuditCursors } from '../../../agent/core/events/audit-list.ts'
 import { type AuditTrail, createAuditTrail } from '../../../agent/core/events/audit-trail.ts'
 import { createOwnHistory } from '../../../agent/core/events/own-history.ts'
@@ -52,6 +53,12 @@ function entry(at: number, changes: Partial<Entry> = {}): Entry {
 
 const kept = async (): Promise<number> =>
   (await store.audit.read({ ...ANY, projects: '*', before: null, limit: 1000 })).records.length
+
+test('a page before a number that was made up begins with the newest', async () => {
+  await store.audit.add([entry(1), entry(2)])
+  const { records } = await log.list(caller, { ...PAGE, continuation_token: encodeCursor(['9007199254740991']) })
+  expect(records.map(({ at }) => at)).toEqual([2, 1])
+})
 
 test('entries are written in batches, a little later', async () => {
   for (const at of [1, 2, 3]) trail.add(entry(at))
