@@ -13,9 +13,13 @@ export interface FleetSettings {
 
 /** Schemas of the fleet's variables, part of the agent's. */
 export const FLEET_VARIABLES = {
+  // One number has one spelling: ids of operations have it with zeros before it.
   BOXYARD_CELL: z
     .string()
-    .regex(/^[0-9a-hjkmnp-tv-z]{2,4}$/, 'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1')
+    .regex(
+      /^([0-9a-hjkmnp-tv-z]{2}|[1-9a-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{2,3})$/,
+      'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1; of more than 2 the first is not 0',
+    )
     .optional(),
   BOXYARD_CELL_URL: origin.optional(),
   BOXYARD_CELL_EDGE_PORT: whole(8093, 0, 65_535),

@@ -113,7 +113,7 @@ describe('an agent', () => {
       as('node-b', 'patch', ...CELLS, '--type=merge', '-p', JSON.stringify({ data }))
     for (const data of [{ k1: 'node-b' }, { k1: null }, { k2: 'node-a' }])
       expect(patch(data).stderr).toMatch(/Only an administrator gives a cell to another node, or takes it away/)
-    for (const data of [{ k9: 'node-a' }, { il: 'node-b' }])
+    for (const data of [{ k9: 'node-a' }, { il: 'node-b' }, { '0k9': 'node-b' }])
       expect(patch(data).stderr).toMatch(/An agent adds a cell only for the Node that its token is bound to/)
     succeed(patch({ k2: 'node-b' }))
     succeed(patch({ k3: 'node-b' }))
