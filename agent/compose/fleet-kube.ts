@@ -1,3 +1,4 @@
+import { ServiceError } from '../../shared/errors.ts'
 import { shareRuns } from '../../shared/locks.ts'
 import { repeat } from '../../shared/repeat.ts'
 import type { HealthFault } from '../../shared/schemas/health.ts'
@@ -8,7 +9,7 @@ import { dropStaleCopies } from '../core/fleet/base-copies.ts'
 import { publishBases } from '../core/fleet/base-names.ts'
 import { createDomainClaims, type DomainClaims, withDomains } from '../core/fleet/domain-claims.ts'
 import { publishHomes, releaseLost } from '../core/fleet/homes.ts'
-import { type Membership, startMembership } from '../core/fleet/membership.ts'
+import { claimingAs, type Membership, startMembership } from '../core/fleet/membership.ts'
 import { createKubeDirectory, type KubeDirectory } from '../drivers/fleet/directory-kube.ts'
 import { createKubeDomains } from '../drivers/fleet/domains-kube.ts'
 import { createKubeRegistration } from '../drivers/fleet/registration.ts'
@@ -79,8 +80,12 @@ export async function openKubeFleet(
   const [tokens] = await Promise.all(opening)
   const registration = createKubeRegistration({ api, cell, node, instance: data.instanceId, now })
   let membership: Membership | null = null
+  const checkKnown = (): void => {
+    if (membership === null) throw new ServiceError('runtime_unavailable', 'This cell is only starting.')
+    membership.checkKnown()
+  }
   return {
-    directory: withDomains(directory, claims),
+    directory: withDomains(claimingAs(directory, checkKnown), claims),
     ...{ tokens, domains, claims, api },
     followKeys: (onTaken) => keys.follow(onTaken),
     join: async ({ addresses: reached, measure, onChange, reconciler }) => {

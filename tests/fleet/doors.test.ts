@@ -139,10 +139,21 @@ describe('a cell', () => {
     const { service } = first ?? { service: null }
     const other = await startService({
       settings: { ...settingsOf(service?.environment ?? {}), BOXYARD_RUNTIME: 'embedded', BOXYARD_CELL_EDGE_PORT: '0' },
-      front: false,
     })
     try {
       await eventually(() => other.logs.some((line) => line.includes('belongs to another data directory')))
+      const made = await other.request('/v1/projects/demo/boxes', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'nobodys', node: first?.node }),
+      })
+      expect([made.status, await made.json()]).toEqual([
+        503,
+        expect.objectContaining({
+          code: 'runtime_unavailable',
+          detail: expect.stringContaining('belongs to another data directory'),
+        }),
+      ])
       const { stdout } = fleet.plane.kubectl('--namespace=boxyard', 'get', 'agent/aa', '-o', 'json')
       expect(JSON.parse(stdout).spec.channelUrl).toBe(service?.agentUrl)
     } finally {

@@ -1,6 +1,8 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { HealthFault } from '../../../shared/schemas/health.ts'
 import { timestamp } from '../../../shared/time.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
 import type { CellAddresses, CellStatus, Registration } from '../../ports/fleet/registration.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 
@@ -20,6 +22,11 @@ export interface Membership {
   started: Promise<void>
   /** Tells the fleet of this cell within a second. */
   tellSoon(): void
+  /**
+   * Checks that the fleet knows this data directory as the cell: what another one has under the same number is not its.
+   * @throws ServiceError `runtime_unavailable`
+   */
+  checkKnown(): void
   /** What keeps this cell from telling the fleet, and names that two have. */
   problems(): HealthFault[]
   /** Tells the fleet that this cell takes no requests, and stops. */
@@ -51,6 +58,9 @@ export function startMembership(deps: MembershipDeps): Membership {
   return {
     started: started.promise,
     tellSoon: () => wake.abort(),
+    checkKnown: () => {
+      if (!state.isKnown) throw unknownError(state)
+    },
     problems: () => [...failureOf(state), ...state.conflicts],
     leave: async () => {
       ending.abort()
@@ -76,16 +86,46 @@ async function tellFleet(deps: MembershipDeps, state: State): Promise<unknown> {
     state.isJoined = true
     if (!state.isKnown) await registration.announce(addresses)
     state.isKnown = await registration.report(await measure())
+    // Names of the number are those of another data directory by now, or nobody's.
+    if (!state.isKnown) return new Error('its Agent object was deleted, or made anew by another data directory')
     state.conflicts = await publish()
-    return state.isKnown ? null : new Error('its Agent object was deleted')
+    return null
   } catch (error) {
     return error
   }
 }
 
+/** Returns a directory in which nothing is claimed unless `check` passes. */
+export function claimingAs(directory: Directory, check: () => void): Directory {
+  const { bases } = directory
+  return {
+    ...directory,
+    claim: async (claim) => {
+      check()
+      return directory.claim(claim)
+    },
+    bases: {
+      ...bases,
+      claim: async (claim) => {
+        check()
+        return bases.claim(claim)
+      },
+    },
+  }
+}
+
+function unknownError({ failure }: Pick<State, 'failure'>): ServiceError {
+  const why = failure === null ? 'it has not been told of it yet' : causeOf(failure)
+  return new ServiceError('runtime_unavailable', `The fleet does not know this cell: ${why}`, { cause: failure?.error })
+}
+
+function causeOf({ error }: NonNullable<State['failure']>): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 function failureOf({ failure }: State): HealthFault[] {
   if (failure === null) return []
-  const cause = failure.error instanceof Error ? failure.error.message : String(failure.error)
+  const cause = causeOf(failure)
   return [
     {
       code: 'fleet_untold',

@@ -51,7 +51,7 @@ export function createKubeRegistration({ api, cell, node, instance, now }: Regis
     },
     report: async ({ isReady, isDraining, free, warm, bases }) => {
       const status = { ready: isReady, draining: isDraining, free, warm, bases, heartbeatAt: timestamp(now()) }
-      return (await agents.patch(cell, { status }, 'status')) !== null
+      return (await agents.patch(cell, { status }, 'status'))?.spec?.['instance'] === instance
     },
   }
 }

@@ -10,7 +10,8 @@ export interface Registration {
    * @throws ServiceError `runtime_unavailable`, or if the cell belongs to another data directory
    */
   announce(addresses: CellAddresses): Promise<void>
-  /** Tells how this cell fares; false if the fleet knows no addresses of it. @throws ServiceError `runtime_unavailable` */
+  /** Tells how this cell fares; false if the fleet knows no addresses of it,
+   * or those of another data directory. @throws ServiceError `runtime_unavailable` */
   report(status: CellStatus): Promise<boolean>
 }
 

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type Membership, startMembership } from '../../../agent/core/fleet/membership.ts'
+import { claimingAs, type Membership, startMembership } from '../../../agent/core/fleet/membership.ts'
 import type { CellStatus, Registration } from '../../../agent/ports/fleet/registration.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
 import { createFakeTime } from '../../helpers/imagined-time.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -13,6 +14,10 @@ const STATUS: CellStatus = {
   ...{ isReady: true, isDraining: false, free: { cpus: 2, ramMb: 1024, storageBytes: 1 }, warm: 0, bases: [] },
 }
 const CONFLICT = { code: 'name_conflict', evidence: 'two have it', remedy: 'Delete one.' }
+const MADE = { project: 'demo', uid: 'bas_1', createdBy: null }
+const CARD = { createdAt: 1_000, base: null, forkOf: null, port: null, config: null, storageGb: 1 }
+const BASE = { ...MADE, name: 'tools', version: 1, source: 'box web', createdAt: 1_000 }
+const HOME = { ...MADE, name: 'web', kind: 'box' as const, card: CARD }
 
 let membership: Membership | null = null
 
@@ -27,6 +32,7 @@ function startMember() {
   const fleet = {
     isAway: false,
     hasAgent: false,
+    isTaken: false,
     isReady: null as boolean | null,
     conflicts: [] as (typeof CONFLICT)[],
   }
@@ -38,12 +44,13 @@ function startMember() {
     join: async () => tell('join'),
     announce: async () => {
       tell('announce')
+      if (fleet.isTaken) throw new Error('It belongs to another data directory.')
       fleet.hasAgent = true
     },
     report: async ({ isReady }) => {
       tell('report')
       fleet.isReady = isReady
-      return fleet.hasAgent
+      return fleet.hasAgent && !fleet.isTaken
     },
   }
   const time = createFakeTime()
@@ -129,6 +136,33 @@ describe('a cell', () => {
     expect(told.filter((what) => what === 'announce')).toHaveLength(2)
     expect(told.filter((what) => what === 'join')).toHaveLength(1)
     expect(member.problems()).toEqual([])
+  })
+
+  test('claims nothing before the fleet knows it, nor once another data directory has its number', async () => {
+    const { told, fleet, start, time } = startMember()
+    fleet.isAway = true
+    const member = start()
+    const directory = claimingAs(createTableDirectory(createHomeTable(), 'aa'), member.checkKnown)
+    const claim = async (): Promise<string> =>
+      directory.bases.claim(BASE).then(
+        () => 'claimed',
+        ({ message }: Error) => message,
+      )
+    await eventually(() => told.length > 0)
+    expect(await claim()).toBe('The fleet does not know this cell: The API server is away.')
+    await expect(directory.claim(HOME)).rejects.toMatchObject({ code: 'runtime_unavailable' })
+    fleet.isAway = false
+    await eventually(async () => {
+      time.advance(500)
+      return (await claim()) === 'claimed'
+    })
+    const published = told.filter((what) => what === 'publish').length
+    fleet.isTaken = true
+    await eventually(async () => {
+      time.advance(10_000)
+      return (await claim()).endsWith('It belongs to another data directory.')
+    })
+    expect(told.filter((what) => what === 'publish')).toHaveLength(published)
   })
 
   test('names what two have in its health, until one gives it up', async () => {
