@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createSenderCheck, createSigner } from '../../shared/auth/channel.ts'
 import type { BodyBudget } from '../../shared/http/body-budget.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
+import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import { placesFor } from '../core/fleet/placement.ts'
@@ -9,9 +10,10 @@ import type { Directory, HomeName } from '../ports/fleet/directory.ts'
 import type { Store } from '../ports/store/store.ts'
 import { type CardsDeps, createCards } from '../server/away-cards.ts'
 import { createBaseSender } from '../server/base-sender.ts'
-import { createCellAsks } from '../server/cell-asks.ts'
-import { type CellLinks, createCellLinks, type LinkTls } from '../server/cell-links.ts'
-import { createCellPatience } from '../server/cell-patience.ts'
+import { createCellAsks } from '../server/cells/cell-asks.ts'
+import { type CellLinks, createCellLinks } from '../server/cells/cell-links.ts'
+import { createCellPatience } from '../server/cells/cell-patience.ts'
+import { answerPulse, type LinkTls } from '../server/cells/cell-pulse.ts'
 import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
@@ -53,11 +55,12 @@ export function openDoor(
   const channelKeys = () => keys.channel().keys
   const links = openLinks(settings)
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
+  const lines = createLineBudget({ now })
   const patience = createCellPatience({ now: () => performance.now() })
   const shared = {
-    ...{ directory, patience, bodies, turns, refuse, links, logger, match: matchOperation },
+    ...{ directory, patience, bodies, turns, refuse, links, lines, logger, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
-    asks: createCellAsks({ directory, links, sign, patience, logger }),
+    asks: createCellAsks({ directory, links, sign, patience, lines, logger }),
     checkSender: createSenderCheck({
       keys: channelKeys,
       get agentId() {
@@ -75,7 +78,7 @@ export function openDoor(
   const { cell } = directory
   const send = createBaseSender({ ...shared, now, cell, bases: store.bases, filesystem, keys: channelKeys })
   return {
-    wrap: (here) => send(entry.wrap(place(gatherOverCells(here, shared)))),
+    wrap: (here) => answerPulse(send(entry.wrap(place(gatherOverCells(here, shared))))),
     passUpgrade: entry.passUpgrade,
   }
 }

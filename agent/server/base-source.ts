@@ -6,7 +6,7 @@ import { headerOf } from '../../shared/http/messages.ts'
 import type { FleetBases } from '../ports/fleet/bases.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { BASE_PATH, baseReceiverOf } from './base-sender.ts'
-import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer } from './cells/cell-links.ts'
 import { discard } from './passing.ts'
 
 export interface BaseSourceDeps {
@@ -62,7 +62,7 @@ async function askFor(
   const signature = sign(request, null)
   const headers = { ...request.headers, [SIGNATURE_HEADER]: signature }
   try {
-    return { answer: await links.send(url, { ...request, headers, signal }, NOTHING), key, signature }
+    return { answer: await links.send(url, { ...request, headers, signal, owner: 'bases' }, NOTHING), key, signature }
   } catch (error) {
     signal.throwIfAborted()
     throw away(cell, error)
@@ -88,7 +88,7 @@ async function* opened(
 }
 
 function away(cell: string, cause?: unknown): ServiceError {
-  return cellAway(cell, cause, ', which made the base,')
+  return cellAway(cell, cause, { which: ', which made the base,' })
 }
 
 const NOTHING = new Uint8Array(0)

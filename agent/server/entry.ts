@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Refusal } from '../../shared/auth/channel.ts'
+import { ServiceError } from '../../shared/errors.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { joinSockets } from '../../shared/http/joined-sockets.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse } from '../../shared/http/messages.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { LineBudget } from '../../shared/log-budget.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
-import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cell-links.ts'
-import type { CellPatience } from './cell-patience.ts'
+import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cells/cell-links.ts'
+import type { CellPatience } from './cells/cell-patience.ts'
 import type { Refuse } from './dispatch.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
 import {
@@ -39,6 +41,7 @@ export interface EntryDeps {
   checkSender(request: RequestHead): Refusal | null
   bodies: BodyBudget
   refuse: Refuse
+  lines: LineBudget
   logger: Logger
 }
 
@@ -116,13 +119,15 @@ async function pass(
       const asked = isTold
         ? { ...request, signal: boundedSignal(request.signal, deps.patience.of(cell.cell)) }
         : request
+      const since = deps.patience.now()
       try {
-        const answer = await passRequest(asked, { cell, body }, deps)
-        if (isTold) deps.patience.note(cell.cell, true)
+        const answer = await passRequest(asked, { cell, body, owner: `project ${name.project}` }, deps)
+        if (isTold) deps.patience.noteHeard(cell.cell)
         return answer
       } catch (error) {
-        if (isTold && !request.signal.aborted) deps.patience.note(cell.cell, false)
-        throw awayError(name, cell.cell, error)
+        if (error instanceof ServiceError) throw error
+        if (isTold && !request.signal.aborted) deps.patience.noteSilence(cell.cell, since)
+        throw awayError(name, cell.cell, { cause: error, isChange: request.method !== 'GET' })
       }
     }
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
@@ -191,10 +196,17 @@ async function openUpgrade(
   const leaving = new AbortController()
   const forget = onLeave(client, () => leaving.abort(new Error('the client left')))
   const headers = { ...passedHeaders(request.headers, HANDSHAKE_HEADERS), [ENTRY_HEADER]: directory.cell }
-  const passed: PassedRequest = { method: request.method, target: request.target, headers, signal: leaving.signal }
+  const { method, target } = request
+  const passed: PassedRequest = {
+    method,
+    target,
+    headers,
+    signal: leaving.signal,
+    owner: `project ${first.name.project}`,
+  }
   const ask = (owner: OwnerCell): Promise<PassedUpgrade> =>
     links.upgrade(owner.cell.channelUrl, passed).catch((error: unknown) => {
-      throw awayError(owner.name, owner.cell.cell, error)
+      throw awayError(owner.name, owner.cell.cell, { cause: error, isChange: true })
     })
   try {
     return await askOwner(first, ask, { owners, isRepeatable: true })
@@ -233,7 +245,7 @@ async function join(
 /** Reads an answer that is short, while there is still something else to tell. */
 async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise<HttpResponse> {
   return wholePassedResponse(answer).catch((error: unknown) => {
-    throw awayError(name, cell.cell, error)
+    throw awayError(name, cell.cell, { cause: error })
   })
 }
 

@@ -1,7 +1,9 @@
 import type { Refusal } from '../../shared/auth/channel.ts'
+import { unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { asServiceError } from '../../shared/errors.ts'
 import { heldBytes } from '../../shared/http/body-budget.ts'
 import {
+  bearerToken,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
@@ -14,7 +16,7 @@ import type { Match, Matcher } from '../../shared/match.ts'
 import type { OperationId, operations } from '../../shared/routes.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
-import type { AskedRequest, CellAsks } from './cell-asks.ts'
+import type { AskedRequest, AskOptions, CellAsks } from './cells/cell-asks.ts'
 import type { Refuse } from './dispatch.ts'
 import { answerPage, type OtherReply, type PagesDeps } from './gather-pages.ts'
 import {
@@ -144,12 +146,11 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   const { method, target, headers } = request
   const signal = isRead ? AbortSignal.any([request.signal, asking.leaving.signal]) : asking.leaving.signal
   const isPatient = gathering.isSlow
-  const askOthers = (): Promise<OtherReply[]> =>
-    Promise.all(
-      cells.map((cell) => askOther(cell, deps.asks, { asked: { method, target, headers, body }, signal, isPatient })),
-    )
   // What this cell refuses changes nothing at another.
   const isHereFirst = gathering.by === 'all' && gathering.isHereFirst
+  const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, match.params['project']) }
+  const askOthers = (): Promise<OtherReply[]> =>
+    Promise.all(cells.map((cell) => askOther(cell, deps.asks, { asked, signal, isPatient, isVerified: isHereFirst })))
   const [begun, answer] = isHereFirst ? [null, await here(own)] : [askOthers(), await here(own)]
   if (gathering.by === 'page') {
     if (answer.status !== match.operation.status) return answer
@@ -173,7 +174,7 @@ function cellsOf(gathering: Gathering, { directory }: GatherDeps): string[] {
 async function askOther(
   cell: string,
   asks: CellAsks,
-  { asked, ...options }: { asked: AskedRequest; signal: AbortSignal; isPatient: boolean },
+  { asked, ...options }: AskOptions & { asked: AskedRequest },
 ): Promise<OtherReply> {
   try {
     return { cell, reply: await asks.ask(cell, asked, options) }
@@ -190,7 +191,8 @@ async function askOne(
 ): Promise<HttpResponse> {
   const owner = directory.cells().find(({ cell }) => isOfCell(id, cell))
   if (owner === undefined) return here(request)
-  const asked = { method: request.method, target: request.target, headers: request.headers, body: NOTHING }
+  const { method, target, headers } = request
+  const asked: AskedRequest = { method, target, headers, body: NOTHING, owner: ownerIn(request, undefined) }
   return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }))
 }
 
@@ -211,7 +213,15 @@ async function askSource(
     return here({ ...request, ...readAlready(body), signal: request.signal })
   // What a client has asked to be made is made also if it leaves.
   const { signal } = new AbortController()
-  return wholePassedResponse(await asks.ask(home.cell, { method, target, headers, body }, { signal, isPatient: true }))
+  const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, project) }
+  return wholePassedResponse(await asks.ask(home.cell, asked, { signal, isPatient: true }))
+}
+
+/** Returns on whose behalf other cells are asked: the project's, or of none or all the token's, which the functions have verified. */
+function ownerIn({ headers }: HttpRequest, project: string | undefined): string {
+  if (project !== undefined && project !== '-') return `project ${project}`
+  const claims = unverifiedClaims(bearerToken(headers))
+  return `token ${claims?.root ?? claims?.jti ?? ''}`
 }
 
 function boxOf(body: Uint8Array): string | null {

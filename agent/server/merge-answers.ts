@@ -78,7 +78,7 @@ export const GET_STORAGE: AnswerMerge = {
 
 /** Scrubs the pool of each cell. */
 export const START_SCRUB: AnswerMerge = {
-  isHereFirst: false,
+  isHereFirst: true,
   isSlow: true,
   isAsked: isDone,
   merge: (own, others) =>

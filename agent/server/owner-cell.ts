@@ -2,7 +2,7 @@ import type { ServiceError } from '../../shared/errors.ts'
 import { splitTarget } from '../../shared/http/messages.ts'
 import type { Matcher } from '../../shared/match.ts'
 import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
-import { cellAway } from './cell-links.ts'
+import { cellAway } from './cells/cell-links.ts'
 
 /** The cell that answers a request, and the name that says so. */
 export interface OwnerCell {
@@ -47,9 +47,13 @@ export function createOwnerFinder(deps: {
   }
 }
 
-/** Makes the error for an owner that cannot be reached. */
-export function awayError({ kind, name }: { kind: string; name: string }, cell: string, cause?: unknown): ServiceError {
-  return cellAway(cell, cause, `, which has ${kind} "${name}",`)
+/** Makes the error for an owner that cannot be reached; of one that `isChange`, it says so if that may have been carried out. */
+export function awayError(
+  { kind, name }: { kind: string; name: string },
+  cell: string,
+  { cause, isChange = false }: { cause?: unknown; isChange?: boolean } = {},
+): ServiceError {
+  return cellAway(cell, cause, { which: `, which has ${kind} "${name}",`, isChange })
 }
 
 function nameOf(match: Matcher, method: string, target: string): HomeName | null {

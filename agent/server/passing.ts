@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream'
 import { SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
+import { ServiceError } from '../../shared/errors.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
+import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { type Cell, type Directory, PLACED_HEADER } from '../ports/fleet/directory.ts'
-import type { CellLinks, PassedAnswer } from './cell-links.ts'
+import type { CellLinks, PassedAnswer, PassedRequest } from './cells/cell-links.ts'
 import type { Refuse } from './dispatch.ts'
 import type { RequestHead } from './trust.ts'
 
@@ -13,21 +15,24 @@ export interface PassingDeps {
   links: CellLinks
   /** Answers what cannot be passed on. */
   refuse: Refuse
+  /** Bounds the lines of each cell in the log: each request for what it has would add one. */
+  lines: LineBudget
   logger: Logger
 }
 
-/**
- * Passes a request on to the agent of another cell, as it came, with this body; `isPlaced` tells that cell to choose no other.
- * @throws Error as `CellLinks.send`
- */
+/** Where a request is passed on to, with what body, and on whose behalf. */
+interface PassedTo extends Pick<PassedRequest, 'owner'> {
+  cell: Pick<Cell, 'cell' | 'channelUrl'>
+  body: Uint8Array | AsyncIterable<Uint8Array>
+  /** Tells that cell to choose no other. */
+  isPlaced?: boolean
+}
+
+/** Passes a request on to the agent of another cell, as it came, with this body. @throws Error as `CellLinks.send` */
 export async function passRequest(
   request: HttpRequest,
-  {
-    cell,
-    body,
-    isPlaced = false,
-  }: { cell: Pick<Cell, 'cell' | 'channelUrl'>; body: Uint8Array | AsyncIterable<Uint8Array>; isPlaced?: boolean },
-  { directory, links, logger }: PassingDeps,
+  { cell, body, owner, isPlaced = false }: PassedTo,
+  { directory, links, lines, logger }: PassingDeps,
 ): Promise<PassedAnswer> {
   const { method, target } = request
   // What a client has asked to be done is done also if it leaves, as where no cell is between.
@@ -35,15 +40,21 @@ export async function passRequest(
   const entered = { [ENTRY_HEADER]: directory.cell, ...(isPlaced ? { [PLACED_HEADER]: cell.cell } : {}) }
   const headers = { ...passedHeaders(request.headers, BODY_HEADERS), ...entered }
   try {
-    return await links.send(cell.channelUrl, { method, target, headers, signal }, body)
+    return await links.send(cell.channelUrl, { method, target, headers, signal, owner }, body)
   } catch (error) {
-    logger.warn('Another cell cannot be reached', {
-      cell: cell.cell,
-      request_id: givenRequestId(request.headers),
-      error,
-    })
+    if (!(error instanceof ServiceError)) noteAway({ cell: cell.cell, request, error }, { logger, lines })
     throw error
   }
+}
+
+/** Logs that another cell cannot be reached. */
+export function noteAway(
+  { cell, request: { headers }, error }: { cell: string; request: Pick<HttpRequest, 'headers'>; error: unknown },
+  { logger, lines }: Pick<PassingDeps, 'logger' | 'lines'>,
+): void {
+  logBounded(`cell ${cell}`, lines, (leftOut) =>
+    logger.warn('Another cell cannot be reached', { cell, request_id: givenRequestId(headers), error, ...leftOut }),
+  )
 }
 
 /** Selects what the functions have signed, the signature, and what the body or handshake needs. */

@@ -1,6 +1,6 @@
 import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER, type SignerOptions } from '../../shared/auth/channel.ts'
 import { headerOf } from '../../shared/http/messages.ts'
-import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer } from './cells/cell-links.ts'
 import { discard } from './passing.ts'
 import { peerIdOf } from './peer-keys.ts'
 import type { PeerPath } from './peer-messages.ts'
@@ -29,7 +29,7 @@ export function createPeerCaller({ cell, findUrl, links, keys, now }: PeerCaller
     const head = { ...JSON_TYPE, ...(run === undefined ? {} : { [AGENT_RUN_HEADER]: run }) }
     const signature = sign({ method: 'POST', target: path, headers: head }, body)
     const headers = { ...head, [SIGNATURE_HEADER]: signature }
-    return links.send(url, { method: 'POST', target: path, headers, signal }, body)
+    return links.send(url, { method: 'POST', target: path, headers, signal, owner: 'histories' }, body)
   }
   return {
     post: async (path, given, signal) => {

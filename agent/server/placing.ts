@@ -14,6 +14,7 @@ import {
 import type { Matcher } from '../../shared/match.ts'
 import type { PlacedName, PlaceRequest } from '../core/fleet/placement.ts'
 import { type Directory, type HomeName, OWNER_HEADER, PLACED_HEADER } from '../ports/fleet/directory.ts'
+import { isUnsent } from './cells/cell-links.ts'
 import { awayError } from './owner-cell.ts'
 import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
 import type { RequestHead } from './trust.ts'
@@ -169,10 +170,12 @@ async function ask(
   const found = directory.findCell(cell)
   if (found === null) throw awayError(place.made, cell)
   try {
-    return await settled(passedResponse(await passRequest(request, { cell: found, body, isPlaced }, deps)))
+    const owner = `project ${place.made.project}`
+    return await settled(passedResponse(await passRequest(request, { cell: found, body, owner, isPlaced }, deps)))
   } catch (error) {
+    if (error instanceof ServiceError) throw error
     if (!isLast && isUnsent(error)) return null
-    throw awayError(place.made, cell, error)
+    throw awayError(place.made, cell, { cause: error, isChange: true })
   }
 }
 
@@ -191,10 +194,6 @@ function hasNoRoom({ status, body }: HttpResponse): boolean {
   return ROOM_CODES.has(String(problem?.['code']))
 }
 
-function isUnsent(error: unknown): boolean {
-  return UNSENT.has(String((error as { code?: unknown }).code))
-}
-
 /** Kind of what an operation makes. */
 const KINDS: Readonly<Record<string, PlacedName['kind']>> = {
   createBox: 'box',
@@ -205,5 +204,3 @@ const PLACES_MAX = 3
 /** Of a cell that has begun nothing. */
 const ROOM_CODES: ReadonlySet<string> = new Set(['storage_full', 'draining'])
 const ROOM_STATUSES: ReadonlySet<number> = new Set([503, 507])
-/** Of connections that were not made. */
-const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])

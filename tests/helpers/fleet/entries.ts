@@ -2,9 +2,9 @@ import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-loc
 import { viewBoxCard } from '../../../agent/handlers/boxes/card-view.ts'
 import type { Cell, Directory, Home, KeptHome } from '../../../agent/ports/fleet/directory.ts'
 import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts'
-import { createCellAsks } from '../../../agent/server/cell-asks.ts'
-import { createCellLinks } from '../../../agent/server/cell-links.ts'
-import { createCellPatience } from '../../../agent/server/cell-patience.ts'
+import { createCellAsks } from '../../../agent/server/cells/cell-asks.ts'
+import { createCellLinks } from '../../../agent/server/cells/cell-links.ts'
+import { createCellPatience } from '../../../agent/server/cells/cell-patience.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
@@ -15,6 +15,7 @@ import type { ChannelKeySet } from '../../../shared/auth/keys.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import { givenRequestId, problemResponse } from '../../../shared/http/messages.ts'
+import { createLineBudget } from '../../../shared/log-budget.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { homeKey, tableCell } from './table-directory.ts'
@@ -82,13 +83,14 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
       const channelKeys = () => keys.keys
       const links = createCellLinks({ tls: null })
       const sign = createSigner({ keys: channelKeys, agentId: () => keys.agent_id, now: Date.now })
+      const lines = createLineBudget({ now: Date.now })
       const patience = createCellPatience({ now: () => performance.now() })
       const shared = {
-        ...{ directory, patience, links, logger: silentLogger, match: matchOperation },
+        ...{ directory, patience, links, lines, logger: silentLogger, match: matchOperation },
         refuse: async ({ headers }: RequestHead, error: unknown) =>
           problemResponse(error, givenRequestId(headers) ?? 'req_none'),
         cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
-        asks: createCellAsks({ directory, links, sign, patience, logger: silentLogger }),
+        asks: createCellAsks({ directory, links, sign, patience, lines, logger: silentLogger }),
         checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
         turns: createProcessorTurns(),
       }

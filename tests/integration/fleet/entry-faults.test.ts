@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { createCellLinks } from '../../../agent/server/cell-links.ts'
+import { createCellLinks } from '../../../agent/server/cells/cell-links.ts'
 import { trustSigned } from '../../../agent/server/trust.ts'
 import { createSigner, createVerifier, SIGNATURE_HEADER } from '../../../shared/auth/channel.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -100,24 +100,26 @@ test('what waits for an owner ends with the entry', async () => {
 })
 
 describe('links to a cell that never answers', () => {
-  const GET = { method: 'GET', target: '/', headers: {}, signal: null }
+  const GET = { method: 'GET', target: '/', headers: {}, signal: null, owner: 'project demo' }
   const NONE = new Uint8Array()
 
-  test('take a bounded number of requests', async () => {
-    const links = createCellLinks({ tls: null, waitingMax: 2 })
+  test('take a bounded number of requests, of which each owner leaves some to the others', async () => {
+    const links = createCellLinks({ tls: null, requestsMax: 4 })
     const leaving = new AbortController()
     const waiting = [GET, { ...GET, signal: leaving.signal }].map((one) => links.send(silent.url, one, NONE))
     const outcomes = Promise.allSettled(waiting)
-    await expect(links.send(silent.url, GET, NONE)).rejects.toThrow('2 requests wait')
+    await expect(links.send(silent.url, GET, NONE)).rejects.toMatchObject({ code: 'rate_limited' })
     const other = await startSilentCell()
     const elsewhere = links.send(other.url, GET, NONE).catch(() => undefined)
     await other.next()
+    const others = links.send(silent.url, { ...GET, owner: 'project other' }, NONE).catch(() => undefined)
+    for (let i = 0; i < 3; i++) await silent.next()
     leaving.abort()
     await waiting[1]?.catch(() => undefined)
     const third = links.send(silent.url, GET, NONE).catch(() => undefined)
-    for (let i = 0; i < 3; i++) await silent.next()
+    await silent.next()
     await links.close()
-    await Promise.all([outcomes, elsewhere, third])
+    await Promise.all([outcomes, elsewhere, others, third])
     other.server.close()
   })
 

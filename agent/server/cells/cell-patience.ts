@@ -2,13 +2,18 @@
 export interface CellPatience {
   /** Returns the milliseconds that a cell has to begin its answer, or to go on. */
   of(cell: string): number
-  /** Notes whether a cell has answered. */
-  note(cell: string, isHeard: boolean): void
+  /** Notes that a cell has answered. */
+  noteHeard(cell: string): void
+  /** Notes that a cell has not answered what it was asked at `since`. It may only be slow for one caller, if it has answered others meanwhile. */
+  noteSilence(cell: string, since: number): void
+  /** The time, in milliseconds of a clock that never goes back. */
+  now(): number
 }
 
 /** Creates the patience with all cells. `now` is in milliseconds of a clock that never goes back. */
 export function createCellPatience({ now }: { now(): number }): CellPatience {
   const silentSince = new Map<string, number>()
+  const heardAt = new Map<string, number>()
   return {
     of: (cell) => {
       const since = silentSince.get(cell)
@@ -18,10 +23,15 @@ export function createCellPatience({ now }: { now(): number }): CellPatience {
       silentSince.set(cell, now())
       return FULL_MS
     },
-    note: (cell, isHeard) => {
-      if (isHeard) silentSince.delete(cell)
-      else if (!silentSince.has(cell)) silentSince.set(cell, now())
+    noteHeard: (cell) => {
+      heardAt.set(cell, now())
+      silentSince.delete(cell)
     },
+    noteSilence: (cell, since) => {
+      const isHeard = (heardAt.get(cell) ?? Number.NEGATIVE_INFINITY) > since
+      if (!isHeard && !silentSince.has(cell)) silentSince.set(cell, now())
+    },
+    now,
   }
 }
 

@@ -4,14 +4,15 @@ import {
   SIGNATURE_HEADER,
   type Signer,
   signedHeaders,
-} from '../../shared/auth/channel.ts'
-import type { ServiceError } from '../../shared/errors.ts'
-import { givenRequestId, type HttpRequest, headerOf } from '../../shared/http/messages.ts'
-import type { Logger } from '../../shared/log.ts'
-import type { Directory } from '../ports/fleet/directory.ts'
+} from '../../../shared/auth/channel.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { type HttpRequest, headerOf } from '../../../shared/http/messages.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { LineBudget } from '../../../shared/log-budget.ts'
+import type { Directory } from '../../ports/fleet/directory.ts'
+import { discard, ENTRY_HEADER, noteAway, passedHeaders } from '../passing.ts'
 import { type CellLinks, cellAway, type PassedAnswer } from './cell-links.ts'
 import type { CellPatience } from './cell-patience.ts'
-import { discard, ENTRY_HEADER, passedHeaders } from './passing.ts'
 
 export interface CellAsksDeps {
   directory: Pick<Directory, 'cell' | 'findCell'>
@@ -19,22 +20,33 @@ export interface CellAsksDeps {
   /** Signs for a cell that has just started what the functions have signed for another run. */
   sign: Signer
   patience: CellPatience
+  /** Bounds the lines of each cell in the log. */
+  lines: LineBudget
   logger: Logger
 }
 
 /** A request of the functions, as it is passed on to other cells. */
 export interface AskedRequest extends Pick<HttpRequest, 'method' | 'target' | 'headers'> {
   body: Uint8Array
+  /** On whose behalf it is sent. */
+  owner: string
+}
+
+export interface AskOptions {
+  signal: AbortSignal
+  /** True: it may wait as long as it likes, else it has as long as the patience says to begin its answer, and for each piece of it. */
+  isPatient?: boolean
+  /** True: this cell has verified the whole request, and that it did not come before. */
+  isVerified?: boolean
 }
 
 /** Asks other cells for their part of an answer. */
 export interface CellAsks {
   /**
-   * Passes a request on to a cell, as it came, and returns its answer. `isPatient`: it may wait as long as it likes, else it has as
-   * long as the patience says to begin its answer, and as long for each piece of it.
-   * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read
+   * Passes a request on to a cell, as it came, and returns its answer.
+   * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read; `rate_limited` of its owner
    */
-  ask(cell: string, request: AskedRequest, options: { signal: AbortSignal; isPatient?: boolean }): Promise<CellReply>
+  ask(cell: string, request: AskedRequest, options: AskOptions): Promise<CellReply>
 }
 
 /** An answer of another cell. Its body fails if it does not go on. */
@@ -43,37 +55,44 @@ export interface CellReply extends Omit<PassedAnswer, 'body'> {
 }
 
 /** Creates what asks other cells. Each verifies the signature of the functions and burns its nonce for itself. */
-export function createCellAsks({ directory, links, sign, patience, logger }: CellAsksDeps): CellAsks {
-  const send = async (url: string, request: AskedRequest, signal: AbortSignal): Promise<PassedAnswer> => {
-    const { method, target, body } = request
+export function createCellAsks({ directory, links, sign, patience, lines, logger }: CellAsksDeps): CellAsks {
+  const send = async (
+    url: string,
+    request: AskedRequest,
+    { signal, isVerified = false }: AskOptions,
+  ): Promise<PassedAnswer> => {
+    const { method, target, body, owner } = request
     const headers = { ...passedHeaders(request.headers, ['content-length']), [ENTRY_HEADER]: directory.cell }
-    const first = await links.send(url, { method, target, headers, signal }, body)
+    const first = await links.send(url, { method, target, headers, signal, owner }, body)
     const run = headerOf(first.headers, AGENT_RUN_HEADER)
     if (headerOf(first.headers, REFUSAL_HEADER) !== 'restarted' || run === undefined) return first
+    // Of a change nothing is signed here that the functions may not have sent, or that they sent before: they sign it again.
+    if (method !== 'GET' && !isVerified) return first
     // The functions have not heard of its run yet. Signed for that here, they need no round for each cell that has just started.
     discard(first)
     const own = { ...signedHeaders(request.headers), [AGENT_RUN_HEADER]: run }
     const signature = sign({ method, target, headers: own }, body)
     return links.send(
       url,
-      { method, target, headers: { ...headers, ...own, [SIGNATURE_HEADER]: signature }, signal },
+      { method, target, headers: { ...headers, ...own, [SIGNATURE_HEADER]: signature }, signal, owner },
       body,
     )
   }
   return {
-    ask: async (cell, request, { signal, isPatient = false }) => {
-      const fail = (error: unknown): ServiceError => {
-        const id = givenRequestId(request.headers)
-        if (!signal.aborted) patience.note(cell, false)
-        if (!signal.aborted) logger.warn('Another cell cannot be reached', { cell, request_id: id, error })
-        return cellAway(cell, error)
-      }
+    ask: async (cell, request, options) => {
+      const { signal, isPatient = false } = options
       const url = directory.findCell(cell)?.channelUrl
       if (url === undefined) throw cellAway(cell)
-      const silence = createSilence(isPatient ? null : patience.of(cell), signal)
+      const silence = createSilence(isPatient ? null : patience.of(cell), signal, patience)
+      const fail = (error: unknown): ServiceError => {
+        if (error instanceof ServiceError) return error
+        if (!signal.aborted) patience.noteSilence(cell, silence.since())
+        if (!signal.aborted) noteAway({ cell, request, error }, { logger, lines })
+        return cellAway(cell, error, { isChange: request.method !== 'GET' })
+      }
       try {
-        const answer = await silence.bound(() => send(url, request, silence.signal))
-        patience.note(cell, true)
+        const answer = await silence.bound(() => send(url, request, { ...options, signal: silence.signal }))
+        patience.noteHeard(cell)
         return { ...answer, body: readPatiently(answer, { silence, fail }) }
       } catch (error) {
         throw fail(error)
@@ -101,18 +120,24 @@ async function* readPatiently(
 }
 
 interface Silence {
+  /** When the last step began. */
+  since(): number
   /** Aborts once something takes too long, or by the signal given. */
   signal: AbortSignal
   /** Runs a step that may take so long and no longer. */
   bound<T>(step: () => Promise<T>): Promise<T>
 }
 
-function createSilence(ms: number | null, outer: AbortSignal): Silence {
-  if (ms === null) return { signal: outer, bound: (step) => step() }
+function createSilence(ms: number | null, outer: AbortSignal, { now }: Pick<CellPatience, 'now'>): Silence {
+  let begun = now()
+  const since = (): number => begun
+  if (ms === null) return { since, signal: outer, bound: (step) => step() }
   const late = new AbortController()
   return {
+    since,
     signal: AbortSignal.any([outer, late.signal]),
     bound: async (step) => {
+      begun = now()
       const timer = setTimeout(() => late.abort(new Error(`no answer within ${ms} ms`)), ms)
       try {
         return await step()

@@ -1,0 +1,187 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { Pool } from 'undici'
+import { ServiceError } from '../../../shared/errors.ts'
+import { createFairShares, type FairShares } from '../../../shared/fair-shares.ts'
+import type { HeaderMap } from '../../../shared/http/messages.ts'
+import { CellSilence, createCellPulse, type LinkTls, type PulseTimes } from './cell-pulse.ts'
+
+/** A request as it came, for another cell. */
+export interface PassedRequest {
+  method: string
+  target: string
+  headers: Record<string, string>
+  /** Aborts it. */
+  signal: AbortSignal | null
+  /** On whose behalf it is sent: owners share the connections fairly. */
+  owner: string
+}
+
+/** An answer of another cell; its body is read or destroyed by who takes it. */
+export interface PassedAnswer {
+  status: number
+  headers: HeaderMap
+  body: Readable
+}
+
+/** A WebSocket that another cell has accepted, or its plain answer. */
+export type PassedUpgrade = { socket: Socket; head: Buffer; rawHeaders: readonly string[] } | PassedAnswer
+
+/** Connections to the agents of other cells, by the base URLs of their channels. */
+export interface CellLinks {
+  /**
+   * @throws Error of the network, or CellSilence: whether the request has been sent, `isUnsent` tells; ServiceError `rate_limited` if the
+   * owner would have more connections to that cell than it leaves free
+   */
+  send(channelUrl: string, request: PassedRequest, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<PassedAnswer>
+  /** Sends an upgrade over a connection of its own. @throws Error of the network, or CellSilence */
+  upgrade(channelUrl: string, request: PassedRequest): Promise<PassedUpgrade>
+  /** Closes all, with what is under way. */
+  close(): Promise<void>
+}
+
+export interface CellLinkOptions {
+  tls: LinkTls | null
+  /** Most requests to one cell whose answers are not complete; default: as many as it gets connections. */
+  requestsMax?: number
+  /** When a cell that does not answer is taken for one that is away; default as `createCellPulse`. */
+  pulseTimes?: PulseTimes
+}
+
+/** Creates the links, over TLS with both certificates where `tls` is given. */
+export function createCellLinks({ tls, requestsMax = CONNECTIONS_MAX, pulseTimes }: CellLinkOptions): CellLinks {
+  const links = new Map<string, Link>()
+  const pulse = createCellPulse({ tls, times: pulseTimes })
+  let isClosed = false
+  const checkOpen = (): void => {
+    if (isClosed) throw new Error('the links to other cells are closed')
+  }
+  const linkTo = (channelUrl: string): Link => {
+    checkOpen()
+    const known = links.get(channelUrl)
+    if (known !== undefined) return known
+    const made = { pool: openPool(channelUrl, tls), shares: createFairShares(requestsMax) }
+    links.set(channelUrl, made)
+    return made
+  }
+  return {
+    send: async (channelUrl, { method, target, headers, signal, owner }, body) => {
+      // undici takes any iterable, unlike its types.
+      const sent = body instanceof Uint8Array && body.length === 0 ? null : (body as Uint8Array)
+      const { pool, shares } = linkTo(channelUrl)
+      const release = shares.take(owner)
+      if (release === null) throw tooMany()
+      try {
+        const {
+          statusCode,
+          headers: told,
+          body: pieces,
+        } = await pulse.watch(channelUrl, (silence) =>
+          pool.request({ method, path: target, headers, body: sent, signal: eitherOf(signal, silence) }),
+        )
+        pieces.once('close', release)
+        return { status: statusCode, headers: told, body: pieces }
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+    upgrade: async (channelUrl, request) => {
+      checkOpen()
+      return pulse.watch(channelUrl, (silence) =>
+        dial(channelUrl, { ...request, signal: eitherOf(request.signal, silence) }, tls),
+      )
+    },
+    close: async () => {
+      isClosed = true
+      pulse.close()
+      const open = [...links.values()]
+      links.clear()
+      await Promise.all(open.map(({ pool }) => pool.destroy()))
+    },
+  }
+}
+
+/** What leads to one cell. */
+interface Link {
+  pool: Pool
+  /** Of its connections, by owner. */
+  shares: FairShares
+}
+
+function openPool(channelUrl: string, tls: LinkTls | null): Pool {
+  return new Pool(channelUrl, {
+    connections: CONNECTIONS_MAX,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    // Waits and events have limits of their own, and end with their client.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS, noDelay: true, ...tls },
+  })
+}
+
+function eitherOf(one: AbortSignal | null, other: AbortSignal): AbortSignal {
+  return one === null ? other : AbortSignal.any([one, other])
+}
+
+/** Tells whether it is certain that a cell has got nothing of a request that failed. */
+export function isUnsent(error: unknown): boolean {
+  if (error instanceof CellSilence) return !error.wasSent
+  return error === undefined || UNSENT.has(String((error as { code?: unknown }).code))
+}
+
+function tooMany(): ServiceError {
+  const detail = 'Too many requests for boxes and volumes of one node are not answered yet.'
+  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
+}
+
+/**
+ * Makes the error for a cell whose agent does not answer; `which`, such as `, which made the base,`, says what it is asked for. Where that
+ * `isChange`, it says so if it may have got it.
+ */
+export function cellAway(
+  cell: string,
+  cause?: unknown,
+  { which = '', isChange = false }: { which?: string; isChange?: boolean } = {},
+): ServiceError {
+  const doubt = isChange && !isUnsent(cause) ? '; what was asked may still happen' : ''
+  const detail = `The agent of cell ${cell}${which} cannot be reached${doubt}.`
+  return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
+}
+
+function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | null): Promise<PassedUpgrade> {
+  const { method, target, headers, signal } = request
+  const url = new URL(channelUrl)
+  const start = tls === null ? httpRequest : httpsRequest
+  return new Promise((resolve, reject) => {
+    const outgoing = start({
+      ...{ host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, agent: false, ...tls },
+      ...{ method, path: target, headers, ...(signal === null ? {} : { signal }) },
+    })
+    const late = setTimeout(() => outgoing.destroy(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS)
+    outgoing.once('socket', (socket) => {
+      socket.once(tls === null ? 'connect' : 'secureConnect', () => clearTimeout(late))
+    })
+    outgoing.setNoDelay(true)
+    outgoing.once('close', () => clearTimeout(late))
+    outgoing.on('error', reject)
+    outgoing.once('upgrade', ({ rawHeaders }: IncomingMessage, socket: Socket, head: Buffer) => {
+      socket.on('error', () => undefined)
+      resolve({ socket, head, rawHeaders })
+    })
+    outgoing.once('response', (body) => resolve({ status: body.statusCode ?? 0, headers: body.headers, body }))
+    outgoing.end()
+  })
+}
+
+/** Of connections that were not made. */
+const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+/** Of requests to one cell at once: long waits each hold a connection. */
+const CONNECTIONS_MAX = 1_024
+/** Below an agent's own, so that it is never the first to close an idle connection. */
+const KEEP_ALIVE_MS = 30_000
+const CONNECT_MS = 3_000
