@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
+import { createFairTurns, type FairTurns } from '../shared/fair-turns.ts'
 import type { ChannelTls } from './config.ts'
-import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import {
   type AgentAnswer,
   type AgentRequest,

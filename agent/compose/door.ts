@@ -14,6 +14,7 @@ import { createCellAsks } from '../server/cells/cell-asks.ts'
 import { type CellLinks, createCellLinks } from '../server/cells/cell-links.ts'
 import { createCellPatience } from '../server/cells/cell-patience.ts'
 import { answerPulse, type LinkTls } from '../server/cells/cell-pulse.ts'
+import { readByTurns } from '../server/cells/directory-reads.ts'
 import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
@@ -48,8 +49,9 @@ export interface DoorParts {
  */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
-  { deployment: { keys, store }, drivers: { filesystem }, directory, bodies, turns, refuse, viewBox }: DoorParts,
+  { deployment: { keys, store }, drivers: { filesystem }, bodies, turns, refuse, viewBox, ...parts }: DoorParts,
 ): FleetDoor {
+  const directory = readByTurns(parts.directory)
   const now = (): number => clock.now()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const channelKeys = () => keys.channel().keys

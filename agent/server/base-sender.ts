@@ -20,6 +20,8 @@ export interface BaseSenderDeps {
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
+  /** Time in ms in which a cell takes something of what it is sent; default: a minute. */
+  stalledMs?: number
 }
 
 /**
@@ -47,7 +49,7 @@ interface Sending extends BaseSenderDeps {
 }
 
 async function answer(request: HttpRequest, sending: Sending): Promise<HttpResponse> {
-  const { verify, bases, filesystem, limiter } = sending
+  const { verify, bases, filesystem, limiter, stalledMs = STALLED_MS } = sending
   const verdict = verify(request)
   if (!verdict.isAccepted) throw refused(verdict, sending)
   // Signed as one that is sealed: so the seal of the answer has a key of its own.
@@ -57,17 +59,23 @@ async function answer(request: HttpRequest, sending: Sending): Promise<HttpRespo
   const record = (await bases.all()).find((each) => each.id === id && each.cell === undefined)
   if (record === undefined) throw new ServiceError('base_not_found', `This cell has made no base ${id}.`)
   const { signal } = request
-  const pieces = inTurn(limiter, signal, () => filesystem.send({ name: record.subvolume, parent: null, signal }))
+  const send = (until: AbortSignal) => filesystem.send({ name: record.subvolume, parent: null, signal: until })
+  const pieces = inTurn(send, { limiter, signal, stalledMs })
   return { status: 200, headers: { 'content-type': BYTES }, body: sealBody(pieces, verdict.bodyMac()) }
 }
 
-/** Yields what `open` does, once it has a turn. */
+/** Yields what `open` does, once it has a turn, until the one that takes it stalls: its link may be cut. */
 async function* inTurn(
-  limiter: Limiter,
-  signal: AbortSignal,
-  open: () => AsyncIterable<Uint8Array>,
+  open: (until: AbortSignal) => AsyncIterable<Uint8Array>,
+  { limiter, signal, stalledMs }: { limiter: Limiter; signal: AbortSignal; stalledMs: number },
 ): AsyncGenerator<Uint8Array> {
   const [turn, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const stalled = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const stall = (): void => {
+    stalled.abort(new Error('nothing of it is taken'))
+    end.resolve()
+  }
   const over = limiter.run(() => {
     turn.resolve()
     return end.promise
@@ -75,8 +83,14 @@ async function* inTurn(
   await turn.promise
   try {
     signal.throwIfAborted()
-    yield* open()
+    for await (const piece of open(AbortSignal.any([signal, stalled.signal]))) {
+      timer = setTimeout(stall, stalledMs).unref()
+      yield piece
+      clearTimeout(timer)
+      stalled.signal.throwIfAborted()
+    }
   } finally {
+    clearTimeout(timer)
     end.resolve()
     await over
   }
@@ -102,3 +116,5 @@ export const BASE_PATH = '/cells/bases/'
 const BYTES = 'application/octet-stream'
 /** Each takes some of a processor. */
 const SENDS_AT_ONCE = 2
+/** Below the time in which a cell that gets nothing gives up. */
+const STALLED_MS = 60_000

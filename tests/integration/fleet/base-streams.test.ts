@@ -61,7 +61,8 @@ async function startCell(cell: string): Promise<void> {
   const record = { id: UID, subvolume: 'bas_x' }
   const copy = { id: `bas_${'1'.repeat(26)}`, subvolume: 'bas_y', cell: 'cc' }
   const bases = { all: async () => [record, copy] as never }
-  const wrap = createBaseSender({ cell, bases, filesystem, keys, logger: silentLogger, now: Date.now })
+  const sending = { cell, bases, filesystem, keys, logger: silentLogger, now: Date.now, stalledMs: 200 }
+  const wrap = createBaseSender(sending)
   const handler = wrap(async () => jsonResponse(200, { answered: 'elsewhere' }))
   serving = serve(server, { handler, logger: silentLogger, now: Date.now })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -98,6 +99,24 @@ describe('a base', () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
     await expect(open(KNOWN, never())).rejects.toMatchObject({ code: 'agent_unavailable' })
+  })
+
+  test('is sent on while others take nothing of theirs, which are cut off', async () => {
+    const whole = send
+    let ended = 0
+    send = async function* () {
+      try {
+        for (;;) yield Buffer.alloc(1_000_000)
+      } finally {
+        ended++
+      }
+    }
+    const stalled = [await open(KNOWN, never()), await open(KNOWN, never())]
+    await eventually(() => sends === 2)
+    send = whole
+    expect(await read(await open(KNOWN, never()))).toHaveLength(500_000)
+    for (const stream of stalled) await expect(read(stream)).rejects.toThrow('not whole')
+    await eventually(() => ended === 2)
   })
 
   test('that breaks off, or is altered on its way, is found out', async () => {

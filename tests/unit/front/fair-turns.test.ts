@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { createFairTurns } from '../../../functions/fair-turns.ts'
+import { createFairTurns } from '../../../shared/fair-turns.ts'
 
 const never = new AbortController().signal
 

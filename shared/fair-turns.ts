@@ -1,4 +1,4 @@
-import { createFairShares } from '../shared/fair-shares.ts'
+import { createFairShares } from './fair-shares.ts'
 
 /** Lets owners use a bounded resource by turns. */
 export interface FairTurns {

@@ -1,0 +1,36 @@
+import { beforeEach, expect, test } from '@jest/globals'
+import type { Directory, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { readByTurns } from '../../../agent/server/cells/directory-reads.ts'
+import { createFairTurns } from '../../../shared/fair-turns.ts'
+import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
+
+/** Reads that are not answered yet, by the project of the name. */
+let open: { project: string; answer: () => void }[]
+let directory: Directory
+
+beforeEach(() => {
+  open = []
+  const read = ({ project }: HomeName): Promise<null> =>
+    new Promise((resolve) => open.push({ project, answer: () => resolve(null) }))
+  const slow = { ...createTableDirectory(createHomeTable(), 'aa'), read, readKept: read }
+  directory = readByTurns(slow, createFairTurns(4, 4))
+})
+
+const named = (project: string): HomeName => ({ kind: 'box', project, name: 'nobodys' })
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('reads of one project leave room to the others, and what waits is read in turn', async () => {
+  const many = [1, 2, 3, 4].map((i) =>
+    i % 2 === 0 ? directory.read(named('busy')) : directory.readKept(named('busy')),
+  )
+  const other = directory.read(named('other'))
+  await settle()
+  expect(open.map(({ project }) => project)).toEqual(['busy', 'busy', 'other'])
+  await expect(directory.read(named('busy'))).rejects.toMatchObject({ code: 'rate_limited' })
+  for (let answered = 0; answered < 5; answered++) {
+    open[answered]?.answer()
+    await settle()
+  }
+  expect(await Promise.all([...many, other])).toEqual([null, null, null, null, null])
+  expect(directory.find(named('busy'))).toBeNull()
+})
