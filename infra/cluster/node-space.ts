@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clusterBridge, clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
@@ -54,12 +55,23 @@ export function furnishNode(record: ClusterRecord, node: NodeRecord, holder: num
     for (const directory of [path, own]) mkdirSync(directory, { recursive: true })
     inside('mount', '--bind', own, path)
   }
+  giveBootId(join(state, 'own'), inside)
   // A sysfs shows the links of the network namespace in which it was mounted.
   const aside = join(state, 'own/cgroup')
   mkdirSync(aside, { recursive: true })
   inside('mount', '--move', CGROUPS, aside)
   inside('mount', '-t', 'sysfs', 'sysfs', '/sys')
   inside('mount', '--move', aside, CGROUPS)
+}
+
+/** Has programs on a node see an id of the boot of its own, by which they know that all they had started before is gone. */
+function giveBootId(own: string, inside: (...command: string[]) => void): void {
+  const [id, whole] = [join(own, 'boot_id'), join(own, 'proc')]
+  writeFileSync(id, `${randomUUID()}\n`)
+  mkdirSync(whole, { recursive: true })
+  // A container with users of its own gets a /proc only where one is seen that nothing is mounted over.
+  inside('mount', '-t', 'proc', 'proc', whole)
+  inside('mount', '--bind', id, '/proc/sys/kernel/random/boot_id')
 }
 
 /**

@@ -1,18 +1,20 @@
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
-import { clusterNodes, type NodeRecord } from '../../infra/cluster/nodes.ts'
+import { findProcesses } from '../../infra/cluster/cgroups.ts'
+import { clusterNodes, type NodeRecord, nodeCgroup } from '../../infra/cluster/nodes.ts'
 import { findHolder } from '../../infra/cluster/part-process.ts'
 import { clusterPaths, readRecord } from '../../infra/cluster/record.ts'
 import { ROOT } from '../../infra/commands.ts'
 import { commandsIn, missingFrom } from '../helpers/console-blocks.ts'
 import { untilSucceeds } from '../helpers/eventually.ts'
 import { setLink } from '../helpers/fleet/faults.ts'
+import { createReader, type Reader } from '../helpers/fleet/reader.ts'
 import { type Rig, runScript, startRig, startScript, untilPrinted } from '../helpers/fleet/rig.ts'
 import { type Client, createClient } from '../helpers/front/client.ts'
 import { findHostTraces } from '../helpers/host-traces.ts'
-import { kubectl, kubectlProgram, succeed } from '../helpers/pods/kubectl.ts'
+import { kubectl, succeed } from '../helpers/pods/kubectl.ts'
 
 // This fleet has a cluster of its own, beside that of the whole suite.
 
@@ -20,13 +22,21 @@ const PAGE = 'docs/fleet.md'
 const name = `up-${process.pid}`
 const boxes = '/v1/projects/demo/boxes'
 const before = findHostTraces(name)
+const [tryIt = '', lost = ''] = readFileSync(join(ROOT, PAGE), 'utf8').split(/^### A node is lost$/m)
 let rig: Rig
+let reader: Reader
 
 const traces = (): string[] => findHostTraces(name).filter((trace) => !before.includes(trace))
 const doorOf = (index: number): Client => {
   const door = rig.doors[index % rig.doors.length]
   if (door === undefined) throw new Error('There are no doors.')
   return door
+}
+const numbered = (number: number): NodeRecord => {
+  const record = readRecord(name)
+  const node = record === null ? undefined : clusterNodes(record)[number - 1]
+  if (node === undefined) throw new Error(`There is no node ${number}.`)
+  return node
 }
 /** Returns the node of a box: the only one, or the first that is not that node. */
 const nodeOf = async (box: string, isItsOwn = true): Promise<NodeRecord> => {
@@ -38,6 +48,7 @@ const nodeOf = async (box: string, isItsOwn = true): Promise<NodeRecord> => {
 }
 
 afterAll(async () => {
+  reader?.close()
   await runScript('fleet/down', name)
 })
 
@@ -64,13 +75,18 @@ test('a newcomer runs a service on one node of several by the settings that clus
   await untilSucceeds(async () => expect(traces()).toEqual([]))
 })
 
-/** What a reader sees at other addresses and in another directory. */
+/** Has three minutes pass, as far as others know, since the third agent has told of itself. */
+const AGE_HEARTBEAT = `kubectl -n boxyard patch agent n3 --subresource=status --type=merge -p \
+  '{"status":{"heartbeatAt":"${new Date(Date.now() - 240_000).toISOString()}"}}' >/dev/null`
+
+/** What a reader sees at other addresses, on another host and in another directory. */
 const here = (text: string): string =>
   [2, 3, 4]
     .reduce((said, last, index) => said.replaceAll(`http://10.186.200.${last}:8080`, rig.urls[index] ?? ''), text)
     .replaceAll('/var/lib/boxyard-cluster/fleet', clusterPaths(name).state)
-
-const documented = commandsIn(PAGE, readFileSync(join(ROOT, PAGE), 'utf8'))
+    .replaceAll(/\bhost-(\d)/g, `${hostname().toLowerCase()}-$1`)
+    .replaceAll(/(fleet:node -- \w+ \d)/g, `$1 ${name}`)
+    .replace('sleep 180;', `${AGE_HEARTBEAT};`)
 
 test('fleet:up starts a fleet with a door at each node, all of which are one service', async () => {
   rig = await startRig(name)
@@ -91,19 +107,40 @@ test('fleet:up starts a fleet with a door at each node, all of which are one ser
   expect(succeed(pods).stdout.trim().split('\n')).toHaveLength(3)
 })
 
-test('the commands of the page do what it shows', () => {
-  const [up, ...others] = documented
+test('the commands of the page do what it shows', async () => {
+  const [up, ...others] = commandsIn(PAGE, tryIt)
   expect(up?.command).toBe('npm run fleet:up')
   expect(missingFrom(rig.output(), (up?.shown ?? []).map(here))).toEqual([])
-  const tools = `export PATH=${dirname(kubectlProgram())}:$PATH`
-  const before: string[] = [tools]
-  for (const { command, shown } of others) {
-    const line = here(command)
-    const { status, stdout, stderr } = spawnSync('bash', ['-c', [...before, line].join('\n')], { encoding: 'utf8' })
-    expect({ line, status, stderr }).toEqual({ line, status: 0, stderr: '' })
-    expect({ line, stdout, missing: missingFrom(stdout, shown.map(here)) }).toEqual({ line, stdout, missing: [] })
-    if (/^(\w+=|export )/.test(line)) before.push(line)
+  reader = await createReader(here)
+  for (const command of others) await reader.follow(command)
+})
+
+test('a node that loses its power is told as the page shows, others go on, and it comes back with its boxes', async () => {
+  const commands = commandsIn(PAGE, lost)
+  const isDown = (command: string): boolean => / down 3$/.test(command)
+  const falls = commands.findIndex(({ command }) => isDown(command))
+  for (const command of commands.slice(0, falls)) await reader.follow(command)
+  // When the first process of a box began: another one would have another time.
+  const begun = "cut -d' ' -f22 /proc/1/stat"
+  const askAll = async (): Promise<unknown[]> => {
+    const asked = [0, 1].map(async (door) => {
+      const { status, body } = await doorOf(door).shell('shop', `app-${2 - door}`, begun)
+      return [status, body?.stdout]
+    })
+    return Promise.all(asked)
   }
+  const first = await askAll()
+  let isOver = false
+  const goOn = async (): Promise<void> => {
+    while (!isOver) expect(await askAll()).toEqual(first)
+  }
+  const session = async (): Promise<void> => {
+    for (const command of commands.slice(falls)) {
+      await reader.follow(command)
+      if (isDown(command.command)) expect(findProcesses(nodeCgroup(name, numbered(3)))).toEqual([])
+    }
+  }
+  await Promise.all([goOn(), session().finally(() => (isOver = true))])
 })
 
 test('what can be told beforehand is refused in words', async () => {

@@ -41,6 +41,26 @@ export function missingFrom(output: string, shown: readonly string[]): string[] 
   })
 }
 
+/**
+ * Returns the rows that a page shows of tables and an output has not. Widths of columns do not count; an age, an id and a time stand for
+ * any, and `…` for any cells.
+ */
+export function rowsMissingFrom(output: string, shown: readonly string[]): string[] {
+  const rows = output.split('\n').map((row) => row.trim().replaceAll(/\s+/g, ' '))
+  return shown.filter((row) => {
+    const cells = row.trim().split(/\s+/).map(cellPattern)
+    return !rows.some((each) => new RegExp(`^${cells.join(' ')}$`).test(each))
+  })
+}
+
+function cellPattern(cell: string): string {
+  if (cell === '…') return '.*'
+  if (/^(\d+[smhd])+$/.test(cell)) return String.raw`(\d+[smhd])+`
+  if (/^[a-z]{3}_0\w{25}$/.test(cell)) return `${cell.slice(0, 4)}\\w{26}`
+  if (/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(cell)) return String.raw`\S+Z`
+  return cell.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+}
+
 function patternOf(line: string): RegExp {
   const [start = '', ...cut] = line.split('…')
   const text = cut.length === 0 ? start : start.replace(/\w+_0\w{0,24}$/, '')

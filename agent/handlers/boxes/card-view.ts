@@ -29,7 +29,7 @@ export function viewBoxCard(
     state: {
       reason: 'host_lost',
       message: `The agent of cell ${home.cell} cannot be reached. This is what the box was created with; its mounts, environment, domains and tags are not known.`,
-      since: timestamp(cell?.heartbeatAt ?? card.createdAt),
+      since: timestamp(Math.max(cell?.heartbeatAt ?? 0, card.createdAt)),
     },
     created_at: createdAt,
     updated_at: createdAt,

@@ -1,0 +1,32 @@
+import { withLock } from '../cluster/host-lock.ts'
+import { startNode, stopNode } from '../cluster/node-life.ts'
+import { clusterNodes } from '../cluster/nodes.ts'
+import { readRecord } from '../cluster/record.ts'
+import { isFleet } from './cells.ts'
+
+/** `npm run fleet:node -- down|up N [NAME]`: ends node N of a fleet of this machine as a power cut does, or starts it again. */
+async function main(args: readonly string[]): Promise<void> {
+  const [action, number = '', name = 'fleet', ...others] = args
+  if (others.length > 0 || (action !== 'down' && action !== 'up') || !/^\d$/.test(number)) return say(HELP)
+  await withLock(`cluster:${name}`, async () => {
+    const record = isFleet(name) ? readRecord(name) : null
+    const node = record === null ? undefined : clusterNodes(record)[Number(number) - 1]
+    if (node === undefined) throw new Error(`There is no node ${number} in a fleet ${name}.`)
+    await (action === 'down' ? stopNode : startNode)(name, node.number)
+    say(`${node.name} is ${action}`)
+  })
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+const HELP = `Usage: npm run fleet:node -- down|up N [NAME]
+
+Ends node N of a fleet as a power cut does: its boxes, agent, front and kubelet at once; its disk stays. Or starts it again: fleet:up, which
+runs on meanwhile, then starts its agent and front within half a minute.`
+
+await main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})
