@@ -123,16 +123,14 @@ function causeOf({ error }: NonNullable<State['failure']>): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function failureOf({ failure }: State): HealthFault[] {
-  if (failure === null) return []
-  const cause = causeOf(failure)
-  return [
-    {
-      code: 'fleet_untold',
-      evidence: `Since ${timestamp(failure.since)} this cell cannot tell its fleet of itself: ${cause}`,
-      remedy: 'Bring the API server back, or mend what it says; boxes that run go on, and this is tried again.',
-    },
-  ]
+function failureOf({ failure, isKnown }: State): HealthFault[] {
+  if (failure === null && isKnown) return []
+  const evidence =
+    failure === null
+      ? 'This cell has not told its fleet of itself yet, and claims no names until it has.'
+      : `Since ${timestamp(failure.since)} this cell cannot tell its fleet of itself: ${causeOf(failure)}`
+  const remedy = 'Bring the API server back, or mend what it says; boxes that run go on, and this is tried again.'
+  return [{ code: 'fleet_untold', evidence, remedy }]
 }
 
 const REPORT_MS = 60_000

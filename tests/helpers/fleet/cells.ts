@@ -1,4 +1,5 @@
 import { clusterNodes, nodePaths } from '../../../infra/cluster/nodes.ts'
+import { untilSucceeds } from '../eventually.ts'
 import { type Client, createClient } from '../front/client.ts'
 import { type FleetPlane, startFleetPlane } from '../pods/fleet-plane.ts'
 import { startService, type TestService, type TestServiceOptions } from '../service.ts'
@@ -44,11 +45,23 @@ export async function startFleet(
     const outcomes = await Promise.allSettled(numbers.map(start))
     cells = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    for (const { client } of cells) await untilSucceeds(() => checkKnows(client, numbers))
     return { plane, cells, close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** Checks that a door knows of all cells, and its own is known: a cluster that is slow may take longer than an agent waits for it. */
+async function checkKnows(client: Client, numbers: readonly string[]): Promise<void> {
+  const { body: health } = await client.get('/healthz')
+  const codes = health.problems.map(({ code }: { code: string }) => code)
+  if (codes.includes('fleet_untold')) throw new Error(`A cell is not known: ${JSON.stringify(health.problems)}`)
+  const { status, text, body } = await client.get('/v1/storage')
+  const known = status === 200 ? (body.cells ?? []).map(({ cell }: { cell: string }) => cell) : []
+  if (numbers.length > 1 && numbers.some((cell) => !known.includes(cell)))
+    throw new Error(`A door does not know all cells: ${text}`)
 }
 
 /** Where a service runs: the address of its node, and the program that starts another one there. */
