@@ -128,7 +128,9 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     newOperationId: idsOf('opr', settings),
   })
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
-  const scheduling = createScheduling({ ...drivers, now: () => clock.now() })
+  // A project that is kept together goes where its cell is, whatever else the scheduler would choose.
+  const places = settings.fleet?.placement === 'project' ? null : drivers.places
+  const scheduling = createScheduling({ ...drivers, places, now: () => clock.now() })
   const handlers = {
     ...createSystemHandlers({
       version,
