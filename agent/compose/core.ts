@@ -1,4 +1,4 @@
-import { newIdOfCell } from '../../shared/ids.ts'
+import { newId, newIdOfCell } from '../../shared/ids.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import { type Backups, createBackups } from '../core/backups/backups.ts'
 import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
@@ -11,7 +11,7 @@ import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
 import { removeRestoreLeftovers } from '../core/files/restores.ts'
 import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
-import { createJobs, type Jobs, type NewOperationId, newLocalId } from '../core/operations/jobs.ts'
+import { createJobs, type Jobs } from '../core/operations/jobs.ts'
 import { Reconciler } from '../core/reconcile/reconciler.ts'
 import { createForks, type Forks } from '../core/services/forks.ts'
 import { createProbeTurns } from '../core/services/probe-turns.ts'
@@ -83,18 +83,19 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   await execs.recover(await serviceOutputs(store))
   await supervisor.recover()
   closers.add('services', () => supervisor.close())
-  const jobs = createJobs({ store, clock, logger, meter, newOperationId: operationIdsOf(settings) })
+  const jobs = createJobs({ store, clock, logger, meter, newOperationId: idsOf('opr', settings) })
   closers.add('jobs', () => jobs.close())
-  const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger })
+  const newBackupId = idsOf('bak', settings)
+  const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger, newBackupId })
   await backups.recover()
   await jobs.failUnresumed()
   closers.add('backup schedules', backups.startSchedules())
   return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
 }
 
-/** Returns what makes ids of operations; those of a cell of a fleet name it, so that every door finds them. */
-export function operationIdsOf({ fleet }: Pick<AgentSettings, 'fleet'>): NewOperationId {
-  return fleet === null ? newLocalId : (nowMs) => newIdOfCell('opr', nowMs, fleet.cell)
+/** Returns what makes ids that have no owner by a name; those of a cell of a fleet name it, so that every door finds them. */
+export function idsOf(prefix: 'opr' | 'bak', { fleet }: Pick<AgentSettings, 'fleet'>): (nowMs: number) => string {
+  return fleet === null ? (nowMs) => newId(prefix, nowMs) : (nowMs) => newIdOfCell(prefix, nowMs, fleet.cell)
 }
 
 /** Backups and the parts they are made of. */

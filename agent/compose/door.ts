@@ -73,9 +73,10 @@ export function openDoor(
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
   closers.add('entry', () => entry.close())
+  const placement = settings.fleet?.placement ?? 'spread'
   const place = createPlacing({
     ...shared,
-    placesFor: (request) => placesFor(request, { directory, now }),
+    placesFor: (request) => placesFor(request, { directory, placement, now }),
   })
   const { cell } = directory
   const send = createBaseSender({ ...shared, now, cell, bases: store.bases, filesystem, keys: channelKeys })

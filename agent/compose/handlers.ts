@@ -60,7 +60,7 @@ import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
 import type { Cell, KeptHome } from '../ports/fleet/directory.ts'
 import type { Meter } from '../ports/host/meter.ts'
 import type { Store } from '../ports/store/store.ts'
-import { type BackupParts, operationIdsOf } from './core.ts'
+import { type BackupParts, idsOf } from './core.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 import type { EdgeParts } from './edge.ts'
@@ -125,10 +125,12 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     reconciler,
     jobs: parts.jobs,
     clock,
-    newOperationId: operationIdsOf(settings),
+    newOperationId: idsOf('opr', settings),
   })
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
-  const scheduling = createScheduling({ ...drivers, now: () => clock.now() })
+  // A project that is kept together goes where its cell is, whatever else the scheduler would choose.
+  const places = settings.fleet?.placement === 'project' ? null : drivers.places
+  const scheduling = createScheduling({ ...drivers, places, now: () => clock.now() })
   const handlers = {
     ...createSystemHandlers({
       version,
@@ -156,7 +158,9 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     ...wireStorage(parts, { ...shared, boxes, replies, operations }),
     ...createSpaceHandlers(createStorage(shared)),
     ...{
-      ...createQuotaHandlers({ quotas: createQuotas({ store, clock, ...settings }) }),
+      ...createQuotaHandlers({
+        quotas: createQuotas({ store, clock, ...settings, isShared: settings.fleet !== null }),
+      }),
       ...createHistoryHandlers(parts),
     },
   }

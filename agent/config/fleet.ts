@@ -9,6 +9,8 @@ export interface FleetSettings {
   channelUrl: string | null
   /** Port for the edges of other cells, at the address of the channel; 0: any free port. */
   edgePort: number
+  /** How cells are chosen for what is made. */
+  placement: 'spread' | 'project'
 }
 
 /** Schemas of the fleet's variables, part of the agent's. */
@@ -23,25 +25,33 @@ export const FLEET_VARIABLES = {
     .optional(),
   BOXYARD_CELL_URL: origin.optional(),
   BOXYARD_CELL_EDGE_PORT: whole(8093, 0, 65_535),
+  BOXYARD_PLACEMENT: z.enum(['spread', 'project']).optional(),
 }
 
 type FleetVariables = z.infer<z.ZodObject<typeof FLEET_VARIABLES>> & { BOXYARD_AGENT_HOST: string }
 
 /**
  * Returns the place in a fleet; null for an agent alone.
- * @throws Error for a URL without a cell, and a cell without a URL where the channel listens at all addresses
+ * @throws Error for a URL or a placement without a cell, and a cell without a URL where the channel listens at all addresses
  */
 export function fleetOf(env: FleetVariables): FleetSettings | null {
   const { BOXYARD_CELL: cell, BOXYARD_CELL_URL: channelUrl, BOXYARD_AGENT_HOST: host } = env
+  const { BOXYARD_PLACEMENT: placement } = env
   if (cell === undefined) {
     if (channelUrl !== undefined) throw new Error('BOXYARD_CELL_URL is given without BOXYARD_CELL.')
+    if (placement !== undefined) throw new Error('BOXYARD_PLACEMENT is given without BOXYARD_CELL.')
     return null
   }
   if (channelUrl === undefined && EVERY_ADDRESS.has(host))
     throw new Error(
       `BOXYARD_AGENT_HOST=${host} needs BOXYARD_CELL_URL, by which other agents reach the channel of cell ${cell}.`,
     )
-  return { cell, channelUrl: channelUrl ?? null, edgePort: env.BOXYARD_CELL_EDGE_PORT }
+  return {
+    cell,
+    channelUrl: channelUrl ?? null,
+    edgePort: env.BOXYARD_CELL_EDGE_PORT,
+    placement: placement ?? 'spread',
+  }
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])

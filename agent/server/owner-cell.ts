@@ -1,25 +1,32 @@
 import type { ServiceError } from '../../shared/errors.ts'
 import { splitTarget } from '../../shared/http/messages.ts'
+import { isOfCell } from '../../shared/ids.ts'
 import type { Matcher } from '../../shared/match.ts'
 import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
 import { cellAway } from './cells/cell-links.ts'
 
+/** What a request is about, by its path. */
+export interface SoughtName extends HomeName {
+  /** Id of a backup, which outlives its volume; it has the number of the cell that made it. */
+  backup?: string
+}
+
 /** The cell that answers a request, and the name that says so. */
 export interface OwnerCell {
-  name: HomeName
+  name: SoughtName
   cell: Cell
 }
 
 /** Finds who answers requests. */
 export interface OwnerFinder {
   /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows; null: it is answered here. */
-  foreignName(method: string, target: string): HomeName | null
+  foreignName(method: string, target: string): SoughtName | null
   /**
    * Returns the cell that has it, from memory, or as the directory has it where memory knows of none or `isFresh`; null: this cell,
-   * also by its own record where memory knows of none or `isFresh`, or nobody.
+   * also by its own record where memory knows of none or `isFresh`, or nobody. What is left of a volume that nobody has is at the cell of its id.
    * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
    */
-  find(name: HomeName, options: { isFresh: boolean }): Promise<OwnerCell | null>
+  find(name: SoughtName, options: { isFresh: boolean }): Promise<OwnerCell | null>
 }
 
 /** Creates the finder of owners by the table of operations. */
@@ -39,7 +46,8 @@ export function createOwnerFinder(deps: {
       const known = isFresh ? null : directory.find(name)
       if (known === null && (await hasRecord(name))) return null
       const home = known ?? (await directory.read(name))
-      if (home === null || home.cell === directory.cell) return null
+      if (home === null) return madeBy(name, directory)
+      if (home.cell === directory.cell) return null
       const cell = directory.findCell(home.cell)
       if (cell === null) throw awayError(name, home.cell)
       return { name, cell }
@@ -56,13 +64,20 @@ export function awayError(
   return cellAway(cell, cause, { which: `, which has ${kind} "${name}",`, isChange })
 }
 
-function nameOf(match: Matcher, method: string, target: string): HomeName | null {
+/** Finds the cell that made a backup, by the id of that; null: this cell, or one that is no more. */
+function madeBy(name: SoughtName, directory: Directory): OwnerCell | null {
+  const { backup } = name
+  const cell = backup === undefined ? undefined : directory.cells().find((each) => isOfCell(backup, each.cell))
+  return cell === undefined ? null : { name, cell }
+}
+
+function nameOf(match: Matcher, method: string, target: string): SoughtName | null {
   try {
     const { operation, params } = match(method, splitTarget(target).pathname)
-    const { project, name } = params
+    const { project, name, backup } = params
     if ((operation.owner !== 'box' && operation.owner !== 'volume') || project === undefined || name === undefined)
       return null
-    return { kind: operation.owner, project, name }
+    return { kind: operation.owner, project, name, ...(backup === undefined ? {} : { backup }) }
   } catch {
     // No route, or another method: the dispatch says so.
     return null

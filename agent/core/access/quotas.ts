@@ -11,6 +11,8 @@ export interface QuotasDeps {
   store: Store
   clock: Clock
   defaultQuota: Bounds
+  /** True where other cells have the same quota too, each with the time at which it was set there, which no body then needs to know. */
+  isShared: boolean
 }
 
 /** Quotas of projects. */
@@ -30,7 +32,7 @@ export interface QuotaState {
 }
 
 /** Creates quotas, `defaultQuota` unless set. Lowering one does not take away what is in use. */
-export function createQuotas({ store, clock, defaultQuota }: QuotasDeps): Quotas {
+export function createQuotas({ store, clock, defaultQuota, isShared }: QuotasDeps): Quotas {
   const stateOf = async (project: string, record: QuotaRecord | null): Promise<QuotaState> => {
     const { updatedAt = null, version = 0 } = record ?? {}
     return { project, allowed: record ?? defaultQuota, used: await store.quotas.usage(project), updatedAt, version }
@@ -43,7 +45,7 @@ export function createQuotas({ store, clock, defaultQuota }: QuotasDeps): Quotas
         const before = await store.quotas.get(project)
         const version = before?.version ?? 0
         checkIfMatch(ifMatch, version)
-        const readOnly = { project, updated_at: before && timestamp(before.updatedAt) }
+        const readOnly = { project, ...(isShared ? {} : { updated_at: before && timestamp(before.updatedAt) }) }
         checkReadOnly(readOnly, body, Object.keys(readOnly))
         const bounds = changedBounds(before ?? defaultQuota, body.allowed)
         const record = { ...bounds, version: version + 1, updatedAt: clock.now() }

@@ -140,7 +140,7 @@ async function takeCopy(
     // Taking the copy flushes recent writes, which are counted only then.
     const usedBytes = await filesystem.usedBytes(await find())
     const record: BackupRecord = {
-      ...{ id: newId('bak', now), project, volumeId: volume.id, volume: volume.name },
+      ...{ id: deps.newBackupId(now), project, volumeId: volume.id, volume: volume.name },
       ...{ sizeGb: volume.sizeGb, usedBytes, status: 'running', createdAt: now, endedAt: null, error: null, subvolume },
       ...(await findParent(deps, subvolume, last)),
       ...{ parts: [], sha256: null, automatic: options.automatic, operation: null },

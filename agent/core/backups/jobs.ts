@@ -10,6 +10,8 @@ import { runBackup } from './run.ts'
 export interface BackupJobsDeps extends BackupRemovalDeps {
   store: Store
   jobs: Jobs
+  /** Makes the id of a backup at a time; those of a cell of a fleet name it, since they outlive the name of their volume. */
+  newBackupId(nowMs: number): string
 }
 
 /** Runs backups as jobs; after each it removes the backups that the schedule no longer keeps. */

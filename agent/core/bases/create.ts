@@ -6,9 +6,9 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { discardUncommitted } from '../common/create-record.ts'
 import { dropCopyOf } from '../fleet/base-copies.ts'
 import { baseClaimOf, baseHomeOf, requestDigestOf } from '../fleet/base-names.ts'
+import { discardClaimed } from '../fleet/homes.ts'
 import type { BaseSizes } from './measure.ts'
 
 export interface BaseCreateDeps {
@@ -56,7 +56,7 @@ export async function makeBase(
     sizes.count(record)
     return record
   } catch (error) {
-    await discardUncommitted(deps, tombstone)
+    await discardClaimed(deps, tombstone, error)
     throw error
   }
 }

@@ -9,14 +9,13 @@ import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/create-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf } from '../common/sizes.ts'
 import type { BaseCopies } from '../fleet/base-copies.ts'
-import { claimWhile, homeOf, missingError } from '../fleet/homes.ts'
+import { claimWhile, discardClaimed, homeOf, missingError } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
@@ -83,7 +82,7 @@ export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<
     await claimWhile(deps.directory, { kind: 'box', record }, () => makeRoot(deps, record, { request, origin }))
     await admission.admit(resources, () => insert(store, record))
   } catch (error) {
-    await discardUncommitted(deps, tombstone)
+    await discardClaimed(deps, tombstone, error)
     throw error
   }
   return record

@@ -24,15 +24,15 @@ export async function findByIdempotencyKey<T extends Created>(
 /**
  * Destroys the subvolumes that a failed create or restore began under `tombstones`. A commit that reported an error may have
  * succeeded: then its tombstones are gone, and a record has the subvolumes. If the store cannot be read, leaves them to the next
- * start of the agent.
+ * start of the agent. Returns the tombstones of what is destroyed.
  */
 export async function discardUncommitted(
   { store, reconciler }: { store: Store; reconciler: { scheduleDestroy(tombstone: Tombstone): void } },
   ...tombstones: readonly Tombstone[]
-): Promise<void> {
+): Promise<Tombstone[]> {
   const all = await store.tombstones.all().catch((): Tombstone[] => [])
   const remaining = new Set(all.map(({ id }) => id))
-  for (const tombstone of tombstones) {
-    if (remaining.has(tombstone.id)) reconciler.scheduleDestroy(tombstone)
-  }
+  const left = tombstones.filter(({ id }) => remaining.has(id))
+  for (const tombstone of left) reconciler.scheduleDestroy(tombstone)
+  return left
 }

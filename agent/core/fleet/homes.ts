@@ -2,8 +2,9 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Directory, HomeCard, HomeClaim, HomeName } from '../../ports/fleet/directory.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { NamedBase, NamedHome } from '../../ports/store/tombstones.ts'
+import type { NamedBase, NamedHome, Tombstone } from '../../ports/store/tombstones.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { discardUncommitted } from '../common/create-record.ts'
 import { digestOf } from '../common/digest.ts'
 import { volumeNotFound } from '../common/lookup.ts'
 import { elsewhereError } from './placement.ts'
@@ -44,6 +45,20 @@ export function missingError(name: HomeName, directory: Pick<Directory, 'cell' |
   return name.kind === 'box'
     ? new ServiceError('box_not_found', `No box named "${name.name}" in project "${name.project}".`)
     : volumeNotFound(name)
+}
+
+/**
+ * Destroys what a create that failed with `error` began under `tombstone`, as `discardUncommitted`, and gives up its name, which is free
+ * before the answer like that of what was deleted; while the directory is away the tombstone keeps it.
+ */
+export async function discardClaimed(
+  deps: Parameters<typeof discardUncommitted>[0] & { directory: Parameters<typeof releaseName>[0] },
+  tombstone: Tombstone,
+  error: unknown,
+): Promise<void> {
+  const left = await discardUncommitted(deps, tombstone)
+  if (error instanceof ServiceError && error.code === 'runtime_unavailable') return
+  for (const { home } of left) if (home !== undefined) await releaseDeleted(deps.directory, home)
 }
 
 /** Gives up the name of what was deleted. While the directory cannot be written, its tombstone keeps it, and is tried again. */

@@ -9,6 +9,12 @@ import { isPresent } from './away-cells.ts'
 /** The name of what is made. */
 export type PlacedName = HomeName | ({ kind: 'base' } & BaseName)
 
+/**
+ * How cells are chosen for what names no place and has no sources: `spread`, where there is most room, or `project`, what a project has
+ * together at one.
+ */
+export type Placement = 'spread' | 'project'
+
 /** What the place of a new box, volume or base depends on. */
 export interface PlaceRequest {
   made: PlacedName
@@ -24,6 +30,7 @@ export interface PlaceRequest {
 
 export interface PlacementDeps {
   directory: Pick<Directory, 'cell' | 'find' | 'findCell' | 'cells' | 'bases'>
+  placement: Placement
   /** Milliseconds since the epoch. */
   now(): number
 }
@@ -31,7 +38,7 @@ export interface PlacementDeps {
 /**
  * Returns the numbers of the cells to ask in turn, of which a later one is asked if those before it have no room: the cell that has the
  * name, unless another request made that and this may repeat an earlier one, which was answered elsewhere; or the cell with the
- * sources; else those that may have it,
+ * sources; else those that may have it: where projects are kept together in the order that the project has of all cells, and else
  * of two by chance the one with more free memory first, and those with places that are ready before all others.
  * @throws ServiceError `volume_elsewhere` if the sources are at several cells, `invalid_request` for a region or node that no cell has,
  * `runtime_unavailable` if none takes new ones
@@ -48,10 +55,15 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
   const own = directory.findCell(directory.cell)
   if (own === null) return [directory.cell]
   const fitting = fittingCells([own, ...directory.cells()], request)
-  const open = fitting.filter((cell) => cell.cell === own.cell || isOpen(cell, deps.now()))
+  // That this cell is there is known here, whatever it could tell the others.
+  const open = fitting.filter((cell) => (cell === own ? !own.isDraining : isOpen(cell, deps.now())))
+  if (open.length === 0 && fitting.includes(own)) return [own.cell]
   if (open.length === 0)
     throw new ServiceError('runtime_unavailable', 'No agent of this fleet that may have it takes new boxes now.')
-  return inOrder(open, request).map(({ cell }) => cell)
+  // A base that all projects share is made as if none were kept together.
+  const order =
+    deps.placement === 'project' && made.project !== null ? byScore(open, made.project) : inOrder(open, request)
+  return order.map(({ cell }) => cell)
 }
 
 /** Names the nodes of the cells that take no new boxes now, or are in another region than the one that is asked for. */
@@ -92,8 +104,7 @@ function isOpen(cell: Cell, now: number): boolean {
 
 function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest): Cell[] {
   // A request that is signed again, since an agent has started, must come to the same one.
-  const scores = new Map(cells.map((cell) => [cell, scoreOf(repeatKey ?? requestId, cell)]))
-  const order = [...cells].sort((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0))
+  const order = byScore(cells, repeatKey ?? requestId)
   // A repeat must come to the same cell, so what changes meanwhile does not count.
   if (repeatKey !== null) return order
   const [one, two] = order
@@ -102,7 +113,12 @@ function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest)
   return order.sort((a, b) => Number(b.warm > 0) - Number(a.warm > 0))
 }
 
-/** Returns the score of rendezvous hashing: each key has an order of its own of all cells, and keeps it as cells come and go. */
+/** Sorts cells by rendezvous hashing: each key has an order of its own of all cells, and keeps it as cells come and go. */
+function byScore(cells: readonly Cell[], key: string): Cell[] {
+  const scores = new Map(cells.map((cell) => [cell, scoreOf(key, cell)]))
+  return [...cells].sort((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0))
+}
+
 function scoreOf(key: string, { cell }: Cell): number {
   return createHash('sha256').update(`${cell}\n${key}`).digest().readUInt32BE()
 }

@@ -9,10 +9,9 @@ import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/create-record.ts'
 import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
 import { bytesOf, formatSizes } from '../common/sizes.ts'
-import { claimWhile, homeOf } from '../fleet/homes.ts'
+import { claimWhile, discardClaimed, homeOf } from '../fleet/homes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findVolumeSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
@@ -84,7 +83,7 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, reque
     if (!(await admission.admit(resources, () => store.volumes.insert(record))))
       throw nameTaken({ project, name: body.name })
   } catch (error) {
-    await discardUncommitted(deps, tombstone)
+    await discardClaimed(deps, tombstone, error)
     throw error
   }
   return record

@@ -3,13 +3,15 @@ import { tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { type LayoutDescriptor, newImage } from '../../helpers/bases/image-archive.ts'
 import type { TestRegistry } from '../../helpers/bases/registry.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
+import { ownName } from '../../helpers/front/own-name.ts'
 
 /**
  * Defines the tests of bases pulled from a registry for any front; `client` holds the admin token of a service whose base is
  * busybox and whose settings name the registry.
  */
 export function definePulledBasesSuite(client: Client, registry: () => TestRegistry): void {
-  const project = '/v1/projects/pulls'
+  const owner = ownName('pulls')
+  const project = `/v1/projects/${owner}`
   const bases = `${project}/bases`
   const pull = (body: Record<string, unknown>, query = '') => client.post(`${bases}${query}`, body)
   const codeOf = ({ status, body }: Answer): [number, string] => [status, body.code]
@@ -18,7 +20,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
   describe('a base of an image of a registry', () => {
     beforeAll(async () => {
       await client.post(`${project}/boxes`, { name: 'packed', base: 'busybox' })
-      await client.shell('pulls', 'packed', 'echo lower > /root/lower; echo gone > /root/gone')
+      await client.shell(owner, 'packed', 'echo lower > /root/lower; echo gone > /root/gone')
       const root = (await client.get(`${project}/boxes/packed/files/archive?path=/`)).bytes
       await client.delete(`${project}/boxes/packed`)
       const image = newImage()
@@ -39,10 +41,10 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       const made = await pull({ name: 'tool', image: reference })
       expect([made.status, made.headers['location']]).toEqual([201, `${bases}/tool`])
       const source = `oci:${reference}@${index.digest}`
-      expect(made.body).toMatchObject({ name: 'tool', project: 'pulls', version: 1, source, unpacked: { refused: [] } })
+      expect(made.body).toMatchObject({ name: 'tool', project: owner, version: 1, source, unpacked: { refused: [] } })
       expect((await client.post(`${project}/boxes`, { name: 'user', base: 'tool' })).body.status).toBe('running')
       const line = 'cd /root; ls; cat lower upper; echo new > new && cat new; echo "<$SECRET>"'
-      expect((await client.shell('pulls', 'user', line)).body.stdout).toBe('lower\nupper\nlower\nupper\nnew\n<>\n')
+      expect((await client.shell(owner, 'user', line)).body.stdout).toBe('lower\nupper\nlower\nupper\nnew\n<>\n')
       await client.delete(`${project}/boxes/user`)
     })
 
@@ -59,7 +61,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       const body = { name: 'pulled', image: `${registry().host}/library/tool:1.0`, shared: true }
       const wish = {
         name: 'some',
-        projects: ['pulls'],
+        projects: [owner],
         permissions: ['read', 'write', 'admin'],
         expires_in_seconds: 600,
       }

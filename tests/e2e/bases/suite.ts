@@ -3,25 +3,27 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { entryOf, tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { newImage } from '../../helpers/bases/image-archive.ts'
 import type { Answer, CallOptions, Client } from '../../helpers/front/client.ts'
+import { ownName } from '../../helpers/front/own-name.ts'
 
 /** Defines the tests of bases for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineBasesSuite(client: Client): void {
-  const project = '/v1/projects/bases'
+  const owner = ownName('bases')
+  const project = `/v1/projects/${owner}`
   const bases = `${project}/bases`
   const create = (body: Record<string, unknown>, options?: CallOptions) => client.post(bases, body, options)
   const box = (name: string, base: string, within = project) => client.post(`${within}/boxes`, { name, base })
   const output = async (name: string, line: string): Promise<string> =>
-    (await client.shell('bases', name, line)).body.stdout
+    (await client.shell(owner, name, line)).body.stdout
   const names = async (path: string): Promise<string[]> =>
     (await client.get(path)).body.bases.map(({ name }: { name: string }) => name)
-  const tokenOf = async (permissions: string[], projects: string[] | '*' = ['bases']): Promise<string> =>
+  const tokenOf = async (permissions: string[], projects: string[] | '*' = [owner]): Promise<string> =>
     (await client.post('/v1/tokens', { name: 'some', projects, permissions, expires_in_seconds: 600 })).body.token
   const codeOf = ({ status, body }: Answer): [number, string] => [status, body.code]
 
   describe('a base of a box', () => {
     beforeAll(async () => {
       await box('source', 'busybox')
-      await client.shell('bases', 'source', 'echo first > /root/file; mkdir /opt/tool')
+      await client.shell(owner, 'source', 'echo first > /root/file; mkdir /opt/tool')
     })
     afterAll(async () => {
       for (const name of ['ready', 'rest']) await client.delete(`${bases}/${name}`)
@@ -33,13 +35,13 @@ export function defineBasesSuite(client: Client): void {
       expect([made.status, made.headers['location']]).toEqual([201, `${bases}/ready`])
       expect(made.body).toMatchObject({
         name: 'ready',
-        project: 'bases',
+        project: owner,
         version: 1,
         source: 'box:source',
         used_by: { boxes: [], count: 0 },
       })
       expect(made.body.id).toMatch(/^bas_/)
-      await client.shell('bases', 'source', 'echo later > /root/file')
+      await client.shell(owner, 'source', 'echo later > /root/file')
       const copy = await box('copy', 'ready')
       expect(copy.body).toMatchObject({ status: 'running', base: 'ready', fork_of: null })
       expect(await output('copy', 'cat /root/file; ls -d /opt/tool; echo w > /opt/tool/new && hostname')).toBe(
@@ -62,7 +64,7 @@ export function defineBasesSuite(client: Client): void {
     test('lists the boxes made from it, forks of them included', async () => {
       await client.post(`${project}/boxes`, { name: 'fork', fork: 'copy' })
       const { body } = await client.get(`${bases}/ready`)
-      const users = ['copy', 'fork'].map((name) => ({ project: 'bases', name }))
+      const users = ['copy', 'fork'].map((name) => ({ project: owner, name }))
       expect(body.used_by).toEqual({ boxes: users, count: 2 })
       expect((await client.get(bases)).body.bases[0]).toMatchObject({ name: 'ready', used_by: null })
     })
@@ -94,7 +96,7 @@ export function defineBasesSuite(client: Client): void {
 
     test('hides a shared base of the same name in its project only', async () => {
       expect((await create({ name: 'busybox', box: 'second' })).status).toBe(201)
-      expect((await client.get(`${bases}/busybox`)).body.project).toBe('bases')
+      expect((await client.get(`${bases}/busybox`)).body.project).toBe(owner)
       expect((await client.get(`${bases}/busybox?shared=true`)).body).toMatchObject({ project: null, source: 'host' })
       expect((await client.get('/v1/projects/foreign/bases/busybox')).body.project).toBeNull()
       await client.post(`${project}/boxes`, { name: 'hidden', base: 'busybox' })
@@ -130,26 +132,27 @@ export function defineBasesSuite(client: Client): void {
   describe('a base that all projects share', () => {
     test('is made and deleted with admin on all projects only, and used by all projects', async () => {
       await box('origin', 'busybox')
-      const body = { name: 'common', box: 'origin', shared: true }
+      const common = ownName('common')
+      const body = { name: common, box: 'origin', shared: true }
       for (const token of [await tokenOf(['read', 'write'], '*'), await tokenOf(['read', 'write', 'admin'])]) {
         expect(codeOf(await create(body, { token }))).toEqual([403, 'permission_denied'])
       }
       const made = await create(body)
-      expect([made.status, made.headers['location']]).toEqual([201, `${bases}/common?shared=true`])
-      expect(made.body).toMatchObject({ project: null, name: 'common', version: 1, source: 'box:origin' })
-      await client.post('/v1/projects/foreign/boxes', { name: 'user', base: 'common' })
-      await box('user', 'common')
-      const used = { boxes: ['bases', 'foreign'].map((where) => ({ project: where, name: 'user' })), count: 2 }
-      expect((await client.get(`${bases}/common`)).body.used_by).toEqual(used)
+      expect([made.status, made.headers['location']]).toEqual([201, `${bases}/${common}?shared=true`])
+      expect(made.body).toMatchObject({ project: null, name: common, version: 1, source: 'box:origin' })
+      await client.post('/v1/projects/foreign/boxes', { name: 'user', base: common })
+      await box('user', common)
+      const used = { boxes: [owner, 'foreign'].map((where) => ({ project: where, name: 'user' })), count: 2 }
+      expect((await client.get(`${bases}/${common}`)).body.used_by).toEqual(used)
       const reader = await tokenOf(['read', 'write'])
-      expect((await client.get(`${bases}/common`, { token: reader })).body.used_by.count).toBe(1)
-      expect(await names('/v1/bases')).toEqual(expect.arrayContaining(['busybox', 'common']))
-      expect(codeOf(await client.delete(`${bases}/common`))).toEqual([404, 'base_not_found'])
-      expect(codeOf(await client.delete(`${bases}/common?shared=true`, { token: reader }))).toEqual([
+      expect((await client.get(`${bases}/${common}`, { token: reader })).body.used_by.count).toBe(1)
+      expect(await names('/v1/bases')).toEqual(expect.arrayContaining(['busybox', common]))
+      expect(codeOf(await client.delete(`${bases}/${common}`))).toEqual([404, 'base_not_found'])
+      expect(codeOf(await client.delete(`${bases}/${common}?shared=true`, { token: reader }))).toEqual([
         403,
         'permission_denied',
       ])
-      const gone = await client.delete(`${bases}/common?shared=true`)
+      const gone = await client.delete(`${bases}/${common}?shared=true`)
       expect([gone.status, gone.headers['x-used-by-count']]).toEqual([204, '2'])
       for (const where of [project, '/v1/projects/foreign']) await client.delete(`${where}/boxes/user`)
       await client.delete(`${project}/boxes/origin`)
@@ -166,11 +169,7 @@ export function defineBasesSuite(client: Client): void {
 
     beforeAll(async () => {
       await box('packed', 'busybox')
-      await client.shell(
-        'bases',
-        'packed',
-        'echo packed > /root/file; chmod 700 /root/file; ln -s /root/file /srv/link',
-      )
+      await client.shell(owner, 'packed', 'echo packed > /root/file; chmod 700 /root/file; ln -s /root/file /srv/link')
       root = (await client.get(`${project}/boxes/packed/files/archive?path=/`)).bytes
       await client.delete(`${project}/boxes/packed`)
     })
@@ -182,7 +181,7 @@ export function defineBasesSuite(client: Client): void {
       ]
       const made = await upload('name=unpacked', Buffer.concat([...evil.map(entryOf), root]))
       expect([made.status, made.headers['location']]).toEqual([201, `${bases}/unpacked`])
-      expect(made.body).toMatchObject({ name: 'unpacked', source: 'tar', version: 1, project: 'bases' })
+      expect(made.body).toMatchObject({ name: 'unpacked', source: 'tar', version: 1, project: owner })
       const { entries, refused, refused_count: count } = made.body.unpacked
       expect(entries).toBeGreaterThan(100)
       expect(refused.map(({ path }: { path: string }) => path)).toEqual(['../../escaped', 'dev/mem'])

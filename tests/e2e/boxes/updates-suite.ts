@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
+import { ownName } from '../../helpers/front/own-name.ts'
 
 /** Defines the tests of updates for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineUpdatesSuite(client: Client): void {
@@ -185,13 +186,15 @@ export function defineUpdatesSuite(client: Client): void {
   })
 
   describe('a quota', () => {
-    const quota = '/v1/projects/bounded/quota'
-    const bounded = '/v1/projects/bounded/boxes'
+    const project = ownName('bounded')
+    const quota = `/v1/projects/${project}/quota`
+    const bounded = `/v1/projects/${project}/boxes`
+    const data = `/v1/projects/${project}/data`
     const set = (allowed: unknown): Promise<Answer> => client.call('PUT', quota, { body: { allowed } })
 
     afterAll(async () => {
       for (const name of ['one', 'two', 'three']) await client.delete(`${bounded}/${name}`)
-      await client.delete('/v1/projects/bounded/data/vol')
+      await client.delete(`${data}/vol`)
       await set(null)
     })
 
@@ -199,7 +202,7 @@ export function defineUpdatesSuite(client: Client): void {
       const config = { cpus: 0.5, ram_mb: 64, storage_gb: 1 }
       await client.post(bounded, { name: 'one', config })
       expect((await client.get(quota)).body).toEqual({
-        project: 'bounded',
+        project,
         allowed: { boxes: null, cpus: null, ram_mb: null, storage_gb: null },
         used: { boxes: 1, cpus: 0.5, ram_mb: 64, storage_gb: 1 },
         updated_at: null,
@@ -223,15 +226,14 @@ export function defineUpdatesSuite(client: Client): void {
       expect(refused.body.detail).toContain('64 of 200 MiB of memory are in use, 137 more were asked for')
       expect(told(await create({ ...small, cpus: 0.6 }))).toEqual([403, 'quota_exceeded'])
       expect(told(await create({ ...small, storage_gb: 2.5 }))).toEqual([403, 'quota_exceeded'])
-      const volume = (size_gb: number): Promise<Answer> =>
-        client.post('/v1/projects/bounded/data', { name: 'vol', size_gb })
+      const volume = (size_gb: number): Promise<Answer> => client.post(data, { name: 'vol', size_gb })
       expect(told(await volume(2.5))).toEqual([403, 'quota_exceeded'])
       expect((await volume(0.5)).status).toBe(201)
       expect((await create(small)).status).toBe(201)
       expect(told(await client.post(bounded, { name: 'three', config: small }))).toEqual([403, 'quota_exceeded'])
       const more = await client.call('PUT', `${bounded}/one`, { body: { config: { ram_mb: 150 } } })
       expect(told(more)).toEqual([403, 'quota_exceeded'])
-      const larger = await client.call('PUT', '/v1/projects/bounded/data/vol', { body: { size_gb: 1.5 } })
+      const larger = await client.call('PUT', `${data}/vol`, { body: { size_gb: 1.5 } })
       expect(told(larger)).toEqual([403, 'quota_exceeded'])
       expect((await client.get(quota)).body.used).toEqual({ boxes: 2, cpus: 1, ram_mb: 128, storage_gb: 2.5 })
     })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
+import { ownName } from '../../helpers/front/own-name.ts'
 
 interface Event {
   id: string
@@ -99,36 +100,41 @@ export function defineEventsSuite(client: Client): void {
     })
   })
   describe('the audit log', () => {
+    const audited = ownName('audited')
     const audit = async (query: string, options = {}) => (await client.get(`/v1/audit?${query}`, options)).body
 
     test('lists caller, request and answer, newest first', async () => {
       const { id, name } = (await client.get('/v1/me')).body
       const headers = { 'x-request-id': 'audited' }
-      await client.post('/v1/projects/audited/boxes', { name: 'it', environment: { SECRET: 'hunter2' } }, { headers })
-      await client.delete('/v1/projects/audited/boxes/it')
-      await client.delete('/v1/projects/audited/boxes/it')
-      const { entries } = await audit('project=audited')
+      await client.post(
+        `/v1/projects/${audited}/boxes`,
+        { name: 'it', environment: { SECRET: 'hunter2' } },
+        { headers },
+      )
+      await client.delete(`/v1/projects/${audited}/boxes/it`)
+      await client.delete(`/v1/projects/${audited}/boxes/it`)
+      const { entries } = await audit(`project=${audited}`)
       expect(entries).toMatchObject([
         { operation: 'deleteBox', status: 404, code: 'box_not_found', method: 'DELETE' },
         { operation: 'deleteBox', status: 204, code: null },
-        { operation: 'createBox', status: 201, request_id: 'audited', actor: id, actor_name: name, project: 'audited' },
+        { operation: 'createBox', status: 201, request_id: 'audited', actor: id, actor_name: name, project: audited },
       ])
       expect(JSON.stringify(entries)).not.toContain('hunter2')
-      const page = await audit('project=audited&max_results=2')
+      const page = await audit(`project=${audited}&max_results=2`)
       expect([page.entries.length, page.has_more]).toEqual([2, true])
-      const rest = await audit(`project=audited&continuation_token=${page.next_continuation_token}`)
+      const rest = await audit(`project=${audited}&continuation_token=${page.next_continuation_token}`)
       expect([...page.entries, ...rest.entries]).toEqual(entries)
-      expect((await audit('project=audited&status=404')).entries).toEqual(entries.slice(0, 1))
-      expect((await audit(`project=audited&operation=createBox&actor=${name}`)).entries).toEqual(entries.slice(2))
+      expect((await audit(`project=${audited}&status=404`)).entries).toEqual(entries.slice(0, 1))
+      expect((await audit(`project=${audited}&operation=createBox&actor=${name}`)).entries).toEqual(entries.slice(2))
     })
 
     test('shows an admin of some projects these only, and other callers nothing', async () => {
       const mint = async (permission: string): Promise<string> => {
-        const body = { name: 'watcher', projects: ['audited'], permissions: [permission] }
+        const body = { name: 'watcher', projects: [audited], permissions: [permission] }
         return (await client.post('/v1/tokens', body)).body.token
       }
       const { entries } = await audit('', { token: await mint('admin') })
-      expect(new Set(entries.map(({ project }: { project: string }) => project))).toEqual(new Set(['audited']))
+      expect(new Set(entries.map(({ project }: { project: string }) => project))).toEqual(new Set([audited]))
       expect((await audit('', { token: await mint('read') })).code).toBe('permission_denied')
       expect((await audit('operation=createToken')).entries[0]).toMatchObject({ target: '/v1/tokens', project: null })
     })

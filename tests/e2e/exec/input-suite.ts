@@ -4,8 +4,8 @@ import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import type { Client } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
-/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made. */
-export function defineInputSuite(client: Client): void {
+/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made; `runtime` is that of the service. */
+export function defineInputSuite(client: Client, runtime: Runtime = runtimeOfTests()): void {
   const boxes = '/v1/projects/input/boxes'
 
   describe('bad input', () => {
@@ -125,7 +125,7 @@ export function defineInputSuite(client: Client): void {
   describe('endpoints about the deployment', () => {
     test('health is measured, and brief without a token', async () => {
       // The cluster may still be ending pods of boxes deleted a moment ago.
-      await untilTrue(async () => isInAgreement((await client.get('/healthz')).body))
+      await untilTrue(async () => isInAgreement((await client.get('/healthz')).body, runtime))
       const full = await client.get('/healthz')
       expect(full.status).toBe(200)
       const { boxes: counts, host, kubernetes, namespace } = full.body
@@ -134,7 +134,7 @@ export function defineInputSuite(client: Client): void {
       expect(host.cpu.cores).toBeGreaterThan(0)
       expect(host.storage.total_bytes).toBeGreaterThan(host.storage.available_bytes)
       expect(host.storage_mounts).toHaveLength(1)
-      if (runtimeOfTests() === 'kubernetes') {
+      if (runtime === 'kubernetes') {
         expect(namespace).toBe('boxyard')
         const cpus = { cpu_allocatable: expect.stringMatching(/^\d/), cpu_capacity: expect.stringMatching(/^\d/) }
         expect(kubernetes.nodes).toEqual([expect.objectContaining({ ready: true, boxes: counts.running, ...cpus })])
@@ -152,7 +152,7 @@ export function defineInputSuite(client: Client): void {
     test('version, config and the OpenAPI document need no token, and the document has every operation', async () => {
       expect((await client.get('/version', { token: null })).body).toMatchObject({
         api_version: 'v1',
-        runtime: runtimeOfTests() === 'kubernetes' ? 'kubernetes' : 'crun',
+        runtime: runtime === 'kubernetes' ? 'kubernetes' : 'crun',
         filesystem: 'btrfs',
       })
       const { defaults, features } = (await client.get('/v1/config', { token: null })).body
@@ -167,6 +167,8 @@ export function defineInputSuite(client: Client): void {
   })
 }
 
-function isInAgreement({ boxes, kubernetes }: any): boolean {
-  return runtimeOfTests() === 'embedded' || kubernetes.nodes[0]?.boxes === boxes.running
+type Runtime = ReturnType<typeof runtimeOfTests>
+
+function isInAgreement({ boxes, kubernetes }: any, runtime: Runtime): boolean {
+  return runtime === 'embedded' || kubernetes.nodes[0]?.boxes === boxes.running
 }

@@ -9,6 +9,7 @@ import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-loc
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
 import { CALLER } from '../caller.ts'
 import { createFakeTime } from '../imagined-time.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -42,7 +43,8 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const { store, filesystem, reconciler, runtime, admission, defaults } = volumes
   const backupStore = change(openFolderStore(folder))
   const jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
-  const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore }
+  const newBackupId = (nowMs: number): string => newId('bak', nowMs)
+  const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore, newBackupId }
   const parts = createBackupParts(shared)
   const directory = createLocalDirectory()
   const restoring = { ...shared, directory, runtime, admission, defaults, catalog: parts.catalog }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { SIGNATURE_HEADER } from '../../../shared/auth/channel.ts'
 import { type HttpHandler, type HttpResponse, jsonResponse } from '../../../shared/http/messages.ts'
+import { newIdOfCell } from '../../../shared/ids.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { makeFleet, type TestEntry, type TestFleet } from '../../helpers/fleet/entries.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
@@ -154,6 +155,17 @@ describe('what another cell has', () => {
     })
     fleet.urls.delete('bb')
     expect(jsonOf(await ask('GET', BOX))).toMatchObject({ code: 'agent_unavailable' })
+  })
+})
+
+describe('a backup of a volume that is no more', () => {
+  test('is asked of the cell that made it, by its id', async () => {
+    const at = (cell: string) => `/v1/projects/demo/data/gone/backups/${newIdOfCell('bak', 1_000, cell)}`
+    for (const cell of ['aa', 'bb', 'cc']) expect(jsonOf(await ask('GET', at(cell)))).toEqual({ answered_by: cell })
+    expect(jsonOf(await ask('GET', at('zz')))).toEqual({ answered_by: 'aa' })
+    // A volume that is there says who has it, whoever made its backups.
+    fleet.homes.set('volume demo/gone', 'cc')
+    expect(jsonOf(await ask('GET', at('bb')))).toEqual({ answered_by: 'cc' })
   })
 })
 

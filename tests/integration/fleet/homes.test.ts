@@ -78,6 +78,20 @@ describe('a name', () => {
     await untilClean(there)
   })
 
+  test('is free once its create was refused after the claim, also while that is still being destroyed', async () => {
+    await createVolume(here)
+    const mounted = (name: string) => {
+      const body = { name, data_mounts: [{ name: 'pg', path: '/pg' }] }
+      return here.boxes.create(CALLER, { project: 'demo', body }, HOW)
+    }
+    await mounted('writer')
+    await expect(mounted('web')).rejects.toMatchObject({ code: 'volume_in_use' })
+    expect(table.homes.has(WEB)).toBe(false)
+    await createBox(there)
+    await untilClean(here)
+    expect(table.homes.get(WEB)?.cell).toBe('bb')
+  })
+
   test('has one owner, however many ask for it at once at several cells', async () => {
     for (let round = 0; round < 20; round++) {
       const cells = [here, there, here, there]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { digestOf } from '../../../agent/core/common/digest.ts'
-import { type PlaceRequest, placesFor } from '../../../agent/core/fleet/placement.ts'
+import { type Placement, type PlaceRequest, placesFor } from '../../../agent/core/fleet/placement.ts'
 import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import type { BaseName } from '../../../agent/ports/fleet/bases.ts'
 import type { Cell, Home, HomeName } from '../../../agent/ports/fleet/directory.ts'
@@ -38,11 +38,13 @@ function place(
     homes = {},
     bases = {},
     createdBy = null,
+    placement = 'spread',
   }: {
     cells: Cell[]
     homes?: Record<string, string>
     bases?: Record<string, string>
     createdBy?: string | null
+    placement?: Placement
   },
 ): string[] {
   const home = (cell: string): Home => ({ cell, epoch: 1, phase: 'Live', createdBy })
@@ -59,7 +61,7 @@ function place(
       },
     },
   }
-  return placesFor(request, { directory, now: () => NOW })
+  return placesFor(request, { directory, placement, now: () => NOW })
 }
 
 const errorOf = (work: () => unknown): ServiceError => {
@@ -135,6 +137,14 @@ describe('a create is carried out', () => {
     expect(errorOf(() => place(requestOf({ node: 'node-dd' }), { cells })).code).toBe('runtime_unavailable')
   })
 
+  test('by this cell if it could not tell of itself, or if it drains and no other may have it, as it says itself', () => {
+    const silent = cellOf('aa', { isReady: false, heartbeatAt: null })
+    expect(place(requestOf(), { cells: [silent, cellOf('bb', { isReady: false })] })).toEqual(['aa'])
+    const cells = [cellOf('aa', { isDraining: true }), cellOf('bb')]
+    for (let i = 0; i < 20; i++) expect(place(requestOf({ requestId: `req_${i}` }), { cells })).toEqual(['bb'])
+    expect(place(requestOf({ node: 'node-aa' }), { cells })).toEqual(['aa'])
+  })
+
   test('by this cell before the fleet knows of it', () => {
     expect(place(requestOf(), { cells: [cellOf('bb')] })).toEqual(['aa'])
   })
@@ -164,5 +174,75 @@ describe('a repeated create', () => {
     })
     expect(moved).toEqual([])
     expect(new Set(first)).toEqual(new Set(['aa', 'bb', 'cc']))
+  })
+})
+
+describe('a project that is kept together', () => {
+  const projects = Array.from({ length: 100 }, (_, i) => `project-${i}`)
+  const made = (project: string, kind: 'box' | 'volume' = 'box', name = 'web') => ({ made: { kind, project, name } })
+  const kept = (cells: Cell[], more: Partial<PlaceRequest>, given: { homes?: Record<string, string> } = {}) =>
+    place(requestOf(more), { ...given, cells, placement: 'project' })
+  const orders = (cells: Cell[], more: Partial<PlaceRequest> = {}): string[][] =>
+    projects.map((project) => kept(cells, { ...made(project), ...more }))
+
+  test('has all its boxes, volumes and bases at one cell, and projects are at all cells', () => {
+    for (const [index, order] of orders(THREE).entries()) {
+      const project = String(projects[index])
+      expect([...order].sort()).toEqual(['aa', 'bb', 'cc'])
+      for (let i = 0; i < 5; i++) {
+        expect(kept(THREE, { ...made(project, 'volume', `v-${i}`), requestId: `req_${i}` })).toEqual(order)
+        expect(kept(THREE, { ...made(project, 'box', `b-${i}`), repeatKey: `token\n${i}` })).toEqual(order)
+        expect(kept(THREE, { made: { kind: 'base', project, name: `t-${i}` } })).toEqual(order)
+      }
+    }
+    expect(new Set(orders(THREE).map(([first]) => first))).toEqual(new Set(['aa', 'bb', 'cc']))
+  })
+
+  test('is there also when others have more room, or places that are ready', () => {
+    const busy = [
+      cellOf('aa', { free: { ramMb: 1, storageBytes: 0 } }),
+      cellOf('bb', { free: { ramMb: 90_000, storageBytes: 1 } }),
+      cellOf('cc', { warm: 5 }),
+    ]
+    expect(orders(busy)).toEqual(orders(THREE))
+  })
+
+  test('goes to its next cell while its own takes none, and comes back', () => {
+    for (const cell of ['bb', 'cc']) {
+      const without = orders(THREE).map((order) => order.filter((each) => each !== cell))
+      for (const state of [{ isReady: false }, { isDraining: true }, { heartbeatAt: NOW - 600_000 }])
+        expect(orders(THREE.map((each) => (each.cell === cell ? { ...each, ...state } : each)))).toEqual(without)
+    }
+  })
+
+  test('stays where it is as cells come, unless it is at the new one', () => {
+    const before = orders(THREE)
+    const after = orders([...THREE, cellOf('dd')])
+    expect(after.map((order) => order.filter((cell) => cell !== 'dd'))).toEqual(before)
+    const moved = after.filter(([first]) => first === 'dd')
+    expect(moved.length).toBeGreaterThan(0)
+    expect(moved.length).toBeLessThan(projects.length / 2)
+  })
+
+  test('is at one cell of each region that is asked for, the first of them in its order', () => {
+    const cells = [...THREE, ...['dd', 'ee'].map((cell) => cellOf(cell, { region: 'south' }))]
+    const all = orders(cells)
+    expect(orders(cells, { region: 'south' })).toEqual(all.map((order) => order.filter((cell) => cell > 'cc')))
+    expect(orders(cells, { region: 'north' })).toEqual(all.map((order) => order.filter((cell) => cell < 'dd')))
+    expect(kept(cells, { node: 'node-ee' })).toEqual(['ee'])
+  })
+
+  test('has what is made from something where that is, and a name where it is', () => {
+    for (const cell of ['aa', 'bb', 'cc']) {
+      const homes = { 'volume demo/pg': cell }
+      expect(kept(THREE, { sources: [volume('pg')] }, { homes })).toEqual([cell])
+      expect(kept(THREE, { made: volume('pg') }, { homes })).toEqual([cell])
+    }
+  })
+
+  test('is not what all projects share', () => {
+    const shared = (requestId: string) => ({ made: { kind: 'base', project: null, name: 'tools' } as const, requestId })
+    const firsts = Array.from({ length: 50 }, (_, i) => kept(THREE, shared(`req_${i}`))[0])
+    expect(new Set(firsts)).toEqual(new Set(['aa', 'bb', 'cc']))
   })
 })

@@ -148,6 +148,29 @@ describe('the edge', () => {
   })
 })
 
+describe('the place in a fleet', () => {
+  test('is none unless there is a cell, and then the settings say it', () => {
+    expect(readAgentSettings({}).fleet).toBeNull()
+    const given = { BOXYARD_CELL: 'k1' }
+    const plain = { cell: 'k1', channelUrl: null, edgePort: 8093, placement: 'spread' }
+    expect(readAgentSettings(given).fleet).toEqual(plain)
+    expect(readAgentSettings({ ...given, BOXYARD_PLACEMENT: 'project' }).fleet).toEqual({
+      ...plain,
+      placement: 'project',
+    })
+  })
+
+  test.each([
+    [{ BOXYARD_PLACEMENT: 'project' }, 'BOXYARD_PLACEMENT is given without BOXYARD_CELL'],
+    [{ BOXYARD_CELL: 'k1', BOXYARD_PLACEMENT: 'near' }, 'BOXYARD_PLACEMENT="near": '],
+    [{ BOXYARD_CELL: 'kilo' }, 'BOXYARD_CELL="kilo": expected 2 to 4 of'],
+    [{ BOXYARD_CELL_URL: 'http://10.0.0.7:8090' }, 'BOXYARD_CELL_URL is given without BOXYARD_CELL'],
+    [{ BOXYARD_CELL: 'k1', BOXYARD_AGENT_HOST: '0.0.0.0' }, 'BOXYARD_AGENT_HOST=0.0.0.0 needs BOXYARD_CELL_URL'],
+  ])('is refused with %j', (given, fault) => {
+    expect(() => readAgentSettings(given)).toThrow(fault)
+  })
+})
+
 test('the agent knows every setting that the front ignores, and the reverse', () => {
   for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
     expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')
