@@ -102,7 +102,7 @@ function openPeer(cell: string, deps: PeerDeps): Peer {
         throw error
       }
     },
-    readAudit: (query) => reads.run(() => ask(asking, 'audit', query)),
+    readAudit: (query) => reads.run(() => ask(asking, 'audit', query), query.account),
   }
   return { history, tail }
 }
@@ -131,7 +131,7 @@ async function ask<K extends keyof typeof PEER_ANSWERS>(
     status = answer.status
     body = await textOf(answer.body)
   } catch (error) {
-    if (signal?.aborted !== true) tail.suspect()
+    if (signal?.aborted !== true) tail.suspect(late.aborted)
     throw cellAway(cell, error)
   }
   if (status === 410) throw cursorExpired()

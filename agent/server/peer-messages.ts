@@ -28,6 +28,7 @@ export const PEER_REQUESTS = {
     ...{ projects, project: z.string().nullable(), actor: z.string().nullable() },
     ...{ operation: z.string().nullable(), status: z.int().nullable(), before: number.nullable() },
     limit: z.int().min(1).max(1000),
+    account: z.string().default(''),
   }),
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createVerifier, refusalError } from '../../shared/auth/channel.ts'
 import { asServiceError, ServiceError } from '../../shared/errors.ts'
 import {
@@ -8,6 +9,7 @@ import {
   problemResponse,
 } from '../../shared/http/messages.ts'
 import { newId } from '../../shared/ids.ts'
+import { createLimiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { createEventNotices, type EventNotices } from '../core/events/notices.ts'
@@ -44,6 +46,7 @@ export function createPeerServer(deps: PeerServerDeps): PeerServer {
     notices: createEventNotices([events]),
     tails: new Map(),
     closing: new AbortController(),
+    audits: createAuditTurns(),
   }
   return {
     wrap: (others) => async (request) => {
@@ -70,6 +73,7 @@ interface Serving extends PeerServerDeps {
   /** The tail of each cell that has one: a new one ends the one before. */
   tails: Map<string, AbortController>
   closing: AbortController
+  audits: AuditTurns
 }
 
 type Answer = (body: unknown, serving: Serving & { request: HttpRequest }) => Promise<HttpResponse>
@@ -91,7 +95,10 @@ const ANSWERS: ReadonlyMap<string, Answer> = new Map<PeerPath, Answer>([
   ],
   [
     PEER_PATHS.audit,
-    async (body, { history }) => jsonResponse(200, await history.readAudit(PEER_REQUESTS.audit.parse(body)), {}),
+    async (body, { history, audits }) => {
+      const query = PEER_REQUESTS.audit.parse(body)
+      return jsonResponse(200, await audits(query.account, () => history.readAudit(query)), {})
+    },
   ],
   [
     PEER_PATHS.tail,
@@ -136,6 +143,25 @@ async function* tailOf(
     after = page.through
     yield Buffer.from(page.events.length === 0 ? '\n' : page.events.map((each) => `${JSON.stringify(each)}\n`).join(''))
   }
+}
+
+/** Runs a read of the audit log in the turn of an account. */
+type AuditTurns = <T>(account: string, read: () => Promise<T>) => Promise<T>
+
+/**
+ * Creates the turns of reads for other cells, each of which may have to look at the whole log: one at a time, accounts in rotation, and
+ * after each a pause as long as it took.
+ */
+function createAuditTurns(): AuditTurns {
+  const turns = createLimiter(1)
+  return (account, read) =>
+    new Promise((resolve, reject) => {
+      void turns.run(async () => {
+        const begunAt = performance.now()
+        await read().then(resolve, reject)
+        await delay(performance.now() - begunAt)
+      }, account)
+    })
 }
 
 async function unlessExpired<T>(answer: Promise<T>): Promise<T | null> {

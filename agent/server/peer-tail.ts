@@ -16,8 +16,8 @@ export interface PeerTail {
    * @throws ServiceError `agent_unavailable`
    */
   reach(): Promise<void>
-  /** Opens the tail anew, after a request to the cell that has failed. */
-  suspect(): void
+  /** Opens the tail anew, after a request to the cell that has failed; one that `isLate` alone says nothing while the tail goes on. */
+  suspect(isLate: boolean): void
   close(): void
 }
 
@@ -41,18 +41,24 @@ export function createPeerTail(deps: PeerTailDeps): PeerTail {
   let isHere = false
   /** Settles with the first outcome; null: nobody runs it. */
   let running: PromiseWithResolvers<void> | null = null
+  let heardAt = 0
   let attempt = new AbortController()
   const isUsed = (): boolean => !closing.signal.aborted && clock.now() - usedAt < UNUSED_MS
   const run = async (outcome: PromiseWithResolvers<void>): Promise<void> => {
     for (let pause = PAUSE_MS; isUsed(); pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
       attempt = new AbortController()
+      const onHeard = (): void => {
+        heardAt = clock.now()
+      }
       const onOpen = (): void => {
         isHere = true
         pause = PAUSE_MS
         outcome.resolve()
         deps.onEvents([])
       }
-      await follow({ ...deps, attempt, isUsed, onOpen }).catch((error: unknown) => noteLoss(deps, isHere, error))
+      await follow({ ...deps, attempt, isUsed, onOpen, onHeard }).catch((error: unknown) =>
+        noteLoss(deps, isHere, error),
+      )
       isHere = false
       outcome.resolve()
       if (isUsed()) await clock.sleep(pause, closing.signal)
@@ -70,7 +76,9 @@ export function createPeerTail(deps: PeerTailDeps): PeerTail {
       await running.promise
       if (!isHere) throw cellAway(cell)
     },
-    suspect: () => attempt.abort(),
+    suspect: (isLate) => {
+      if (!isLate || clock.now() - heardAt > HEARD_MS) attempt.abort()
+    },
     close: () => {
       closing.abort()
       attempt.abort()
@@ -82,11 +90,13 @@ interface Following extends PeerTailDeps {
   attempt: AbortController
   isUsed(): boolean
   onOpen(): void
+  /** Called with whatever comes. */
+  onHeard(): void
 }
 
 /** Follows until the cell ends the tail, says nothing for too long, or nobody uses it any more. */
 async function follow(following: Following): Promise<void> {
-  const { door, caller, ring, attempt, isUsed } = following
+  const { door, caller, ring, attempt, isUsed, onHeard } = following
   const end = (): void => attempt.abort()
   let watchdog = setTimeout(end, HEAD_MS)
   try {
@@ -98,6 +108,7 @@ async function follow(following: Following): Promise<void> {
     }
     for await (const lines of linesOf(answer.body)) {
       clearTimeout(watchdog)
+      onHeard()
       if (!isUsed()) return
       watchdog = setTimeout(end, SILENCE_MS)
       takeLines(lines, following)
@@ -145,6 +156,8 @@ function noteLoss({ cell, logger }: PeerTailDeps, wasHere: boolean, error: unkno
 const UNUSED_MS = 60_000
 const HEAD_MS = 3_000
 const SILENCE_MS = 3 * TAIL_QUIET_MS
+/** A line is due by then. */
+const HEARD_MS = TAIL_QUIET_MS + 1_000
 const PAUSE_MS = 250
 const PAUSE_MAX_MS = 2_000
 /** Characters of an event at most: its texts are cut. */

@@ -1,5 +1,6 @@
 import type { AuditListQuery } from '../../../shared/schemas/events.ts'
 import type { AuditPage, AuditRecord } from '../../ports/store/events.ts'
+import { rateAccountOf } from '../common/accounts.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor, foreignCursor } from '../common/paging.ts'
 import { type Histories, unlessAway } from './all-cells.ts'
@@ -39,7 +40,8 @@ export function createAuditLog(deps: Histories & { cursors: AuditCursors }): Aud
   return {
     list: async (caller, query) => {
       const { project = null, actor = null, operation = null, status = null, max_results: limit } = query
-      const filter = { projects: caller.projects, project, actor, operation, status }
+      const account = rateAccountOf(caller, project)
+      const filter = { projects: caller.projects, project, actor, operation, status, account }
       const token = query.continuation_token
       const position = token === undefined ? null : cursors.decode(token)
       // Cells that came later have nothing that belongs after the first page.

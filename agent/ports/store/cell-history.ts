@@ -37,10 +37,10 @@ export interface CellHistory {
    */
   readEvents(scan: EventScan): Promise<EventPage>
   /**
-   * Reads records newest first, until `limit` match or there are no more.
+   * Reads records newest first, until `limit` match or there are no more; at another cell in turns of `account`.
    * @throws ServiceError `agent_unavailable`
    */
-  readAudit(query: AuditQuery): Promise<AuditPage>
+  readAudit(query: AuditQuery & { account: string }): Promise<AuditPage>
 }
 
 /** The histories of the other cells of the fleet. */

@@ -20,6 +20,33 @@ beforeEach(async () => {
 
 afterEach(() => fleet.close())
 
+describe('audit logs', () => {
+  test('are read for other cells one at a time, by turns of accounts', async () => {
+    const { trail } = one(bb)
+    const { readOwn } = trail
+    const reads: { actor: string | null; go: () => void }[] = []
+    trail.readOwn = async (query) => {
+      await new Promise<void>((resolve) => reads.push({ actor: query.actor, go: resolve }))
+      return readOwn(query)
+    }
+    const list = (root: string, actor: string) =>
+      one(aa).auditLog.list({ ...CALLER, projects: '*', root }, { max_results: 10, actor })
+    const lists = [list('tok_busy', 'busy 1')]
+    await eventually(() => reads.length === 1)
+    for (const number of [2, 3]) lists.push(list('tok_busy', `busy ${number}`))
+    // Those have come before the next one does.
+    await eventually(() => one(bb).asked.get(PEER_PATHS.audit) === 3)
+    lists.push(list('tok_other', 'other'))
+    await eventually(() => one(bb).asked.get(PEER_PATHS.audit) === 4)
+    for (let turn = 1; turn <= 4; turn++) {
+      await eventually(() => reads.length === turn)
+      reads[turn - 1]?.go()
+    }
+    expect(reads.map(({ actor }) => actor)).toEqual(['busy 1', 'busy 2', 'other', 'busy 3'])
+    for (const { missing } of await Promise.all(lists)) expect(missing).toEqual([])
+  })
+})
+
 /** Who follows a stream: what came, which cells it was told are missing, and its last cursor. */
 interface Follower {
   names: string[]
