@@ -146,6 +146,6 @@ export function decodeList<T>(value: unknown): ObjectPage<T> & { rest: string } 
 export const STRICT = { fieldValidation: 'Strict' }
 export const MERGE_PATCH = 'application/merge-patch+json'
 const GROUP_VERSION = 'boxyard.dev/v1alpha1'
-/** As kubectl and client-go have it: an answer of some 500 KB. */
-const PAGE_OBJECTS = '500'
+/** An answer of some 2 MB: in pages of 500, as kubectl has them, the server takes twice its processor time for 100,000 objects. */
+const PAGE_OBJECTS = '2000'
 const SILENCE_MS = 150_000
