@@ -13,6 +13,7 @@ import { benchFiles } from './files.ts'
 import { benchFleet } from './fleet.ts'
 import { benchFork } from './fork.ts'
 import { benchForkBurst } from './fork-burst.ts'
+import { benchHomes } from './homes.ts'
 import { benchLambda } from './lambda.ts'
 import { benchLifeCycle } from './life-cycle.ts'
 import { benchMounts } from './mounts.ts'
@@ -64,6 +65,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('attacks')) await benchAttacks()
   await benchCluster(wants)
   if (wants('fleet')) await benchFleet()
+  if (wants('homes')) await benchHomes()
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return
   const docker = await startDockerPeer()

@@ -7,7 +7,7 @@ import { race } from '../helpers/fleet/races.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { readSeed } from '../helpers/sample.ts'
 
-// By hand: TEST_RACES=10000 npm test -- cluster tests/fleet/races.test.ts
+// By hand: TEST_RACES=10000 TEST_FILE_MINUTES=60 npm test -- cluster tests/fleet/races.test.ts
 const CREATES = Number(process.env['TEST_RACES'] ?? 150)
 /** Creates whose history is checked as one: what a check takes grows with the square. */
 const BATCH = 1_500

@@ -48,7 +48,7 @@ function tally(requests: readonly string[]): Map<string, number> {
 }
 
 /** Returns the user and system time of all threads of a process. */
-function cpuMsOf(pid: number): number {
+export function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ')
