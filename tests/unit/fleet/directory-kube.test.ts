@@ -63,7 +63,7 @@ afterEach(() => kube.close())
 
 test('the homes are listed page by page, then watched', () => {
   expect(['a', 'b', 'c'].map(cellOf)).toEqual(['bb', 'bb', null])
-  expect(asked()).toEqual(['list 500', 'list 500 1', 'watch 10'])
+  expect(asked()).toEqual(['list 2000', 'list 2000 1', 'watch 10'])
 })
 
 test('a dropped watch is resumed where the history is the same', async () => {
@@ -77,7 +77,7 @@ test('a dropped watch is not resumed where the history has not come so far', asy
   version = 5
   open[0]?.destroy()
   await until(() => open.length === 2)
-  expect(asked().slice(3)).toEqual(['list 1', 'list 500', 'list 500 1', 'watch 5'])
+  expect(asked().slice(3)).toEqual(['list 1', 'list 2000', 'list 2000 1', 'watch 5'])
   expect(['a', 'b', 'c'].map(cellOf)).toEqual(['bb', null, 'bb'])
 })
 
@@ -93,6 +93,6 @@ test('a list that expires between its pages begins anew, and memory has all mean
   open[0]?.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } })}\n`)
   await until(() => open.length === 2)
   expect(seen).toEqual(['cc', 'bb'])
-  expect(asked().slice(3)).toEqual(['list 500', 'list 500 1', 'list 500', 'list 500 1', 'watch 10'])
+  expect(asked().slice(3)).toEqual(['list 2000', 'list 2000 1', 'list 2000', 'list 2000 1', 'watch 10'])
   expect(['a', 'b'].map(cellOf)).toEqual(['cc', 'bb'])
 })
