@@ -33,7 +33,7 @@ async function benchCalls({ cells }: FleetOfTests): Promise<void> {
     passed.push(second)
   }
   const [p50, p99] = [0.5, 0.99].map((share) => percentile(passed, share) - percentile(own, share))
-  const text = `p50 +${Number(p50).toFixed(2)}, p99 +${Number(p99).toFixed(2)} ms (own ${summary(own)})`
+  const text = `p50 +${Number(p50).toFixed(2)}, p99 +${Number(p99).toFixed(2)} ms (own ${summary(own)}, p99 ${percentile(own, 0.99).toFixed(1)} ms)`
   report('fleet: a call through another door', text, '+1 / +2 ms', Number(p50) <= 1 && Number(p99) <= 2)
 }
 
