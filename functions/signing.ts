@@ -110,8 +110,11 @@ function channelRequestOf(
   return { method: operation.method, target: request.target, headers }
 }
 
-/** Refusals after which a request is signed again: one for an old key, one for a restart of the agent. */
-export const REFUSAL_RETRIES = 2
+/**
+ * Refusals after which a request is signed again: one for an old key, and one for each agent that has started of late. In a fleet a create may
+ * meet three: the one that is asked, the one of the cell that it falls to, and that of the node which the scheduler chooses.
+ */
+export const REFUSAL_RETRIES = 4
 
 /** More agents than that may not start within a minute. */
 const RUNS_KEPT = 64

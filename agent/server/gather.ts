@@ -36,14 +36,15 @@ import type { RequestHead } from './trust.ts'
 /**
  * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
  * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged. `one`: by the cell whose number the id
- * has. `all`: by what all cells answer, asked at once, or after this one.
+ * has. `all`: by what all cells answer, asked at once, or after this one; `isMakerLast`: the cell that has made the base which the path names is
+ * asked, or answers here, after all others.
  */
 type Gathering =
   | { by: 'here'; since: 'same' | 'placed' | 'asks itself' }
   | { by: 'page'; field: string; key: readonly string[]; isSlow: boolean }
   | { by: 'source' }
   | { by: 'one' }
-  | ({ by: 'all' } & AnswerMerge)
+  | ({ by: 'all'; isMakerLast?: boolean } & AnswerMerge)
 
 /** The operations that are no box's and no volume's: one that is missing below does not compile. */
 type GatheredId = {
@@ -72,7 +73,7 @@ const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
   listStoredBackups: { by: 'page', field: 'backups', key: ['id'], isSlow: true },
   getOperation: { by: 'one' },
   getBase: { by: 'all', ...GET_BASE },
-  deleteBase: { by: 'all', ...DELETE_BASE },
+  deleteBase: { by: 'all', isMakerLast: true, ...DELETE_BASE },
   getQuota: { by: 'all', ...GET_QUOTA },
   updateQuota: { by: 'all', ...SET_QUOTA },
   getStorage: { by: 'all', ...GET_STORAGE },
@@ -80,7 +81,7 @@ const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
 }
 
 export interface GatherDeps extends PagesDeps {
-  directory: Pick<Directory, 'cell' | 'cells' | 'find' | 'homeCells' | 'read'>
+  directory: Pick<Directory, 'bases' | 'cell' | 'cells' | 'find' | 'homeCells' | 'read'>
   match: Matcher
   asks: CellAsks
   /** Says why a request is not one of the functions; null: it is. */
@@ -149,9 +150,25 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   // What this cell refuses changes nothing at another.
   const isHereFirst = gathering.by === 'all' && gathering.isHereFirst
   const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, match.params['project']) }
-  const askOthers = (): Promise<OtherReply[]> =>
-    Promise.all(cells.map((cell) => askOther(cell, deps.asks, { asked, signal, isPatient, isVerified: isHereFirst })))
-  const [begun, answer] = isHereFirst ? [null, await here(own)] : [askOthers(), await here(own)]
+  const maker = gathering.by === 'all' && gathering.isMakerLast === true ? makerOf(request, match, deps) : null
+  const ask = (which: readonly string[], isVerified: boolean): Promise<OtherReply[]> =>
+    Promise.all(which.map((cell) => askOther(cell, deps.asks, { asked, signal, isPatient, isVerified })))
+  const askOthers = async (): Promise<OtherReply[]> => {
+    const before = await ask(
+      cells.filter((cell) => cell !== maker),
+      isHereFirst,
+    )
+    return [
+      ...before,
+      ...(await ask(
+        cells.filter((cell) => cell === maker),
+        isHereFirst,
+      )),
+    ]
+  }
+  const isHereLast = maker === deps.directory.cell
+  const early = isHereLast ? await ask(cells, false) : null
+  const [begun, answer] = isHereFirst ? [early, await here(own)] : [askOthers(), await here(own)]
   if (gathering.by === 'page') {
     if (answer.status !== match.operation.status) return answer
     const others = (await begun) ?? []
@@ -161,6 +178,13 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   const others = (await begun) ?? (await askOthers())
   const [first, ...rest] = await readValues({ cell: deps.directory.cell, answer }, others, deps)
   return gathering.merge(first, rest)
+}
+
+/** Returns the cell that has made the base which a request names, as far as memory knows; null: none. */
+function makerOf({ target }: HttpRequest, { params }: Match, { directory }: GatherDeps): string | null {
+  const isShared = new URLSearchParams(splitTarget(target).search).get('shared') === 'true'
+  const { project = '', base: name = '' } = params
+  return directory.bases.find({ project: isShared ? null : project, name })?.cell ?? null
 }
 
 /** Lists the cells that a request is passed on to: those with an agent, and of boxes and volumes all that have a name. */

@@ -106,7 +106,7 @@ export const GET_BASE: AnswerMerge = {
   },
 }
 
-/** Deletes the base of that name wherever it is. */
+/** Deletes the base of that name wherever it is, and sums its boxes of all cells: those with a copy have not got it, and tell theirs. */
 export const DELETE_BASE: AnswerMerge = {
   isHereFirst: true,
   isSlow: true,
@@ -115,10 +115,15 @@ export const DELETE_BASE: AnswerMerge = {
     const answers = [own, ...others.flatMap((each) => ('response' in each ? each : []))]
     const done = answers.filter(({ response }) => isDone(response.status))
     const [first] = done
-    if (first === undefined) return notFound(own, others)
-    const used = done.reduce((sum, { response }) => sum + Number(response.headers[USED_BY] ?? 0), 0)
+    if (first === undefined) return withoutUse(notFound(own, others))
+    const used = answers.reduce((sum, { response }) => sum + Number(response.headers[USED_BY] ?? 0), 0)
     return { ...first.response, headers: { ...first.response.headers, [USED_BY]: String(used) } }
   },
+}
+
+function withoutUse(answer: HttpResponse): HttpResponse {
+  const { [USED_BY]: _, ...headers } = answer.headers
+  return { ...answer, headers }
 }
 
 type CellsOf<T> = readonly { cell: string; value: T }[]

@@ -45,9 +45,11 @@ describe('the root of a box', () => {
     const REFUSED: [string, () => PodChanges, RegExp][] = [
       ['plain', () => ({}), new RegExp(NO_BOX)],
       ['twin', () => ({ labels: labelsOf(weather, 'victim') }), new RegExp(NO_BOX)],
-      ['second', () => ({ containers: ['other', 'box'] }), new RegExp(NO_BOX)],
-      ['init', () => ({ initContainers: ['box'], containers: ['other'] }), new RegExp(NO_BOX)],
       ['absent', () => ({ annotations: markOf('zzzzzzzz') }), /zzzzzzzz does not listen on this node/],
+    ]
+    const NOT_ADMITTED: [string, PodChanges][] = [
+      ['second', { containers: ['other', 'box'] }],
+      ['init', { initContainers: ['box'], containers: ['other'] }],
     ]
     const OF_THEIR_IMAGE: [string, PodChanges][] = [
       ['other', { containers: ['other'] }],
@@ -80,6 +82,12 @@ describe('the root of a box', () => {
       })
       const started = 'jsonpath={.status.containerStatuses[?(@.name=="box")].started}'
       expect(weather.kubectl('get', 'pod', nameOf(what), '-o', started)).not.toContain('true')
+    })
+
+    test.each(NOT_ADMITTED)('%s, which is not even made', (what, changes) => {
+      const pod = stolenPod(nameOf(what), { annotations: markOf(instance), ...changes })
+      const { stderr } = kubectlWith(JSON.stringify(pod), thief, 'create', '-n', 'boxyard', '-f', '-')
+      expect(stderr).toMatch(/creates pods with one container/)
     })
 
     test.each(OF_THEIR_IMAGE)('%s, whose container runs its own image', async (what) => {

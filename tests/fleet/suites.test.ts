@@ -3,6 +3,7 @@ import { defineTicketsSuite } from '../e2e/access/tickets-suite.ts'
 import { defineTokensSuite } from '../e2e/access/tokens-suite.ts'
 import { defineBackupsSuite } from '../e2e/backups/suite.ts'
 import { definePulledBasesSuite } from '../e2e/bases/pulled-bases-suite.ts'
+import { defineBasesSuite } from '../e2e/bases/suite.ts'
 import { defineForksSuite } from '../e2e/boxes/forks-suite.ts'
 import { defineIdleSuite } from '../e2e/boxes/idle-suite.ts'
 import { defineBoxesSuite } from '../e2e/boxes/suite.ts'
@@ -32,7 +33,6 @@ import { type Client, createClient } from '../helpers/front/client.ts'
 import { draw, drawsAll } from '../helpers/sample.ts'
 
 // What holds for one agent holds through each door of a fleet. Of each list a door runs one suite, all with TEST_DRAW=all.
-// Not here is the suite of bases made of boxes and archives: X-Used-By-Count of a delete has no boxes of cells with a copy yet.
 // TEST_DOOR=2 npm test -- tests/e2e/… runs a whole file so.
 
 /** One of the doors of a fleet, as suites use it. */
@@ -74,6 +74,7 @@ const TOGETHER: readonly Suite[] = [
   ({ client }) => defineSnapshotFilesSuite(client),
   ({ client }) => defineSnapshotDiffSuite(client),
   ({ client }) => defineStorageSuite(client),
+  ({ client }) => defineBasesSuite(client),
   ({ client, registry }) => definePulledBasesSuite(client, registry),
   ({ client }) => defineSpecificationSuite(client),
   defineTickets,

@@ -103,7 +103,17 @@ test('fleet:up starts a fleet with a door at each node, all of which are one ser
     const listed = (await door.get(boxes)).body?.boxes ?? []
     expect(listed.map((box: { name: string }) => box.name)).toEqual(['box-0', 'box-1', 'box-2'])
   }
-  const pods = kubectl(`--kubeconfig=${rig.kubeconfig}`, '-n', 'boxyard', 'get', 'pods', '-o', 'name')
+  const pods = kubectl(
+    `--kubeconfig=${rig.kubeconfig}`,
+    '-n',
+    'boxyard',
+    'get',
+    'pods',
+    '-l',
+    'app.kubernetes.io/name=box',
+    '-o',
+    'name',
+  )
   expect(succeed(pods).stdout.trim().split('\n')).toHaveLength(3)
 })
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
+import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Caller } from '../common/caller.ts'
@@ -95,6 +96,11 @@ export function createBases(deps: BaseImportDeps): Bases {
       ? { earlier }
       : { base: { project, name, createdBy }, requester: options.project, accounts: caller.accounts }
   }
+  const copyUse = async (caller: Caller, ref: BaseName): Promise<number | null> => {
+    const copy = await store.bases.get(ref.project, ref.name)
+    const isCurrent = copy !== null && deps.directory.bases.find(ref)?.uid === copy.id
+    return isCurrent ? (await usedBy(caller, copy)).count : null
+  }
   return {
     usedBy,
     create: async (caller, options) => {
@@ -141,7 +147,7 @@ export function createBases(deps: BaseImportDeps): Bases {
       const wasMade = await imports.cancel({ project, name: ref.name })
       const record = await madeHere(store, project, ref.name)
       if (!record && wasMade) return { boxes: [], count: 0 }
-      if (!record) throw notFound(ref)
+      if (!record) throw notFound(ref, await copyUse(caller, { project, name: ref.name }))
       const use = await usedBy(caller, record)
       if (!(await removeRecord(deps, record))) throw notFound(ref)
       return use
@@ -214,9 +220,11 @@ function pageOf(caller: Caller, project: string | null, query: BaseListQuery): B
   }
 }
 
-function notFound({ project, name, isShared }: BaseRef): ServiceError {
+/** Makes the error for a base that is not of this cell; `copied` is the number of boxes made from a copy of it here, for who asks all cells. */
+function notFound({ project, name, isShared }: BaseRef, copied: number | null = null): ServiceError {
   const where = isShared ? 'is shared by all projects' : `in project "${project}"`
-  return new ServiceError('base_not_found', `No base named "${name}" ${where}.`)
+  const headers = copied === null ? {} : { 'x-used-by-count': String(copied) }
+  return new ServiceError('base_not_found', `No base named "${name}" ${where}.`, { headers })
 }
 
 const USERS_MAX = 100

@@ -86,7 +86,8 @@ class SharedPodsOfAgent implements SharedPods {
     try {
       const pod = await this.#create(name, { ...size, avoids: closedNodes })
       const node = pod === null ? null : await this.#untilReady(pod)
-      if (node === null) await this.#remove(name)
+      // One that has become ready just now may have a box already.
+      if (pod !== null && node === null) await this.#removeUnused(this.#options.pods.get(uidOf(pod)) ?? pod)
       return node
     } catch (error) {
       this.#options.logger.warn('no node could be chosen for a box', { error })
@@ -122,7 +123,7 @@ class SharedPodsOfAgent implements SharedPods {
     const failed = known.filter((pod) => podFailureOf(pod) !== null || this.#isOrphan(pod))
     for (const pod of failed) {
       this.#failedNodes.set(pod.spec?.nodeName ?? '', performance.now() + this.#options.patienceMs)
-      await this.#remove(nameOf(pod))
+      await this.#removeUnused(pod)
     }
     const left = known.filter((pod) => !failed.includes(pod) && !this.#awaited.has(nameOf(pod)))
     const awaited = [...this.#unseen.keys()].filter((name) => !this.#awaited.has(name))
@@ -198,14 +199,10 @@ class SharedPodsOfAgent implements SharedPods {
     })
   }
 
-  async #remove(name: string): Promise<void> {
-    await this.#options.api.pods.delete(name, { graceSeconds: 1 })
-    this.#unseen.delete(name)
-  }
-
   /** Deletes a pod, unless it has changed: a box may have it by now. */
   async #removeUnused({ metadata: { name = '', uid = '', resourceVersion: version = '' } = {} }: Pod): Promise<void> {
     await this.#options.api.pods.delete(name, { uid, version, graceSeconds: 1 })
+    this.#unseen.delete(name)
   }
 }
 

@@ -7,7 +7,7 @@ import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { untilSucceeds } from '../../helpers/eventually.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 import { serviceRecord } from '../../helpers/services/records.ts'
@@ -149,12 +149,12 @@ describe('as many long records as there may be', () => {
   test('let the agent start, and serve metrics', async () => {
     await service.startAgent()
     // A figure that takes too long is left out, as one may on a busy host while the services are still being looked at.
-    await eventually(async () => {
+    await untilSucceeds(async () => {
       const answer = await fetch(service.metricsUrl)
       expect(answer.status).toBe(200)
-      return /^boxyard_services\{state="stopped"\} \d{4}/m.test(await answer.text())
-    })
-  }, 240_000)
+      expect(await answer.text()).toMatch(/^boxyard_services\{state="stopped"\} \d{4}/m)
+    }, 240_000)
+  }, 300_000)
 
   test('let previews in forks come and go', async () => {
     const deploy = { isolation: 'fork', env: {}, command: ['sleep', '1000'] }

@@ -1,5 +1,6 @@
 import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import { viewBoxCard } from '../../../agent/handlers/boxes/card-view.ts'
+import type { BaseName, FleetBase } from '../../../agent/ports/fleet/bases.ts'
 import type { Cell, Directory, Home, KeptHome } from '../../../agent/ports/fleet/directory.ts'
 import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts'
 import { createCellAsks } from '../../../agent/server/cells/cell-asks.ts'
@@ -39,19 +40,28 @@ export interface TestFleet {
   /** What the directory keeps of names, for what is told in the place of a cell that is away. */
   kept: KeptHome[]
   isDirectoryAway: boolean
+  /** The cell that has made each base, by its name. */
+  makers: Map<string, string>
   /** Makes the entry of a cell. */
   entryOf(cell: string): TestEntry
+}
+
+function baseAt(ref: BaseName, cell: string | undefined): FleetBase | null {
+  return cell === undefined
+    ? null
+    : { ...ref, uid: 'bas_1', version: 1, cell, source: 'tar', createdAt: 1, createdBy: null }
 }
 
 export function makeFleet(keys: ChannelKeySet): TestFleet {
   const homes: TestFleet['homes'] = new Map()
   const urls: TestFleet['urls'] = new Map()
   const kept: TestFleet['kept'] = []
+  const makers: TestFleet['makers'] = new Map()
   const fleet: TestFleet = {
     homes,
     kept,
     isDirectoryAway: false,
-    urls,
+    ...{ makers, urls },
     entryOf: (cell) => {
       const memory: TestEntry['memory'] = new Map()
       const reads: string[] = []
@@ -78,7 +88,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         onChange: () => () => undefined,
         claim: () => Promise.reject(new Error('nothing is made here')),
         release: () => Promise.reject(new Error('nothing is deleted here')),
-        bases: createLocalDirectory().bases,
+        bases: { ...createLocalDirectory().bases, find: (ref) => baseAt(ref, makers.get(ref.name)) },
       }
       const channelKeys = () => keys.keys
       const links = createCellLinks({ tls: null })

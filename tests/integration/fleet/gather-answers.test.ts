@@ -247,6 +247,23 @@ describe('a base', () => {
     expect(cells.agents.bb.seen.length).toBe(before)
   })
 
+  test.each(CELLS)('that %s made is deleted after all others have told of their copies', async (maker) => {
+    const [one, other] = CELLS.filter((cell) => cell !== maker)
+    const copied = jsonResponse(404, { code: 'base_not_found' }, { 'x-used-by-count': '2' })
+    const order: string[] = []
+    for (const cell of CELLS)
+      cells.agents[cell].respond = () => {
+        order.push(cell)
+        return cell === maker ? { status: 204, headers: { 'x-used-by-count': '1' }, body: null } : copied
+      }
+    cells.fleet.makers.set('mine', maker)
+    const response = await cells.ask(BASE, 'DELETE')
+    expect([response.status, response.headers['x-used-by-count']]).toEqual([204, '5'])
+    expect([order.at(-1), new Set(order.slice(0, 2))]).toEqual([maker, new Set([one, other])])
+    await script({ aa: copied, bb: copied, cc: copied })
+    expect((await cells.ask(BASE, 'DELETE')).headers).not.toHaveProperty('x-used-by-count')
+  })
+
   test('is not deleted for good where only a cell that is away may have it', async () => {
     await script({ aa: NONE, bb: NONE, cc: 'away' })
     expect(jsonOf(await cells.ask(BASE, 'DELETE'))).toMatchObject({ status: 503, code: 'agent_unavailable' })
