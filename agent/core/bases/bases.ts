@@ -96,11 +96,6 @@ export function createBases(deps: BaseImportDeps): Bases {
       ? { earlier }
       : { base: { project, name, createdBy }, requester: options.project, accounts: caller.accounts }
   }
-  const copyUse = async (caller: Caller, ref: BaseName): Promise<number | null> => {
-    const copy = await store.bases.get(ref.project, ref.name)
-    const isCurrent = copy !== null && deps.directory.bases.find(ref)?.uid === copy.id
-    return isCurrent ? (await usedBy(caller, copy)).count : null
-  }
   return {
     usedBy,
     create: async (caller, options) => {
@@ -147,7 +142,10 @@ export function createBases(deps: BaseImportDeps): Bases {
       const wasMade = await imports.cancel({ project, name: ref.name })
       const record = await madeHere(store, project, ref.name)
       if (!record && wasMade) return { boxes: [], count: 0 }
-      if (!record) throw notFound(ref, await copyUse(caller, { project, name: ref.name }))
+      if (!record) {
+        const copy = await findCopy(deps, { project, name: ref.name })
+        throw notFound(ref, copy && (await usedBy(caller, copy)).count)
+      }
       const use = await usedBy(caller, record)
       if (!(await removeRecord(deps, record))) throw notFound(ref)
       return use
@@ -188,6 +186,12 @@ async function findBase({ store, directory }: BaseCreateDeps, ref: BaseRef): Pro
 async function madeHere({ bases }: Store, project: string | null, name: string): Promise<BaseRecord | null> {
   const record = await bases.get(project, name)
   return record?.cell === undefined ? record : null
+}
+
+/** Returns the copy of another cell's base of that name. */
+async function findCopy({ store, directory }: BaseCreateDeps, ref: BaseName): Promise<BaseRecord | null> {
+  const copy = await store.bases.get(ref.project, ref.name)
+  return copy !== null && directory.bases.find(ref)?.uid === copy.id ? copy : null
 }
 
 /** Finds the base that an earlier send of this create made before a crash lost the answer. */
