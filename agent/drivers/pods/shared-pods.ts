@@ -4,7 +4,15 @@ import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { BoxPlaces } from '../../ports/boxes/box-places.ts'
-import { ANNOTATION_INSTANCE, buildPod, newWarmPodName, planSharedPod, sharedMarkOf, WARM_SIZE } from './spec.ts'
+import {
+  ANNOTATION_INSTANCE,
+  avoidedBy,
+  buildPod,
+  newWarmPodName,
+  planSharedPod,
+  sharedMarkOf,
+  WARM_SIZE,
+} from './spec.ts'
 import { describeUnplaced, podFailureOf } from './state.ts'
 
 export interface SharedPodsOptions {
@@ -125,7 +133,10 @@ class SharedPodsOfAgent implements SharedPods {
       this.#failedNodes.set(pod.spec?.nodeName ?? '', performance.now() + this.#options.patienceMs)
       await this.#removeUnused(pod)
     }
-    const left = known.filter((pod) => !failed.includes(pod) && !this.#awaited.has(nameOf(pod)))
+    const mine = known.filter((pod) => !failed.includes(pod) && !this.#awaited.has(nameOf(pod)))
+    const outdated = mine.filter((pod) => this.#isOutdated(pod))
+    for (const pod of outdated) await this.#removeUnused(pod)
+    const left = mine.filter((pod) => !outdated.includes(pod))
     const awaited = [...this.#unseen.keys()].filter((name) => !this.#awaited.has(name))
     const missing = size - left.length - awaited.length
     for (let i = 0; i < missing; i++)
@@ -143,6 +154,12 @@ class SharedPodsOfAgent implements SharedPods {
     const uids = new Set(known.map(uidOf))
     for (const uid of this.#idleSince.keys()) if (!uids.has(uid)) this.#idleSince.delete(uid)
     for (const pod of known) if (!this.#idleSince.has(uidOf(pod))) this.#idleSince.set(uidOf(pod), now)
+  }
+
+  /** Returns true for a pod that has no place, and avoids a node which takes pods again. */
+  #isOutdated(pod: Pod): boolean {
+    const closed = new Set([...this.#options.closedNodes(), ...this.#failedNodes.keys()])
+    return describeUnplaced(pod) !== null && avoidedBy(pod).some((node) => !closed.has(node))
   }
 
   /** Returns true for a pod that runs, and whose agent has not made it ready for long. */

@@ -124,6 +124,12 @@ function placementOf({ avoids }: PodPlan, node: string): Pick<PodSpec, 'affinity
   return { topologySpreadConstraints, ...(others.length === 0 ? {} : requiring(others)) }
 }
 
+/** Returns the nodes that a shared pod must not be on. */
+export function avoidedBy({ spec }: Pod): string[] {
+  const [term] = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  return (term?.matchFields ?? []).flatMap(({ operator, values = [] }) => (operator === 'NotIn' ? values : []))
+}
+
 function requiring(matchFields: NodeSelectorTerm['matchFields']): Pick<PodSpec, 'affinity'> {
   const required = { nodeSelectorTerms: [{ ...(matchFields === undefined ? {} : { matchFields }) }] }
   return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } }

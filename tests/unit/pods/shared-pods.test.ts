@@ -140,6 +140,16 @@ describe('the warm pods of a fleet', () => {
     expect(cluster.list()).toHaveLength(1)
   })
 
+  test('that have no place, since they avoid a node that takes pods again, are made anew', async () => {
+    cluster.closed = ['n7']
+    cluster.onMade = (pod) => (cluster.closed.length > 0 ? cluster.change(pod, { status: unplaced }) : ready(pod, 'n7'))
+    cluster.open(1)
+    await eventually(() => cluster.list()[0]?.status?.phase === 'Pending', 5)
+    cluster.closed = []
+    await eventually(() => cluster.list().length === 1 && cluster.list()[0]?.spec?.nodeName === 'n7', 5)
+    expect(cluster.calls).toEqual(['create', 'delete', 'create'])
+  })
+
   test('one more is put where the scheduler wants it, and is taken away if no box has it for long', async () => {
     cluster.onMade = (pod) => ready(pod, 'n3')
     const shared = cluster.open(0)
