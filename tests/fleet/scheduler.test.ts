@@ -46,7 +46,7 @@ const boundOf = (found: Pod[]): (string | undefined)[] =>
 describe('warm pods', () => {
   beforeAll(async () => {
     rig = await startRig(name, { BOXYARD_WARM_POOL: '1' })
-    await eventually(() => readyPods().length === 3, 200)
+    await eventually(() => readyPods().length >= 3, 200)
   })
 
   test('are put on nodes by the scheduler, and made ready by the agents there', () => {
@@ -65,7 +65,7 @@ describe('warm pods', () => {
     const taken = names.map(podOf)
     expect(taken.some(({ metadata }) => before.includes(metadata?.name))).toBe(true)
     for (const [index, pod] of taken.entries()) expect(pod.spec?.nodeName).toBe(made[index]?.['node'])
-    await eventually(() => readyPods().length === 3, 200)
+    await eventually(() => readyPods().length >= 3, 200)
     for (const box of names) expect((await doorOf(0).shell('demo', box, 'hostname')).body?.stdout).toBe(`${box}\n`)
     for (const box of names) await doorOf(1).delete(`${boxes}/${box}`)
   })
@@ -75,7 +75,7 @@ describe('warm pods', () => {
     for (const node of [first, second]) here('cordon', node)
     try {
       here('delete', 'pods', '-l', 'boxyard.dev/warm=true', '--wait=false')
-      await eventually(() => readyPods().length === 3, 200)
+      await eventually(() => readyPods().length >= 3, 200)
       expect(new Set(readyPods().map(({ spec }) => spec?.nodeName))).toEqual(new Set([third]))
       const closed = 'jsonpath={.items[?(@.status.draining==true)].spec.node}'
       await eventually(() => here('get', 'agents', '-o', closed).split(' ').length === 2, 200)
@@ -124,6 +124,5 @@ describe('without a pod that is ready', () => {
       expect(await create(2, { name: `keyed-${index}` }, key)).toMatchObject({ id: first['id'] })
       expect((await doorOf(2).get(`${boxes}/keyed-${index}`)).status).toBe(404)
     }
-    await untilSucceeds(async () => expect(warmPods()).toEqual([]))
   })
 })
