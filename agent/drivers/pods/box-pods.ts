@@ -25,7 +25,7 @@ import {
   podResources,
   projectPolicy,
 } from './spec.ts'
-import { isTakenAway } from './state.ts'
+import { isStanding, isTakenAway } from './state.ts'
 
 export interface BoxPodsOptions extends Omit<PodSettings, 'namespace' | 'nodeUid'> {
   api: KubeApi
@@ -256,10 +256,6 @@ export class BoxPods {
     await api.networkPolicies.apply(projectPolicy(project, instanceId))
     this.#policies.add(project)
   }
-}
-
-function isStanding({ metadata }: Pod): boolean {
-  return metadata?.deletionTimestamp === undefined
 }
 
 /** Returns the id of the box that a pod belongs to. */

@@ -13,7 +13,7 @@ import {
   sharedMarkOf,
   WARM_SIZE,
 } from './spec.ts'
-import { describeUnplaced, podFailureOf } from './state.ts'
+import { describeUnplaced, isStanding, podFailureOf } from './state.ts'
 
 export interface SharedPodsOptions {
   api: { namespace: string; pods: Pick<KubeApi['pods'], 'create' | 'delete'> }
@@ -221,10 +221,6 @@ class SharedPodsOfAgent implements SharedPods {
     await this.#options.api.pods.delete(name, { uid, version, graceSeconds: 1 })
     this.#unseen.delete(name)
   }
-}
-
-function isStanding({ metadata }: Pod): boolean {
-  return metadata?.deletionTimestamp === undefined
 }
 
 /** Returns true once the agent of its node has taken the pod. */

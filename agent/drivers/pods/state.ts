@@ -1,5 +1,10 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 
+/** Returns true unless the pod is being deleted. */
+export function isStanding({ metadata }: Pod): boolean {
+  return metadata?.deletionTimestamp === undefined
+}
+
 /** Returns true if the pod was deleted or evicted by others than the agent, so that its box is still desired. */
 export function isTakenAway(pod: Pod | null): boolean {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return true
