@@ -57,7 +57,8 @@ test(
       await removeAll()
       await modelled.compareWorld(model)
     } catch (error) {
-      const lines = [`TEST_SEED=${seed}`, ...log, '', String(error), '', ...service.logs.slice(-30)]
+      // The cause first: a long message is cut at its end.
+      const lines = [`TEST_SEED=${seed}`, String(error), '', ...log, '', ...service.logs.slice(-30)]
       throw new Error(lines.join('\n'), { cause: error })
     }
     expect(log.length).toBeGreaterThan(STEPS)

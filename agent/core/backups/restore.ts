@@ -1,3 +1,4 @@
+import { backupDirectory, DELETED } from '../../../shared/backup-manifest.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
@@ -43,7 +44,7 @@ export interface BackupRestore {
   find(project: string, id: string): Promise<{ stored: StoredBackup }>
   /**
    * Starts to restore a backup into a new volume; returns the operation's id. Verifies the digest of every part, of the backups it
-   * builds on too, before it receives the part.
+   * builds on too, before it receives the part. Fails with `backup_not_found` if the backup is deleted meanwhile.
    * @throws ServiceError `name_taken`, `volume_too_small`, `backup_damaged` if a manifest is missing or altered
    */
   restoreAsNew(caller: Caller, known: KnownBackup, options: BackupRestoreOptions): Promise<string>
@@ -70,10 +71,10 @@ export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
       const { project, name } = options
       if (await store.volumes.get(project, name)) throw nameTaken(options)
       const backup = 'record' in known ? known.record : known.stored
-      const chain = await catalog.chain(backup)
+      const chain = await whileKept(deps, backup, () => catalog.chain(backup))
       checkSize(chain, options.sizeGb)
       const resource = `/v1/projects/${project}/data/${name}`
-      const work = (run: JobRun): Promise<void> => restore(deps, caller, { options, chain, run })
+      const work = (run: JobRun) => whileKept(deps, backup, () => restore(deps, caller, { options, chain, run }))
       return jobs.start({ kind: 'backup.restore', project, resource, requestId: caller.requestId }, work)
     },
     restoreOver: async (caller, known, { ref, waitMs, ifMatch }) => {
@@ -81,19 +82,51 @@ export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
       const volume = await findVolume(store, ref)
       checkIfMatch(ifMatch, volume.version)
       const backup = 'record' in known ? known.record : known.stored
-      const chain = await catalog.chain(backup)
+      const chain = await whileKept(deps, backup, () => catalog.chain(backup))
       checkSize(chain, volume.sizeGb)
       const { project, name } = volume
       const job = { project, resource: `/v1/projects/${project}/data/${name}`, requestId: caller.requestId }
       return jobs.start({ kind: 'backup.restore', ...job }, (run) =>
         replaceData(deps, volume, {
           ...{ of: `backup:${backup.id}`, tokenId: caller.tokenId, signal: run.signal },
-          fill: (subvolume, quotaBytes) => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run }),
+          fill: (subvolume, quotaBytes) =>
+            whileKept(deps, backup, () => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run })),
           idleBy: () => idleBy(clock.now(), answerBy),
         }),
       )
     },
   }
+}
+
+type BackupIds = Pick<StoredBackup, 'project' | 'volumeId' | 'id'>
+
+/**
+ * Reads a backup by `work`.
+ * @throws ServiceError `backup_not_found` instead of `backup_damaged` if the backup was deleted meanwhile
+ */
+async function whileKept<T>(deps: BackupRestoreDeps, backup: BackupIds, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const isIncomplete = error instanceof ServiceError && error.code === 'backup_damaged'
+    throw isIncomplete && (await isDeleted(deps, backup)) ? backupNotFound(backup.id) : error
+  }
+}
+
+/** Returns true if this deployment, or another of the same store, has deleted the backup; its objects may be gone already. */
+async function isDeleted(
+  { backupStore, store }: Pick<BackupRestoreDeps, 'backupStore' | 'store'>,
+  { project, volumeId, id }: BackupIds,
+): Promise<boolean> {
+  const directory = backupDirectory(project, volumeId, id)
+  let count = 0
+  for await (const { name } of backupStore.list(directory)) {
+    if (name === directory + DELETED) return true
+    count += 1
+  }
+  const record = await store.backups.get(id)
+  // Who has no record of it knows it by its objects alone.
+  return record === null ? count === 0 : record.deletedAt !== null
 }
 
 interface Restoring {

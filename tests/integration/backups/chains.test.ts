@@ -16,19 +16,19 @@ let service: BackupService
 /** Content of each backup, by id. */
 let held: Map<string, string>
 /** Called before an object is read, to verify or to restore it. */
-let onRead: (phase: Phase, name: string) => void
+let onRead: (phase: Phase, name: string) => void | Promise<void>
 type Phase = 'verifying' | 'receiving'
 
 beforeEach(async () => {
   onRead = () => undefined
   service = openBackupService((store) => ({
     ...store,
-    digest: (name, signal) => {
-      onRead('verifying', name)
+    digest: async (name, signal) => {
+      await onRead('verifying', name)
       return store.digest(name, signal)
     },
-    get: (name, signal) => {
-      onRead('receiving', name)
+    get: async (name, signal) => {
+      await onRead('receiving', name)
       return store.get(name, signal)
     },
   }))
@@ -251,4 +251,19 @@ describe('a restore over the volume', () => {
     'names a part found altered while %s, and leaves the volume unchanged',
     (phase) => damageDuring(phase, flip),
   )
+
+  const removed = async (id: string): Promise<void> => {
+    await remove(id)
+    await eventually(() => directories().length === 0, 5)
+  }
+
+  test.each(['verifying', 'receiving'] as const)('tells that the backup was deleted while %s', async (phase) => {
+    const { id } = await back('one')
+    let removal: Promise<void> | undefined
+    onRead = async (now, name) => {
+      if (now === phase && name.endsWith('part-00000.zst')) await (removal ??= removed(id))
+    }
+    expect(await service.restore('vol', id)).toMatchObject({ code: 'backup_not_found' })
+    expect(await service.read('vol')).toBe('one')
+  })
 })
