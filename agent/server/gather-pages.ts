@@ -6,6 +6,7 @@ import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
 import type { Cards, ListedCards } from './away-cards.ts'
 import type { CellReply } from './cells/cell-asks.ts'
+import type { ItemJoin } from './merge-answers.ts'
 import { mergePages, type PageItems } from './merge-pages.ts'
 import { type PageEnd, splitPage } from './page-items.ts'
 import { wholePassedResponse } from './passing.ts'
@@ -24,6 +25,8 @@ export interface GatheredPages {
   field: string
   /** Names of the fields that the list is ordered by; the cursor is made of them. */
   key: readonly string[]
+  /** Absent: of items of one key that of the cell which has it is told. */
+  join?: ItemJoin
 }
 
 export interface PagesDeps {
@@ -52,6 +55,7 @@ export async function answerPage(given: GatheredPages, deps: PagesDeps): Promise
       const owner = home === undefined ? null : deps.directory.find({ kind: home, project, name })
       return found.find((index) => cells[index] === owner?.cell) ?? (found[0] as number)
     },
+    ...(given.join === undefined ? {} : { join: given.join }),
     turn: () => deps.turns.run(account, async () => undefined),
   })
   return { ...own, body: encodePage(items, field, { has_more: next !== null, next_continuation_token: next }) }

@@ -27,6 +27,8 @@ import {
   GET_BASE,
   GET_QUOTA,
   GET_STORAGE,
+  type ItemJoin,
+  joinProjects,
   SET_QUOTA,
   START_SCRUB,
 } from './merge-answers.ts'
@@ -35,13 +37,13 @@ import type { RequestHead } from './trust.ts'
 
 /**
  * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
- * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged. `one`: by the cell whose number the id
+ * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged; `join`: items of one key are one. `one`: by the cell whose number the id
  * has. `all`: by what all cells answer, asked at once, or after this one; `isMakerLast`: the cell that has made the base which the path names is
  * asked, or answers here, after all others.
  */
 type Gathering =
   | { by: 'here'; since: 'same' | 'placed' | 'asks itself' }
-  | { by: 'page'; field: string; key: readonly string[]; isSlow: boolean }
+  | { by: 'page'; field: string; key: readonly string[]; isSlow: boolean; join?: ItemJoin }
   | { by: 'source' }
   | { by: 'one' }
   | ({ by: 'all'; isMakerLast?: boolean } & AnswerMerge)
@@ -74,6 +76,7 @@ const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
   getOperation: { by: 'one' },
   getBase: { by: 'all', ...GET_BASE },
   deleteBase: { by: 'all', isMakerLast: true, ...DELETE_BASE },
+  listProjects: { by: 'page', field: 'projects', key: ['project'], isSlow: false, join: joinProjects },
   getQuota: { by: 'all', ...GET_QUOTA },
   updateQuota: { by: 'all', ...SET_QUOTA },
   getStorage: { by: 'all', ...GET_STORAGE },

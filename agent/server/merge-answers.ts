@@ -1,6 +1,6 @@
 import { ServiceError } from '../../shared/errors.ts'
 import type { HttpResponse } from '../../shared/http/messages.ts'
-import type { Quota } from '../../shared/schemas/access.ts'
+import type { Project, Quota } from '../../shared/schemas/access.ts'
 import type { Base } from '../../shared/schemas/bases.ts'
 import type { ScrubResource, StorageResource } from '../../shared/schemas/health.ts'
 
@@ -26,12 +26,22 @@ export interface AnswerMerge {
   merge(own: CellAnswer, others: readonly CellValue[]): HttpResponse
 }
 
+/** Makes one item of those that several cells have of a key, as JSON. */
+export type ItemJoin = (items: readonly Buffer[]) => Buffer
+
+/** Sums up what a project has at several cells. */
+export const joinProjects: ItemJoin = (items) => {
+  const all = items.map((item) => JSON.parse(item.toString('utf8')) as Project)
+  const { boxes, volumes } = sumDeep(all.map((each) => ({ boxes: { ...each.boxes }, volumes: each.volumes })))
+  return Buffer.from(JSON.stringify({ ...sumQuotas(all), boxes, volumes }))
+}
+
 /** Sums up what a project uses at all cells. */
 export const GET_QUOTA: AnswerMerge = {
   isHereFirst: false,
   isSlow: false,
   isAsked: isDone,
-  merge: (own, others) => answerOf(own, others, sumQuotas),
+  merge: (own, others) => answerOf(own, others, sumQuotasOfCells),
 }
 
 /** Sets the quota of each cell, which bounds what the project has there. */
@@ -42,7 +52,7 @@ export const SET_QUOTA: AnswerMerge = {
   merge: (own, others) => {
     const isSet = (each: CellValue): boolean => 'response' in each && isDone(each.response.status)
     const missed = others.filter((each) => !isSet(each)).map(({ cell }) => cell)
-    if (missed.length === 0) return answerOf(own, others, sumQuotas)
+    if (missed.length === 0) return answerOf(own, others, sumQuotasOfCells)
     const reached = [own, ...others.filter(isSet)].map(({ cell }) => cell)
     const detail = `The quota is set at ${listed(reached)}, and not at ${listed(missed)}: send it again.`
     throw new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' } })
@@ -155,10 +165,14 @@ function notFound(own: CellAnswer, others: readonly CellValue[]): HttpResponse {
   return own.response
 }
 
-function sumQuotas(quotas: CellsOf<Quota>): Quota {
+function sumQuotasOfCells(quotas: CellsOf<Quota>): Quota {
+  return sumQuotas(quotas.map(({ value }) => value))
+}
+
+function sumQuotas(quotas: readonly Quota[]): Quota {
   // One that was set at some cells only is the latest.
-  const [latest] = quotas.map(({ value }) => value).sort((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1))
-  const { boxes, cpus, ram_mb, storage_gb } = sumDeep(quotas.map(({ value: { used } }) => ({ ...used })))
+  const [latest] = quotas.toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1))
+  const { boxes, cpus, ram_mb, storage_gb } = sumDeep(quotas.map(({ used }) => ({ ...used })))
   return { ...(latest as Quota), used: { boxes, cpus, ram_mb, storage_gb } }
 }
 

@@ -15,6 +15,8 @@ export interface MergeOptions {
   limit: number
   /** Index of the page whose item is told, of those that have one of this key. */
   choose(key: readonly string[], pages: readonly number[]): number
+  /** Makes one item of those of one key, in the place of choosing. */
+  join?(items: readonly Buffer[]): Buffer
   /** Waits for a turn of the event loop, after some milliseconds of work. */
   turn(): Promise<void>
 }
@@ -26,7 +28,7 @@ export interface MergeOptions {
  */
 export async function mergePages(
   pages: readonly PageItems[],
-  { limit, choose, turn }: MergeOptions,
+  { limit, choose, join, turn }: MergeOptions,
 ): Promise<{ items: Buffer[]; next: string | null }> {
   const items: Buffer[] = []
   let bytes = 0
@@ -42,7 +44,11 @@ export async function mergePages(
       if (first.length === 0) return { items, next: null }
       const { key } = heads[first[0] as number]?.value as KeyedItem
       if (items.length >= limit || bytes >= BYTES_MAX) return { items, next: last === null ? null : encodeCursor(last) }
-      const { json } = heads[first.length === 1 ? (first[0] as number) : choose(key, first)]?.value as KeyedItem
+      const jsonAt = (index: number): Buffer => (heads[index]?.value as KeyedItem).json
+      const json =
+        first.length > 1 && join !== undefined
+          ? join(first.map(jsonAt))
+          : jsonAt(first.length === 1 ? (first[0] as number) : choose(key, first))
       items.push(json)
       bytes += json.length
       last = key

@@ -33,7 +33,7 @@ async function namesOf(
   )
   const { url, token, project = '' } = connection
   const boxyard = createBoxyard({ url, token, attempts: 1 })
-  const path = { project: kind === 'project' ? '-' : (project ?? '') }
+  const path = { project: project ?? '' }
   const inBox = { ...path, name: of === '.' ? (connection.box ?? '') : (of ?? '') }
   switch (kind) {
     case 'box':
@@ -41,7 +41,7 @@ async function namesOf(
     case 'boxPath':
       return collect(boxyard.list('listBoxes', { path }), ({ name }) => `${name}:`)
     case 'project':
-      return [...new Set(await collect(boxyard.list('listBoxes', { path }), (box) => box.project))]
+      return collect(boxyard.list('listProjects', {}), (each) => each.project)
     case 'volume':
       return collect(boxyard.list('listVolumes', { path }), ({ name }) => name)
     case 'base': {

@@ -30,6 +30,6 @@ const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly V
   ['deploy promote rollback', async () => (await import('./services.ts')).SERVICE_VERBS],
   ['base', async () => (await import('./bases.ts')).BASE_VERBS],
   ['ticket', async () => (await import('./tickets.ts')).TICKET_VERBS],
-  ['project', async () => (await import('./projects.ts')).PROJECT_VERBS],
+  ['projects', async () => (await import('./projects.ts')).PROJECT_VERBS],
   ['api health', async () => (await import('./more.ts')).MORE_VERBS],
 ]

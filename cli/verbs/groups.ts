@@ -11,7 +11,7 @@ export const GROUPS: readonly (readonly [title: string, words: string])[] = [
   ['Data volumes and backups', 'volume backup'],
   ['Bases', 'base'],
   ['What happens', 'top metrics events audit storage'],
-  ['Access', 'project token me quota set-quota ticket'],
+  ['Access', 'projects token me quota set-quota ticket'],
   ['The service', 'health version limits operation scrub openapi problems problem'],
   ['The command line itself', 'login logout use context api completion'],
 ]
@@ -41,7 +41,6 @@ export const TOPICS: Readonly<Record<string, string>> = {
   commands: 'Records of commands that boxes have run',
   context: 'The services that you are logged in to',
   files: 'Files of boxes, one operation each',
-  project: 'Projects',
   service: 'Programs that start with their box',
   sessions: 'Consoles that run',
   snapshots: 'Snapshots of boxes',

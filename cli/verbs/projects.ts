@@ -1,34 +1,50 @@
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { printAnswer } from '../output/printing.ts'
 import type { Verb } from './verb.ts'
 
 const list: Verb = {
-  words: 'project ls',
+  words: 'projects',
   args: '',
-  flags: [],
-  summary: 'List the projects that the token is for by name, or that have boxes or volumes where it is for all',
-  details: 'A project is there once something is made in it.',
-  examples: ['boxyard project ls'],
-  operations: ['getMe', 'listBoxes', 'listVolumes'],
-  run: async ({ boxyard, connection, format, tell }) => {
-    const { projects } = await boxyard.call('getMe', {})
-    const counts = new Map((Array.isArray(projects) ? projects : []).map((name) => [name, { boxes: 0, volumes: 0 }]))
-    const countsOf = (name: string): { boxes: number; volumes: number } => {
-      const found = counts.get(name) ?? { boxes: 0, volumes: 0 }
-      counts.set(name, found)
-      return found
-    }
-    const path = { project: '-' }
-    for await (const { project } of boxyard.list('listBoxes', { path })) countsOf(project).boxes++
-    for await (const { project } of boxyard.list('listVolumes', { path })) countsOf(project).volumes++
-    const rows = [...counts]
-      .sort(([one], [other]) => one.localeCompare(other))
-      .map(([name, count]) => {
-        return { name, ...count, status: name === connection.project ? 'current' : '' }
-      })
-    if (rows.length === 0) tell('There are none: boxyard use NAME; boxyard create BOX')
-    await printAnswer(rows, format, ['name', 'boxes', 'volumes', 'status'])
+  flags: [['--prefix <text>', 'only names that begin with it']],
+  summary: 'List the projects that have something, with what they use and what their quotas allow',
+  details:
+    'A project is there once something is made in it, or its quota is set. Use is told beside what is allowed, such as 3/20; -o json tells all.',
+  examples: ['boxyard projects', 'boxyard projects -o json'],
+  operations: ['listProjects'],
+  run: async ({ boxyard, connection, format, tell }, _, flags) => {
+    const query = typeof flags['prefix'] === 'string' ? { prefix: flags['prefix'] } : {}
+    const projects: Project[] = []
+    for await (const project of boxyard.list('listProjects', { query })) projects.push(project)
+    if (projects.length === 0) tell('There are none: boxyard use NAME; boxyard create BOX')
+    if (format === 'json' || format === 'yaml') return printAnswer({ projects }, format)
+    await printAnswer(
+      projects.map((project) => projectRow(project, connection.project)),
+      format,
+      ['name', 'boxes', 'running', 'volumes', 'cpus', 'ram_mb', 'storage_gb', 'status'],
+    )
   },
 }
 
 /** The verb of projects. */
 export const PROJECT_VERBS: readonly Verb[] = [list]
+
+type Project = AnswerOf<'listProjects'>['projects'][number]
+
+/** Makes the row of a project. A pure function. */
+export function projectRow(
+  { project, used, allowed, boxes, volumes }: Project,
+  current: string | null | undefined,
+): Record<string, string | number> {
+  const of = (name: 'boxes' | 'cpus' | 'ram_mb' | 'storage_gb'): string =>
+    [used[name], ...(allowed[name] === null ? [] : [allowed[name]])].join('/')
+  return {
+    name: project,
+    boxes: of('boxes'),
+    running: boxes.running,
+    volumes,
+    cpus: of('cpus'),
+    ram_mb: of('ram_mb'),
+    storage_gb: of('storage_gb'),
+    status: project === current ? 'current' : '',
+  }
+}

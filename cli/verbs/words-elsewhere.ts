@@ -20,7 +20,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   new: 'create',
   pause: 'stop',
   run: 'create, then exec',
-  projects: 'project ls',
+  project: 'projects',
   remove: 'rm',
   restart: 'stop, then resume',
   services: 'service ls',

@@ -48,6 +48,13 @@ export const ACCESS_EXAMPLES = {
       expires_at: '2026-11-20T08:16:30.000Z',
     },
   },
+  listProjects: {
+    response: {
+      projects: [{ ...quota, boxes: { running: 2, stopped: 1, other: 0 }, volumes: 1 }],
+      has_more: false,
+      next_continuation_token: null,
+    },
+  },
   getQuota: { response: quota },
   updateQuota: { body: { allowed: { boxes: 20, ram_mb: 16384, storage_gb: 200 } }, response: quota },
 }

@@ -39,7 +39,7 @@ export function tagOf(operation: Operation): string {
   if (operation.path.includes('/boxes')) return 'boxes'
   if (operation.path.includes('/bases')) return 'bases'
   if (operation.path.includes('/data') || operation.path.endsWith('/backups')) return 'data'
-  if (operation.path.endsWith('/quota')) return 'quota'
+  if (operation.path.endsWith('/quota') || operation.path === '/v1/projects') return 'quota'
   return operation.path.startsWith('/v1/tokens') || operation.path === '/v1/me' ? 'tokens' : 'system'
 }
 

@@ -1,5 +1,14 @@
 import * as z from 'zod'
-import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
+import {
+  idSchema,
+  MEASURED,
+  nameSchema,
+  pageFields,
+  pageQuery,
+  prefixQuery,
+  readOnlyFields,
+  timestampSchema,
+} from './common.ts'
 
 /** Permissions of a token; they do not imply each other. */
 export const PERMISSIONS = ['read', 'write', 'exec', 'ports', 'admin'] as const
@@ -156,6 +165,28 @@ export const quotaSchema = z
   })
   .meta({ id: 'Quota' })
 
+/** A project that has something, with its quota and use. */
+export const projectSchema = quotaSchema
+  .extend({
+    boxes: z
+      .looseObject({
+        running: z.int().meta({ description: 'With the status `running`.' }),
+        stopped: z.int().meta({ description: 'With the status `stopped`.' }),
+        other: z.int().meta({ description: 'With another, `pending` or `unknown`.' }),
+      })
+      .meta({ description: 'How many boxes it has of each kind of status; their sum is `used.boxes`.' }),
+    volumes: z.int().meta({ description: 'Data volumes.' }),
+  })
+  .meta({ id: 'Project' })
+
+/** `GET /v1/projects`. */
+export const projectListSchema = z
+  .looseObject({ projects: z.array(projectSchema), ...pageFields })
+  .meta({ id: 'ProjectList' })
+
+/** The query of `GET /v1/projects`. */
+export const projectListQuery = pageQuery.extend({ prefix: prefixQuery })
+
 /** `PUT /v1/projects/{project}/quota`: a field left out stays, null is unlimited; read-only fields may be repeated. */
 export const updateQuotaBodySchema = z
   .strictObject({
@@ -174,4 +205,6 @@ export type CreateTokenBody = z.infer<typeof createTokenBodySchema>
 export type BoxTicketBody = z.infer<typeof ticketBodySchema>
 export type TicketBody = z.infer<typeof ticketBodySchema | typeof projectTicketBodySchema>
 export type Quota = z.infer<typeof quotaSchema>
+export type Project = z.infer<typeof projectSchema>
+export type ProjectListQuery = z.output<typeof projectListQuery>
 export type UpdateQuotaBody = z.infer<typeof updateQuotaBodySchema>

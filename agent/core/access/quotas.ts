@@ -1,10 +1,12 @@
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { UpdateQuotaBody } from '../../../shared/schemas/access.ts'
+import type { ProjectListQuery, UpdateQuotaBody } from '../../../shared/schemas/access.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { QuotaRecord, Usage } from '../../ports/store/volumes.ts'
+import type { ProjectUse, QuotaRecord, Usage } from '../../ports/store/volumes.ts'
 import { type Bounds, UNLIMITED_QUOTA } from '../common/admission.ts'
+import type { Caller } from '../common/caller.ts'
+import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
 
 export interface QuotasDeps {
@@ -18,6 +20,11 @@ export interface QuotasDeps {
 /** Quotas of projects. */
 export interface Quotas {
   get(project: string): Promise<QuotaState>
+  /**
+   * Lists the projects of the caller that have something, by name.
+   * @throws ServiceError `invalid_request` for a token that no page gave
+   */
+  list(caller: Pick<Caller, 'projects'>, query: ProjectListQuery): Promise<ProjectPage>
   /** @throws ServiceError `precondition_failed` */
   update(project: string, body: UpdateQuotaBody, ifMatch: string | null): Promise<QuotaState>
 }
@@ -31,15 +38,36 @@ export interface QuotaState {
   version: number
 }
 
+/** A project that has something; its boxes by their status. */
+export interface ProjectState extends QuotaState {
+  boxes: ProjectUse['boxes']
+}
+
+/** A page of projects, and the token of the next; null: it is the last. */
+export interface ProjectPage {
+  projects: ProjectState[]
+  next: string | null
+}
+
 /** Creates quotas, `defaultQuota` unless set. Lowering one does not take away what is in use. */
 export function createQuotas({ store, clock, defaultQuota, isShared }: QuotasDeps): Quotas {
-  const stateOf = async (project: string, record: QuotaRecord | null): Promise<QuotaState> => {
+  const partsOf = (record: QuotaRecord | null): Omit<QuotaState, 'project' | 'used'> => {
     const { updatedAt = null, version = 0 } = record ?? {}
-    return { project, allowed: record ?? defaultQuota, used: await store.quotas.usage(project), updatedAt, version }
+    return { allowed: record ?? defaultQuota, updatedAt, version }
+  }
+  const stateOf = async (project: string, record: QuotaRecord | null): Promise<QuotaState> => {
+    return { project, used: await store.quotas.usage(project), ...partsOf(record) }
   }
   const updates = createKeyedLock()
   return {
     get: async (project) => stateOf(project, await store.quotas.get(project)),
+    list: async ({ projects: within }, { prefix = '', max_results: limit, continuation_token: token }) => {
+      const after = decodeCursor(token, 1)?.[0] ?? null
+      const { records, hasMore } = await store.quotas.list({ projects: within, prefix, after, limit })
+      const projects = records.map(({ quota, ...rest }) => ({ ...rest, ...partsOf(quota) }))
+      const last = projects.at(-1)
+      return { projects, next: hasMore && last ? encodeCursor([last.project]) : null }
+    },
     update: (project, body, ifMatch) =>
       updates.run(project, async () => {
         const before = await store.quotas.get(project)

@@ -181,4 +181,40 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE tombstones ADD COLUMN home TEXT;
   `,
+  `
+  DROP INDEX boxes_by_status;
+  CREATE INDEX boxes_by_status ON boxes (status, project);
+  DROP INDEX boxes_by_use;
+  DROP INDEX volumes_by_use;
+  CREATE TABLE project_use (
+    project TEXT NOT NULL, id TEXT NOT NULL, is_box INTEGER NOT NULL, cpus REAL NOT NULL, ram_mb INTEGER NOT NULL,
+    storage_gb REAL NOT NULL, PRIMARY KEY (project, id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO project_use
+    SELECT project, id, 1, iif(power = 'running', cpus, 0), iif(power = 'running', ram_mb, 0), storage_gb FROM boxes
+    UNION ALL SELECT project, id, 0, 0, 0, size_gb FROM volumes;
+  CREATE TRIGGER box_use_on_insert AFTER INSERT ON boxes BEGIN
+    INSERT INTO project_use VALUES (NEW.project, NEW.id, 1, iif(NEW.power = 'running', NEW.cpus, 0),
+      iif(NEW.power = 'running', NEW.ram_mb, 0), NEW.storage_gb);
+  END;
+  CREATE TRIGGER box_use_on_update AFTER UPDATE OF record ON boxes
+    WHEN (NEW.power, NEW.cpus, NEW.ram_mb, NEW.storage_gb) <> (OLD.power, OLD.cpus, OLD.ram_mb, OLD.storage_gb) BEGIN
+    UPDATE project_use SET cpus = iif(NEW.power = 'running', NEW.cpus, 0),
+      ram_mb = iif(NEW.power = 'running', NEW.ram_mb, 0), storage_gb = NEW.storage_gb
+      WHERE project = NEW.project AND id = NEW.id;
+  END;
+  CREATE TRIGGER box_use_on_delete AFTER DELETE ON boxes BEGIN
+    DELETE FROM project_use WHERE project = OLD.project AND id = OLD.id;
+  END;
+  CREATE TRIGGER volume_use_on_insert AFTER INSERT ON volumes BEGIN
+    INSERT INTO project_use VALUES (NEW.project, NEW.id, 0, 0, 0, NEW.size_gb);
+  END;
+  CREATE TRIGGER volume_use_on_update AFTER UPDATE OF record ON volumes WHEN NEW.size_gb <> OLD.size_gb BEGIN
+    UPDATE project_use SET storage_gb = NEW.size_gb WHERE project = NEW.project AND id = NEW.id;
+  END;
+  CREATE TRIGGER volume_use_on_delete AFTER DELETE ON volumes BEGIN
+    DELETE FROM project_use WHERE project = OLD.project AND id = OLD.id;
+  END;
+  CREATE INDEX backups_by_project ON backups (project) WHERE status <> 'failed';
+  `,
 ]

@@ -87,6 +87,24 @@ export interface Usage {
   storageGb: number
 }
 
+/** A page of projects that have something, ordered by name. `after` is the last name of the previous page. */
+export interface ProjectQuery {
+  projects: readonly string[] | '*'
+  prefix: string
+  after: string | null
+  limit: number
+}
+
+/** A project that has a box, a volume, a base made here, a backup or a quota. */
+export interface ProjectUse {
+  project: string
+  /** Null: it was never set. */
+  quota: QuotaRecord | null
+  used: Usage
+  /** Boxes by their observed status. */
+  boxes: { running: number; stopped: number; other: number }
+}
+
 /** Bytes that the records of boxes and services take up. */
 export interface RecordUsage {
   /** Those of one project. */
@@ -97,6 +115,8 @@ export interface RecordUsage {
 export interface QuotaStore {
   get(project: string): Promise<QuotaRecord | null>
   set(project: string, record: QuotaRecord): Promise<void>
+  /** Lists projects that have something; those with no backup but failed ones have none. */
+  list(query: ProjectQuery): Promise<{ records: ProjectUse[]; hasMore: boolean }>
   /** Sums the records of a project; null: of the whole deployment. */
   usage(project: string | null): Promise<Usage>
   /**

@@ -40,6 +40,39 @@ export function defineTokensSuite(client: Client): void {
       expect((await client.get('/v1/tokens')).text).not.toContain(token)
     })
 
+    test('a token sees the projects it is for that have something', async () => {
+      const [one, two, foreign] = ['seen-one', 'seen-two', 'seen-three']
+      for (const project of [one, foreign]) {
+        const made = await client.post(`/v1/projects/${project}/data`, { name: 'data', size_gb: 0.5 })
+        expect(made.status).toBe(201)
+      }
+      const { token } = (await mint({ projects: [two, one, 'seen-none'] })).body
+      const list = async (query = '') => (await client.get(`/v1/projects${query}`, { token })).body
+      const names = async (query = '') => (await list(query)).projects.map((each: { project: string }) => each.project)
+      expect(await names()).toEqual([one])
+      const allowed = { boxes: 3, cpus: null, ram_mb: null, storage_gb: null }
+      await client.call('PUT', `/v1/projects/${two}/quota`, { body: { allowed } })
+      const { projects } = await list()
+      const counts = { boxes: { running: 0, stopped: 0, other: 0 } }
+      const quotas = await Promise.all([one, two].map((name) => client.get(`/v1/projects/${name}/quota`)))
+      expect(projects).toEqual([
+        { ...quotas[0]?.body, ...counts, volumes: 1 },
+        { ...quotas[1]?.body, ...counts, volumes: 0 },
+      ])
+      expect(projects[0].used.storage_gb).toBe(0.5)
+      const page = await list('?max_results=1')
+      expect([page.projects[0].project, page.has_more]).toEqual([one, true])
+      expect(await names(`?continuation_token=${page.next_continuation_token}`)).toEqual([two])
+      expect(await names('?prefix=seen-t')).toEqual([two])
+      const all = (await client.get('/v1/projects?prefix=seen-&max_results=1000')).body.projects
+      expect(all.map((each: { project: string }) => each.project)).toEqual([one, foreign, two])
+      const broken = await client.get('/v1/projects?continuation_token=e30', { token })
+      expect([broken.status, broken.body.code]).toEqual([400, 'invalid_request'])
+      for (const project of [one, foreign]) await client.delete(`/v1/projects/${project}/data/data`)
+      await client.call('PUT', `/v1/projects/${two}/quota`, { body: { allowed: null } })
+      expect(await names()).toEqual([two])
+    })
+
     test('a token mints only subsets of itself', async () => {
       const { token } = (await mint({ permissions: ['read', 'write'], expires_in_seconds: 100 })).body
       expect((await mint({ permissions: ['exec'] }, token)).body.code).toBe('permission_denied')

@@ -167,6 +167,19 @@ test('a quota is set by flags', async () => {
   expect(await cli.run(['set-quota', '--boxes', '9', '--ram-mb', '4096', '-p', 'bounded'])).toMatchObject({ code: 0 })
   const { allowed } = JSON.parse((await cli.run(['quota', '-p', 'bounded', '-o', 'json'])).stdout)
   expect(allowed).toEqual({ boxes: 9, cpus: null, ram_mb: 4096, storage_gb: null })
+  const rows = (await cli.run(['projects'])).stdout.split('\n').map((line) => line.split(/ +/))
+  expect(rows[0]).toEqual(['NAME', 'BOXES', 'RUNNING', 'VOLUMES', 'CPUS', 'RAM', 'MB', 'STORAGE', 'GB', 'STATUS'])
+  expect(rows.find(([name]) => name === 'bounded')?.slice(0, 7)).toEqual([
+    'bounded',
+    '0/9',
+    '0',
+    '0',
+    '0',
+    '0/4096',
+    '0',
+  ])
+  expect(rows.find(([name]) => name === 'demo')?.at(-1)).toBe('current')
+  expect((await cli.run(['projects', '--prefix', 'bou', '-o', 'name'])).stdout).toBe('bounded\n')
 })
 
 test('a copy makes no directories but for a path that ends with a slash', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { joinProjects } from '../../../agent/server/merge-answers.ts'
 import { mergePages, type PageItems } from '../../../agent/server/merge-pages.ts'
 import { splitPage } from '../../../agent/server/page-items.ts'
 
@@ -97,6 +98,40 @@ describe('merged pages', () => {
     }
     const { items, next } = await merge([large()], 1_000)
     expect([items.length, next]).toEqual([7, ['p', '6']])
+  })
+
+  test('have one item for those of a key where they are joined', async () => {
+    const item = (project: string, boxes: number, updatedAt: string | null = null): Buffer => {
+      const allowed = { boxes: updatedAt === null ? null : boxes, cpus: null, ram_mb: null, storage_gb: null }
+      const used = { boxes, cpus: 0.1 * boxes, ram_mb: 64 * boxes, storage_gb: boxes }
+      const kinds = { running: boxes - 1, stopped: 1, other: 0 }
+      return Buffer.from(JSON.stringify({ project, allowed, used, updated_at: updatedAt, boxes: kinds, volumes: 1 }))
+    }
+    async function* projects(...items: Buffer[]): PageItems {
+      for (const json of items) yield { key: [JSON.parse(json.toString()).project], json }
+      return { has_more: false, next_continuation_token: null }
+    }
+    const at = '2026-11-20T08:00:00.000Z'
+    const [one, two] = [projects(item('a', 1), item('b', 2, at)), projects(item('b', 1), item('c', 1))]
+    const choose = (): number => {
+      throw new Error('one is chosen')
+    }
+    const { items } = await mergePages([one, two], {
+      limit: 9,
+      choose,
+      join: joinProjects,
+      turn: async () => undefined,
+    })
+    const [a, b, c] = items.map((each) => JSON.parse(each.toString()))
+    expect([a.project, c]).toEqual(['a', JSON.parse(item('c', 1).toString())])
+    expect(b).toEqual({
+      project: 'b',
+      allowed: { boxes: 2, cpus: null, ram_mb: null, storage_gb: null },
+      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 3 },
+      updated_at: at,
+      boxes: { running: 1, stopped: 2, other: 0 },
+      volumes: 2,
+    })
   })
 
   test('fail as one of them fails', async () => {

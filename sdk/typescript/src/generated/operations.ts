@@ -16,6 +16,7 @@ export const OPERATIONS = {
   deleteToken: {"method":"DELETE","path":"/v1/tokens/{token}","retry":"idempotent","ticket":false,"status":204,"summary":"Revoke a token and those minted with it, at once"},
   createTicket: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/tickets","retry":"never","ticket":false,"status":201,"summary":"Create a ticket: a URL valid once, within 60 s, for requests that a function cannot carry"},
   createProjectTicket: {"method":"POST","path":"/v1/projects/{project}/tickets","retry":"never","ticket":false,"status":201,"summary":"Create a ticket for an upload or an event stream of a project"},
+  listProjects: {"method":"GET","path":"/v1/projects","retry":"safe","ticket":false,"status":200,"summary":"List the projects that have a box, volume, base, backup or quota, with their quotas and use"},
   getQuota: {"method":"GET","path":"/v1/projects/{project}/quota","retry":"safe","ticket":false,"status":200,"summary":"Get the quota of a project and its use"},
   updateQuota: {"method":"PUT","path":"/v1/projects/{project}/quota","retry":"idempotent","ticket":false,"status":200,"summary":"Set the quota of a project; existing resources stay"},
   getOperation: {"method":"GET","path":"/v1/operations/{operation}","retry":"safe","ticket":false,"status":200,"summary":"Get an operation: a mutation that outlived its wait"},

@@ -265,6 +265,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the projects that have a box, volume, base, backup or quota, with their quotas and use
+         * @description List the projects that have a box, volume, base, backup or quota, with their quotas and use. Needs a token with `read`.
+         */
+        get: operations["listProjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project}/quota": {
         parameters: {
             query?: never;
@@ -2804,6 +2824,76 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        ProjectList: {
+            projects: components["schemas"]["Project"][];
+            /** @description Whether another page follows. */
+            has_more: boolean;
+            /** @description `continuation_token` of the next page; null on the last. */
+            next_continuation_token: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        Project: {
+            project: components["schemas"]["Name"];
+            /** @description Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`. */
+            allowed: {
+                /** @description Boxes, running or not. */
+                boxes: number | null;
+                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                cpus: number | null;
+                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                ram_mb: number | null;
+                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                storage_gb: number | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description What counts against it now: what is configured, not what is measured. */
+            used: {
+                /** @description Boxes, running or not. */
+                boxes: number;
+                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                cpus: number;
+                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                ram_mb: number;
+                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                storage_gb: number;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Last change of the quota; null: it was never set.
+             */
+            updated_at: string | null;
+            /** @description How many boxes it has of each kind of status; their sum is `used.boxes`. */
+            boxes: {
+                /**
+                 * Format: int64
+                 * @description With the status `running`.
+                 */
+                running: number;
+                /**
+                 * Format: int64
+                 * @description With the status `stopped`.
+                 */
+                stopped: number;
+                /**
+                 * Format: int64
+                 * @description With another, `pending` or `unknown`.
+                 */
+                other: number;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description Data volumes.
+             */
+            volumes: number;
+        } & {
+            [key: string]: unknown;
+        };
         Quota: {
             project: components["schemas"]["Name"];
             /** @description Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`. */
@@ -4252,6 +4342,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ticket"];
+                };
+            };
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: {
+                max_results?: number;
+                /** @description `next_continuation_token` of the previous page. */
+                continuation_token?: string;
+                /** @description Lists only names that start with this. */
+                prefix?: string;
+            };
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description Answers 304 if the ETag still matches. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectList"];
                 };
             };
         };

@@ -22,6 +22,7 @@ OPERATIONS: Mapping[str, tuple[str, RetryMark]] = {
     "delete_token": ("deleteToken", "idempotent"),
     "create_ticket": ("createTicket", "never"),
     "create_project_ticket": ("createProjectTicket", "never"),
+    "list_projects": ("listProjects", "safe"),
     "get_quota": ("getQuota", "safe"),
     "update_quota": ("updateQuota", "idempotent"),
     "get_operation": ("getOperation", "safe"),

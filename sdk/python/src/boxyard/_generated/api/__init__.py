@@ -59,6 +59,7 @@ from .files.stat_file import stat_file
 from .files.write_archive import write_archive
 from .files.write_file import write_file
 from .quota.get_quota import get_quota
+from .quota.list_projects import list_projects
 from .quota.update_quota import update_quota
 from .services.delete_service import delete_service
 from .services.deploy_service import deploy_service
@@ -150,6 +151,7 @@ __all__ = (
     "list_execs",
     "list_files",
     "list_problems",
+    "list_projects",
     "list_services",
     "list_sessions",
     "list_shared_bases",

@@ -102,9 +102,14 @@ from .problem import Problem
 from .problem_errors_item import ProblemErrorsItem
 from .problem_type import ProblemType
 from .problem_type_list import ProblemTypeList
+from .project import Project
+from .project_allowed import ProjectAllowed
+from .project_boxes import ProjectBoxes
+from .project_list import ProjectList
 from .project_ticket_request import ProjectTicketRequest
 from .project_ticket_request_operation import ProjectTicketRequestOperation
 from .project_ticket_request_query import ProjectTicketRequestQuery
+from .project_used import ProjectUsed
 from .publish import Publish
 from .publish_auth import PublishAuth
 from .publish_service import PublishService
@@ -294,9 +299,14 @@ __all__ = (
     "ProblemErrorsItem",
     "ProblemType",
     "ProblemTypeList",
+    "Project",
+    "ProjectAllowed",
+    "ProjectBoxes",
+    "ProjectList",
     "ProjectTicketRequest",
     "ProjectTicketRequestOperation",
     "ProjectTicketRequestQuery",
+    "ProjectUsed",
     "Publish",
     "PublishAuth",
     "PublishService",

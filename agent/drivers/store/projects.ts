@@ -1,0 +1,102 @@
+import type { ProjectQuery, ProjectUse, QuotaRecord, Usage } from '../../ports/store/volumes.ts'
+import type { Database, Row } from './database.ts'
+
+/**
+ * Lists a page of projects that have something. Their names are found by leaps through indices, a few for each, and what they use is
+ * summed from indices alone, so that no record of a box is read.
+ */
+export function listProjects(
+  database: Database,
+  { projects, prefix, after, limit }: ProjectQuery,
+): { records: ProjectUse[]; hasMore: boolean } {
+  const following = after === null ? '' : after + BELOW_ALL
+  const range = [following > prefix ? following : prefix, prefix + ABOVE_ALL, limit + 1] as const
+  const rows =
+    projects === '*'
+      ? database.all(NAMES_OF_ALL, ...range)
+      : database.all(NAMES_WITHIN, ...range, JSON.stringify(projects))
+  const names = rows.slice(0, limit).map(({ project }) => String(project))
+  return { records: sumUse(database, names), hasMore: rows.length > limit }
+}
+
+function sumUse(database: Database, names: readonly string[]): ProjectUse[] {
+  const found = new Map(names.map((project) => [project, projectWithout(project)]))
+  const page = JSON.stringify(names)
+  const each = (sql: string, add: (project: ProjectUse, row: Row) => void): void => {
+    for (const row of database.all(sql, page)) {
+      const project = found.get(String(row.project))
+      if (project !== undefined) add(project, row)
+    }
+  }
+  each(USE, (project, row) => {
+    project.used = usageOf(row)
+    project.boxes.other = project.used.boxes
+  })
+  each(STATUSES, ({ boxes }, row) => {
+    boxes[row.status as 'running' | 'stopped'] = Number(row.boxes)
+    boxes.other -= Number(row.boxes)
+  })
+  each(QUOTAS, (project, row) => {
+    project.quota = JSON.parse(String(row.record)) as QuotaRecord
+  })
+  return [...found.values()]
+}
+
+/** The sums of `project_use`, which has a row for each box and volume. */
+export const SUMS_OF_USE = `count(*) FILTER (WHERE is_box) AS boxes, count(*) FILTER (WHERE NOT is_box) AS volumes,
+  total(cpus) AS cpus, total(ram_mb) AS ram_mb, total(storage_gb) AS storage_gb`
+
+/** Returns what `SUMS_OF_USE` has found. */
+export function usageOf(row: Row | null): Usage {
+  return {
+    boxes: Number(row?.boxes),
+    volumes: Number(row?.volumes),
+    cpus: Number(row?.cpus),
+    ramMb: Number(row?.ram_mb),
+    storageGb: Number(row?.storage_gb),
+  }
+}
+
+function projectWithout(project: string): ProjectUse {
+  const used: Usage = { boxes: 0, volumes: 0, cpus: 0, ramMb: 0, storageGb: 0 }
+  return { project, quota: null, used, boxes: { running: 0, stopped: 0, other: 0 } }
+}
+
+// Where names of projects are: with the condition of each, beside the index that has them in order.
+const HOLDERS = [
+  ['project_use', ''],
+  ['bases', "AND project <> '' AND record ->> '$.cell' IS NULL"],
+  ['backups INDEXED BY backups_by_project', "AND status <> 'failed'"],
+  ['quotas', ''],
+] as const
+
+/** Returns SQL for the lowest project with something, of those from `from` on. */
+function lowestFrom(from: string): string {
+  const lowest = HOLDERS.map(
+    ([table, where]) =>
+      `SELECT (SELECT project FROM ${table} WHERE project >= ${from} ${where} ORDER BY project LIMIT 1) AS found`,
+  )
+  return `(SELECT min(found) FROM (${lowest.join(' UNION ALL ')}))`
+}
+
+// Below and above what may follow in a name.
+const BELOW_ALL = ' '
+const ABOVE_ALL = '\u{10FFFF}'
+
+const NAMES_OF_ALL = `
+  WITH RECURSIVE names (project) AS (
+    SELECT ${lowestFrom('?1')}
+    UNION ALL SELECT ${lowestFrom(`(names.project || '${BELOW_ALL}')`)} FROM names WHERE names.project < ?2
+  )
+  SELECT project FROM names WHERE project < ?2 LIMIT ?3`
+const NAMES_WITHIN = `
+  SELECT value AS project FROM json_each(?4) WHERE value >= ?1 AND value < ?2
+    AND (${HOLDERS.map(([table, where]) => `EXISTS (SELECT 1 FROM ${table} WHERE project = value ${where})`).join(' OR ')})
+  GROUP BY value ORDER BY value LIMIT ?3`
+
+const IN_PAGE = 'project IN (SELECT value FROM json_each(?1)) GROUP BY project'
+const USE = `SELECT project, ${SUMS_OF_USE} FROM project_use WHERE ${IN_PAGE}`
+const STATUSES = `
+  SELECT project, status, count(*) AS boxes FROM boxes INDEXED BY boxes_by_status
+  WHERE status IN ('running', 'stopped') AND ${IN_PAGE}, status`
+const QUOTAS = 'SELECT project, record FROM quotas WHERE project IN (SELECT value FROM json_each(?1))'

@@ -1,0 +1,54 @@
+from typing import Any
+
+import httpx
+
+from ...._calls import PagedCall, unexpected_answer
+from ...models.project import Project
+from ...models.project_list import ProjectList
+from ...types import UNSET, Unset
+
+
+def list_projects(
+    *,
+    max_results: int | Unset = 100,
+    continuation_token: str | Unset = UNSET,
+    prefix: str | Unset = UNSET,
+    x_request_id: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> PagedCall[ProjectList, Project]:
+    """List the projects that have a box, volume, base, backup or quota, with their quotas and use. Needs a
+    token with `read`."""
+    headers: dict[str, Any] = {}
+    if not isinstance(x_request_id, Unset):
+        headers["X-Request-Id"] = x_request_id
+
+    if not isinstance(if_none_match, Unset):
+        headers["If-None-Match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["max_results"] = max_results
+
+    params["continuation_token"] = continuation_token
+
+    params["prefix"] = prefix
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "GET",
+        "url": "/v1/projects",
+        "params": params,
+    }
+
+    _kwargs["headers"] = headers
+    return PagedCall("list_projects", _kwargs, _parse, lambda page: page.projects)
+
+
+def _parse(response: httpx.Response) -> ProjectList:
+    if response.status_code == 200:
+        response_200 = ProjectList.from_dict(response.json())
+
+        return response_200
+
+    raise unexpected_answer(response)

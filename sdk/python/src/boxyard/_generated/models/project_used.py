@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="ProjectUsed")
+
+
+@_attrs_define
+class ProjectUsed:
+    """What counts against it now: what is configured, not what is measured.
+
+    Attributes:
+        boxes (float): Boxes, running or not.
+        cpus (float): Cores: sum of `config.cpus` of the boxes that run or are to run.
+        ram_mb (float): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
+        storage_gb (float): GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes.
+    """
+
+    boxes: float
+    cpus: float
+    ram_mb: float
+    storage_gb: float
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        boxes = self.boxes
+
+        cpus = self.cpus
+
+        ram_mb = self.ram_mb
+
+        storage_gb = self.storage_gb
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "boxes": boxes,
+                "cpus": cpus,
+                "ram_mb": ram_mb,
+                "storage_gb": storage_gb,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        boxes = d.pop("boxes")
+
+        cpus = d.pop("cpus")
+
+        ram_mb = d.pop("ram_mb")
+
+        storage_gb = d.pop("storage_gb")
+
+        project_used = cls(
+            boxes=boxes,
+            cpus=cpus,
+            ram_mb=ram_mb,
+            storage_gb=storage_gb,
+        )
+
+        project_used.additional_properties = d
+        return project_used
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties
