@@ -28,6 +28,7 @@ import {
   type ReceptionOptions,
   receiveRequest,
 } from './reception.ts'
+import { enterSession, secureCookies } from './session.ts'
 import type { StrangerTurns } from './stranger-turns.ts'
 
 export interface AppOptions extends ReceptionOptions {
@@ -43,14 +44,17 @@ export interface AppOptions extends ReceptionOptions {
 
 /** Creates the app of every host: match, authenticate, authorize, validate, forward. Answers each fault as a problem (RFC 9457). */
 export function createApp(options: AppOptions): HttpHandler {
-  return async (request) => {
+  return async (given) => {
     const startedAt = options.now()
-    const requestId = givenRequestId(request.headers) ?? newId('req', startedAt)
+    const requestId = givenRequestId(given.headers) ?? newId('req', startedAt)
     const progress: Progress = { startedAt, operation: null, claims: null }
+    let request = given
     try {
-      const response = await handle(request, { ...options, requestId, progress })
+      request = await enterSession(given)
+      const answer = await handle(request, { ...options, requestId, progress })
       // The agent may have refused a ticket.
-      await options.strangers?.wait(request, progress, response)
+      await options.strangers?.wait(request, progress, answer)
+      const response = secureCookies(answer, request)
       return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
     } catch (error) {
       return refuse(error, request, { ...options, requestId, progress })

@@ -36,6 +36,8 @@ export interface FrontSettings {
   trustedProxies: string[]
   /** Origins whose pages may call a standalone front, such as `https://app.example.com`. */
   corsOrigins: string[]
+  /** Directory of the built web console that a standalone front serves; null: that of its checkout, if it is built. */
+  consoleDir: string | null
 }
 
 /**
@@ -65,6 +67,7 @@ export function readFrontSettings(
     connectionsMax: env.whole('BOXYARD_CONNECTIONS_MAX', CONNECTIONS_MAX_DEFAULT),
     trustedProxies: env.list('BOXYARD_TRUSTED_PROXIES', { isSound: isNetwork, expected: NETWORKS_EXPECTED }),
     corsOrigins: env.list('BOXYARD_CORS_ORIGINS', { isSound: isCorsOrigin, expected: CORS_ORIGINS_EXPECTED }),
+    consoleDir: env.path('BOXYARD_CONSOLE_DIR') ?? null,
   }
 }
 

@@ -5,7 +5,7 @@ import { type HttpRequest, splitTarget } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
 import { type LineBudget, leftOutField } from '../shared/log-budget.ts'
 import { type Match, matchOperation } from '../shared/match.ts'
-import { isMutation, type Operation, takesTicket } from '../shared/operation.ts'
+import { isMutation, type Operation, opensByTicket } from '../shared/operation.ts'
 import type { Authenticator } from './auth.ts'
 
 export interface ReceptionOptions {
@@ -44,7 +44,7 @@ export async function receiveRequest(
   const { pathname, search } = splitTarget(plain)
   const { operation, params } = matchOperation(method, pathname)
   progress.operation = operation
-  const hasTicket = ticket !== null && headers.authorization === undefined && takesTicket(operation)
+  const hasTicket = ticket !== null && headers.authorization === undefined && opensByTicket(operation)
   if (operation.permission !== null && !hasTicket) {
     progress.claims = await authenticate(headers)
     authorize(operation, params, progress.claims)

@@ -22,6 +22,7 @@ import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
 import { createBodyTurns } from './body-turns.ts'
 import { type FrontSettings, isNotifyService, readFrontSettings } from './config.ts'
+import { readConsoleFiles, serveConsole } from './console-files.ts'
 import { allowOrigins } from './cors.ts'
 import { createForward, type Forward } from './forward.ts'
 import { createForwardBytes } from './forward-bytes.ts'
@@ -50,13 +51,15 @@ export interface FrontLoggers {
 
 /**
  * Starts the front on its own address and resolves once it listens.
- * @throws Error if its keys cannot be read, its port is taken, a trusted proxy is no address or network, or what may call it no origin
+ * @throws Error if its keys cannot be read, its port is taken, a trusted proxy is no address or network, or what may call it no origin, or the
+ * console is not built where it is said to be
  */
 export async function startStandalone(settings: FrontSettings, given: FrontLoggers): Promise<StandaloneFront> {
   const { logger } = given
   const now = Date.now
   const loggers = { ...given, lines: createLineBudget({ now }) }
   const sources = createSourceAddresses(settings.trustedProxies)
+  const files = readConsoleFiles(settings.consoleDir)
   const keyring = createKeyring({ ...settings, logger, now })
   const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })
   const signing = createSigning({ keyring, logger, now })
@@ -73,7 +76,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const server = createServer(SERVER_OPTIONS)
   const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
   boundConnections(server, { listener: 'front', max, sources, logger })
-  const handler = allowOrigins(settings.corsOrigins, app)
+  const handler = serveConsole(files, allowOrigins(settings.corsOrigins, app))
   const serving = serve(server, { handler, logger, now, sources })
   upgrades.serve(server)
   await listenAt(server, { host: settings.host, port: settings.port })

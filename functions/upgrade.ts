@@ -28,6 +28,7 @@ import {
   type ReceptionOptions,
   receiveRequest,
 } from './reception.ts'
+import { enterSession } from './session.ts'
 import type { Signing } from './signing.ts'
 import type { StrangerTurns } from './stranger-turns.ts'
 
@@ -107,7 +108,8 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
   const requestId = givenRequestId(plain.headers) ?? newId('req', startedAt)
   const leaving = new AbortController()
   client.once('close', () => leaving.abort(new Error('the client left')))
-  const request: ReceivedHead = { ...plain, signal: leaving.signal }
+  const given: ReceivedHead = { ...plain, signal: leaving.signal }
+  let request = given
   const context: UpgradeOptions & Reception = {
     ...{ ...options, requestId },
     progress: { startedAt, operation: null, claims: null },
@@ -117,6 +119,7 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     endWithResponse(client, late === null ? refusal : problemResponse(late, requestId))
   }
   try {
+    request = await enterSession(given)
     const { operation, dialled } = await dialAgent(request, context)
     if ('status' in dialled) return await refuse(refusalOf(responseOf(dialled, { operation, requestId })))
     if (headerOf(dialled.headers, 'x-request-id') !== requestId) {

@@ -45,7 +45,7 @@ export async function bundle(entry: string, outfile: string): Promise<void> {
 }
 
 /** Modules that no start of a function loads: separate bundles, each with its own copy of its imports. */
-const LATE = ['shared/problem-types.ts']
+const LATE = ['shared/problem-types.ts', 'shared/auth/session.ts']
 
 const lateImports: Plugin = {
   name: 'late-imports',

@@ -1,6 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { agentCommand, frontCommand } from './commands.ts'
+import { signInLink } from './console-link.ts'
 import { type InstanceLock, lockInstance } from './instance-lock.ts'
 import { openLogFile } from './log-file.ts'
 import { assertPortsFree } from './ports.ts'
@@ -45,6 +46,9 @@ async function main(): Promise<void> {
     const url = (await front.start()).url ?? `http://${settings.host}:${settings.port}`
     if (ending.hasBegun()) return
     say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
+    // That the console cannot be signed in to is no reason to stop what serves.
+    const link = await signInLink(url, settings).catch((error: unknown) => `${url} (${messageOf(error)})`)
+    if (link !== null) say(`Console: ${link}`)
     say('In another terminal: npm run --silent cli -- --help')
   } catch (error) {
     if (ending.hasBegun()) return
@@ -73,8 +77,12 @@ function say(text: string): void {
 }
 
 function fail(error: unknown): void {
-  process.stderr.write(`Boxyard did not start: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`Boxyard did not start: ${messageOf(error)}\n`)
   process.exitCode = 1
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 const UP_HELP = `Usage: npm run up

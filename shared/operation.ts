@@ -42,6 +42,8 @@ export interface Operation {
   maxBodyBytes: number
   /** `websocket`: a GET that is upgraded; a plain answer to it is an error. */
   transport: 'http' | 'websocket'
+  /** True: a sign-in link stands for a token here. */
+  ofLink: boolean
   /** Type of a streamed body of any length, in addition to JSON if `body` is given; null: none. */
   bytesIn: string | null
   /** Type of an answer of any length, in addition to JSON if `response` is given; null: none. */
@@ -66,6 +68,7 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
     laterResponse: null,
     maxBodyBytes: 1024 * 1024,
     transport: 'http',
+    ofLink: false,
     bytesIn: null,
     bytesOut: null,
     message: null,
@@ -86,6 +89,7 @@ interface Defaults {
   laterResponse: null
   maxBodyBytes: number
   transport: 'http'
+  ofLink: false
   bytesIn: null
   bytesOut: null
   message: null
@@ -95,6 +99,11 @@ interface Defaults {
 /** Returns true if a function cannot carry the operation, so that a ticket may be issued for it (docs/access.md). */
 export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
+}
+
+/** Returns true if a ticket stands for a token: of what a function cannot carry, or of a sign-in link. */
+export function opensByTicket(operation: Operation): boolean {
+  return operation.ofLink || takesTicket(operation)
 }
 
 /** Returns true if the operation changes anything, as a command over a WebSocket does, though that is a GET. */

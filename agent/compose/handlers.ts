@@ -35,6 +35,7 @@ import { createVolumeSnapshots } from '../core/volumes/snapshots.ts'
 import { createVolumes } from '../core/volumes/volumes.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
+import { createSignInHandlers } from '../handlers/access/sign-in.ts'
 import { createTicketHandlers } from '../handlers/access/tickets.ts'
 import { createTokenHandlers } from '../handlers/access/tokens.ts'
 import { createBackupHandlers, createFromBackup } from '../handlers/backups/backups.ts'
@@ -101,7 +102,7 @@ export interface WiredHandlers {
 /** Wires the API of the core and returns a handler for each operation, with the boxes that they share. */
 export function wireHandlers(parts: HandlerParts): WiredHandlers {
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
-  const { store, tokens } = deployment
+  const { store } = deployment
   const host = createLinuxHost()
   const hasNode = settings.runtime === 'kubernetes' || settings.fleet !== null
   const node = hasNode ? settings.kubernetes.node : settings.region
@@ -140,7 +141,6 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
       health: parts.health,
       sharedBases: () => sharedBaseNames(store),
     }),
-    ...createTokenHandlers({ tokens }),
     ...createOperationHandlers({ operations }),
     ...createBoxHandlers({ ...shared, boxes, replies, scheduling, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
@@ -154,15 +154,10 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
-    ...createTicketHandlers({ boxes, tickets, dataUrl }),
+    ...wireAccess(parts, boxes),
     ...wireStorage(parts, { ...shared, boxes, replies, operations }),
     ...createSpaceHandlers(createStorage(shared)),
-    ...{
-      ...createQuotaHandlers({
-        quotas: createQuotas({ store, clock, ...settings, isShared: settings.fleet !== null }),
-      }),
-      ...createHistoryHandlers(parts),
-    },
+    ...createHistoryHandlers(parts),
   }
   const ports = createBoxPortOpener({ ...parts, boxes, runtime })
   const streams = { ...createCommandHandlers({ boxes, execs, consoles }), ...createPortHandlers({ boxes, ports }) }
@@ -172,6 +167,17 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
   return { runtime: runtime.kind, filesystem: filesystem.kind, store: store.kind, backups: backupStore.kind }
+}
+
+/** Wires tokens, sessions of the console, tickets and quotas. */
+function wireAccess({ deployment, tickets, dataUrl, settings, clock }: HandlerParts, boxes: Boxes) {
+  const { store, tokens, keys } = deployment
+  return {
+    ...createTokenHandlers({ tokens }),
+    ...createSignInHandlers({ tokens, tickets, clock, service: () => keys.channel().agent_id }),
+    ...createTicketHandlers({ boxes, tickets, dataUrl }),
+    ...createQuotaHandlers({ quotas: createQuotas({ store, clock, ...settings, isShared: settings.fleet !== null }) }),
+  }
 }
 
 type ServiceOperations = ReturnType<typeof createServiceHandlers> & ReturnType<typeof createPublishingHandlers>

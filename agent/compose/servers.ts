@@ -155,7 +155,7 @@ function createReception(
   }
   const { limits } = settings
   return {
-    tickets: createTickets({ clock }),
+    tickets: createTickets({ clock, cell: settings.fleet?.cell ?? null }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
     turns: createProcessorTurns(),

@@ -31,6 +31,8 @@ export function inspectFrontSettings(given: Readonly<Record<string, string>>): {
   const scheme = given['BOXYARD_CHANNEL_CA'] === undefined ? 'http:' : 'https:'
   if (!isOrigin(given['BOXYARD_AGENT_URL'] ?? `${scheme}//host`, scheme))
     tell('BOXYARD_AGENT_URL', `${scheme}//host:port`)
+  const console = given['BOXYARD_CONSOLE_DIR']
+  if (console !== undefined && !console.startsWith('/')) tell('BOXYARD_CONSOLE_DIR', 'an absolute path')
   const origins = (given['BOXYARD_CORS_ORIGINS'] ?? '').split(',').filter(Boolean)
   if (!origins.every(isCorsOrigin)) tell('BOXYARD_CORS_ORIGINS', CORS_ORIGINS_EXPECTED)
   const port = Object.fromEntries(numbers)['BOXYARD_PORT'] ?? WHOLE.BOXYARD_PORT[0]

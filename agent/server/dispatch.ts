@@ -196,7 +196,9 @@ function answersOf(operation: Operation, reply: Reply): RememberedResponse {
     return { response: { status, headers, body: null }, replay: { status, headers, body: '' } }
   }
   const response = jsonResponse(status, reply.body, headers)
-  const kept = { status, headers: { 'content-type': 'application/json', ...headers } }
+  // A cookie is a secret, as what `replayBody` leaves out.
+  const { 'set-cookie': _secret, ...plain } = headers
+  const kept = { status, headers: { 'content-type': 'application/json', ...plain } }
   const { replayRead: read, replayBody = reply.body } = reply
   const body = read !== undefined && read.field === undefined ? '' : JSON.stringify(replayBody)
   return { response, replay: { ...kept, body, ...(read === undefined ? {} : { read }) } }

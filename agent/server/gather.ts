@@ -1,4 +1,5 @@
 import type { Refusal } from '../../shared/auth/channel.ts'
+import { cellOfLink, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { asServiceError } from '../../shared/errors.ts'
 import { heldBytes } from '../../shared/http/body-budget.ts'
@@ -38,7 +39,7 @@ import type { RequestHead } from './trust.ts'
 /**
  * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
  * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged; `join`: items of one key are one. `one`: by the cell whose number the id
- * has. `all`: by what all cells answer, asked at once, or after this one; `isMakerLast`: the cell that has made the base which the path names is
+ * or the sign-in link has, else here. `all`: by what all cells answer, asked at once, or after this one; `isMakerLast`: the cell that has made the base which the path names is
  * asked, or answers here, after all others.
  */
 type Gathering =
@@ -59,6 +60,9 @@ const ASKS_ITSELF = { by: 'here', since: 'asks itself' } as const
 const NAMED = ['project', 'name'] as const
 
 const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
+  signIn: { by: 'one' },
+  signOut: SAME,
+  createSignInLink: SAME,
   createToken: SAME,
   listTokens: SAME,
   deleteToken: SAME,
@@ -210,15 +214,16 @@ async function askOther(
   }
 }
 
-/** Passes a request for an operation on to the cell that began it: its id has the number of that. */
+/** Passes a request on to the one cell that can answer it: that began the operation, whose id has its number, or has made the sign-in link. */
 async function askOne(
   request: HttpRequest,
   { here, id }: { here: HttpHandler; id: string },
   { directory, asks }: GatherDeps,
 ): Promise<HttpResponse> {
-  const owner = directory.cells().find(({ cell }) => isOfCell(id, cell))
-  if (owner === undefined) return here(request)
   const { method, target, headers } = request
+  const link = cellOfLink(splitTicket(target).ticket)
+  const owner = directory.cells().find(({ cell }) => cell === link || isOfCell(id, cell))
+  if (owner === undefined) return here(request)
   const asked: AskedRequest = { method, target, headers, body: NOTHING, owner: ownerIn(request, undefined) }
   return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }))
 }

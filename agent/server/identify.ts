@@ -1,7 +1,7 @@
 import { authorize, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { bearerToken, type HeaderMap } from '../../shared/http/messages.ts'
-import { type Operation, takesTicket } from '../../shared/operation.ts'
+import { type Operation, opensByTicket } from '../../shared/operation.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
@@ -47,7 +47,7 @@ export interface Identity {
 export async function identify(given: Credentials, deps: IdentifyDeps): Promise<Identity> {
   const { operation, headers, target, ticket, requestId } = given
   const isAnonymous = headers.authorization === undefined
-  if (isAnonymous && ticket !== null && takesTicket(operation)) {
+  if (isAnonymous && ticket !== null && opensByTicket(operation)) {
     const grant = deps.tickets.check(ticket, { operationId: operation.id, target })
     const caller = { ...grant.caller, requestId }
     deps.onCaller(caller)

@@ -1,5 +1,6 @@
 import { BASE_VERBS } from './bases.ts'
 import { BOX_VERBS } from './box.ts'
+import { CONSOLE_URL_VERBS } from './console-url.ts'
 import { COPY_VERBS } from './copy.ts'
 import { EDIT_VERBS } from './edit.ts'
 import { EXEC_VERBS } from './exec.ts'
@@ -23,7 +24,7 @@ export function allVerbs(): Verb[] {
   const special = [
     ...[LOGIN_VERBS, BOX_VERBS, EXEC_VERBS, LOGS_VERBS, TOP_VERBS],
     ...[PORT_VERBS, SSH_VERBS, COPY_VERBS, SYNC_VERBS, EDIT_VERBS, URL_VERBS],
-    ...[SERVICE_VERBS, BASE_VERBS, TICKET_VERBS, MORE_VERBS, PROJECT_VERBS],
+    ...[SERVICE_VERBS, BASE_VERBS, TICKET_VERBS, CONSOLE_URL_VERBS, MORE_VERBS, PROJECT_VERBS],
   ]
   return [...special.flat(), ...PLAIN_VERBS.map(plainVerb)]
 }

@@ -29,6 +29,7 @@ const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly V
   ['url open', async () => (await import('./urls.ts')).URL_VERBS],
   ['deploy promote rollback', async () => (await import('./services.ts')).SERVICE_VERBS],
   ['base', async () => (await import('./bases.ts')).BASE_VERBS],
+  ['console-url', async () => (await import('./console-url.ts')).CONSOLE_URL_VERBS],
   ['ticket', async () => (await import('./tickets.ts')).TICKET_VERBS],
   ['projects', async () => (await import('./projects.ts')).PROJECT_VERBS],
   ['api health', async () => (await import('./more.ts')).MORE_VERBS],

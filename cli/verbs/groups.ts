@@ -11,7 +11,7 @@ export const GROUPS: readonly (readonly [title: string, words: string])[] = [
   ['Data volumes and backups', 'volume backup'],
   ['Bases', 'base'],
   ['What happens', 'top metrics events audit storage'],
-  ['Access', 'projects token me quota set-quota ticket'],
+  ['Access', 'projects token me quota set-quota ticket console-url'],
   ['The service', 'health version limits operation scrub openapi problems problem'],
   ['The command line itself', 'login logout use context api completion'],
 ]

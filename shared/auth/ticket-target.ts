@@ -24,6 +24,16 @@ export function addTicket(target: string, ticket: string): string {
   return `${target}${target.includes('?') ? '&' : '?'}${PREFIX}${ticket}`
 }
 
+/** Marks the ticket of a sign-in link with the cell of a fleet that has it. */
+export function markLink(ticket: string, cell: string): string {
+  return `${cell}.${ticket}`
+}
+
+/** Returns the cell that has a sign-in link; null: it is of no fleet, or none. */
+export function cellOfLink(ticket: string | null): string | null {
+  return LINK.exec(ticket ?? '')?.[1] ?? null
+}
+
 /**
  * Returns a target for the log: without its ticket, without the query of a WebSocket, which holds a command line and its secrets, and
  * at most 512 bytes of it.
@@ -44,6 +54,7 @@ export function cutText(text: string): string {
 }
 
 const TEXT_BYTES = 512
+const LINK = /^([0-9a-z]{2,4})\./
 const PREFIX = 'ticket='
 const TICKET = /(?:^|&)ticket=([^&]*)/
 const TICKETS = /(?:^|&)ticket=[^&]*/g

@@ -32,6 +32,21 @@ export const ACCESS_EXAMPLES = {
   },
   listTokens: { response: { tokens: [token], has_more: false, next_continuation_token: null } },
   deleteToken: {},
+  signIn: {
+    response: {
+      session: '<shown once>',
+      expires_at: '2026-11-27T08:15:30.000Z',
+      token: {
+        id: 'tok_01jd3mb1c2d3e4f5g6h7j8k9m1',
+        name: 'console',
+        projects: ['demo'],
+        permissions: ['read', 'exec'],
+        expires_at: '2026-11-27T08:15:30.000Z',
+      },
+    },
+  },
+  signOut: {},
+  createSignInLink: { response: { ticket: '<shown once>', expires_at: '2026-11-20T08:25:30.000Z' } },
   createTicket: {
     body: { operation: 'writeFile', query: { path: '/srv/app.conf' } },
     response: {

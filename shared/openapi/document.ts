@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { ERROR_STATUSES, type ErrorCode } from '../errors.ts'
 import { EXAMPLES } from '../examples/examples.ts'
-import { type Operation, takesTicket } from '../operation.ts'
+import { type Operation, opensByTicket } from '../operation.ts'
 import { errorsOf } from '../operation-errors.ts'
 import { OPERATIONS, type OperationId } from '../routes.ts'
 import { isRanged, requestHeadersOf } from './headers.ts'
@@ -86,7 +86,7 @@ function retryOf({ id, method, transport }: Operation): Retry {
 
 function securityOf(operation: Operation): Record<string, string[]>[] {
   if (operation.permission === null) return [{}, { bearer: [] }]
-  return takesTicket(operation) ? [{ bearer: [] }, { ticket: [] }] : [{ bearer: [] }]
+  return opensByTicket(operation) ? [{ bearer: [] }, { ticket: [] }] : [{ bearer: [] }]
 }
 
 function requestBodyOf({ body, bytesIn }: Operation, example: unknown): Pick<ZodOpenApiOperationObject, 'requestBody'> {
@@ -201,6 +201,8 @@ const SHOWS_SECRET_ONCE: ReadonlySet<string> = new Set<OperationId>([
   'createToken',
   'createTicket',
   'createProjectTicket',
+  'signIn',
+  'createSignInLink',
 ])
 /** Operations that answer a page to a client that prefers one. */
 const HAS_PAGE: ReadonlySet<string> = new Set<OperationId>(['listProblems', 'getProblem'])

@@ -1,5 +1,5 @@
 import { PORT_END, PORT_MESSAGE_BYTES, PORT_PROTOCOL } from '../http/port-frames.ts'
-import { type Operation, takesTicket } from '../operation.ts'
+import { type Operation, opensByTicket } from '../operation.ts'
 
 /** Describes an operation: what it does and needs, and how its bodies and streams travel. */
 export function descriptionOf(operation: Operation): string {
@@ -7,7 +7,7 @@ export function descriptionOf(operation: Operation): string {
   if (permission === null) return `${operation.summary}. Needs no token.${BAD_TOKEN_TEXTS[operation.badToken]}`
   const scope = operation.ofAllProjects ? ' for all projects' : ''
   const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\`${scope}`}`
-  const orTicket = takesTicket(operation) ? ', or a ticket' : ''
+  const orTicket = opensByTicket(operation) ? ', or a ticket' : ''
   return [`${operation.summary}. ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
 }
 
@@ -40,7 +40,7 @@ export function tagOf(operation: Operation): string {
   if (operation.path.includes('/bases')) return 'bases'
   if (operation.path.includes('/data') || operation.path.endsWith('/backups')) return 'data'
   if (operation.path.endsWith('/quota') || operation.path === '/v1/projects') return 'quota'
-  return operation.path.startsWith('/v1/tokens') || operation.path === '/v1/me' ? 'tokens' : 'system'
+  return /^\/v1\/(tokens|me|session)\b/.test(operation.path) ? 'tokens' : 'system'
 }
 
 const WEBSOCKET_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:

@@ -117,6 +117,33 @@ export const ticketSchema = z
   })
   .meta({ id: 'Ticket' })
 
+/** The answer of `POST /v1/session`, with the `Set-Cookie` of the other half. */
+export const signInSchema = z
+  .looseObject({
+    session: z.string().optional().meta({
+      description:
+        'One half of the session: value of the header `X-Boxyard-Session`. It is worth nothing without the cookie of this answer, nor that without it. Shown once; absent in a replay.',
+    }),
+    expires_at: timestampSchema.meta({
+      description: '7 days after it was begun, or when the token expires that it was begun with, if that is earlier.',
+    }),
+    token: meSchema,
+  })
+  .meta({ id: 'SignIn' })
+
+/** The answer of `POST /v1/session/links`. */
+export const signInLinkSchema = z
+  .looseObject({
+    ticket: z.string().optional().meta({
+      description:
+        'For `/sign-in#<ticket>` of the console, which sends `POST /v1/session?ticket=<ticket>`; absent in a replay.',
+    }),
+    expires_at: timestampSchema.meta({
+      description: '10 minutes after it was made, or when the token expires if that is earlier.',
+    }),
+  })
+  .meta({ id: 'SignInLink' })
+
 function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   return z.strictObject({
     operation: z.enum(ticketed).meta({ description: '`operationId` of the operation that the ticket is for.' }),

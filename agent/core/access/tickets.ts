@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { markLink } from '../../../shared/auth/ticket-target.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import { newId } from '../../../shared/ids.ts'
@@ -13,6 +14,8 @@ export interface TicketGrant {
   /** The box that had the name at issue, so that a later box of the same name is not reached; null: not a request of a box. */
   boxId: string | null
   caller: Caller
+  /** True: of a sign-in link, which is good for ten minutes, and in the name of the caller for as long as that is. */
+  isLink?: boolean
 }
 
 /** The grant of a valid ticket. */
@@ -24,7 +27,7 @@ export interface Redeemed extends Pick<TicketGrant, 'boxId' | 'caller'> {
 /** One-time tickets, in memory only: a restart of the agent invalidates them. */
 export interface Tickets {
   /**
-   * Issues a ticket for 60 s, at most until the caller's token expires. Throws `rate_limited` if an account of the caller would
+   * Issues a ticket for 60 s, a link's for ten minutes, at most until the caller's token expires. Throws `rate_limited` if an account of the caller would
    * have more than it leaves free of 10,000.
    */
   issue(grant: TicketGrant): { ticket: string; expiresAt: number; execId: string | null }
@@ -41,17 +44,21 @@ export interface Tickets {
   take(ticket: string): () => void
 }
 
-/** Creates an empty set of tickets. */
-export function createTickets({ clock }: { clock: Clock }): Tickets {
-  const open = new Map<string, Open>()
+/** Creates an empty set of tickets; those of links tell the `cell` of a fleet. */
+export function createTickets({ clock, cell = null }: { clock: Clock; cell?: string | null }): Tickets {
+  const tickets = new Map<string, Open>()
+  const links = new Map<string, Open>()
+  const setOf = ({ isLink }: Pick<Open, 'isLink'>): Map<string, Open> => (isLink ? links : tickets)
+  const find = (key: string): Open | undefined => tickets.get(key) ?? links.get(key)
   const shares = createFairShares(TICKETS_AT_ONCE)
   const drop = (key: string): void => {
-    open.get(key)?.leave()
-    open.delete(key)
+    find(key)?.leave()
+    tickets.delete(key)
+    links.delete(key)
   }
-  // Iterates in order of issue, which is nearly the order of expiry.
-  const dropExpired = (now: number): void => {
-    for (const [key, { endsAt }] of open) {
+  // Iterates in order of issue, which of each set is nearly the order of expiry.
+  const dropExpired = (set: Map<string, Open>, now: number): void => {
+    for (const [key, { endsAt }] of set) {
       if (endsAt > now) return
       drop(key)
     }
@@ -59,40 +66,45 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
   return {
     issue: (grant) => {
       const now = clock.now()
-      dropExpired(now - KEPT_MS)
-      const { boxId, caller } = grant
+      for (const set of [tickets, links]) dropExpired(set, now - KEPT_MS)
+      const { boxId, caller, isLink = false } = grant
       const leave = shares.take(caller.accounts)
       if (leave === null) throw tooMany()
-      const ticket = randomBytes(TICKET_BYTES).toString('base64url')
-      const expiresAt = Math.min(now + TICKET_LIFE_MS, caller.expiresAt ?? Number.POSITIVE_INFINITY)
+      const secret = randomBytes(TICKET_BYTES).toString('base64url')
+      const ticket = isLink && cell !== null ? markLink(secret, cell) : secret
+      const expiresAt = Math.min(
+        now + (isLink ? LINK_LIFE_MS : TICKET_LIFE_MS),
+        caller.expiresAt ?? Number.POSITIVE_INFINITY,
+      )
       // Browsers cannot read it from the answer to a WebSocket.
       const execId = grant.operationId === 'streamExec' ? newId('exe', now) : null
-      open.set(keyOf(ticket), { boxId, caller, execId, request: requestOf(grant), endsAt: expiresAt, leave })
+      const opened = { boxId, caller, execId, isLink, request: requestOf(grant), endsAt: expiresAt, leave }
+      setOf(opened).set(keyOf(ticket), opened)
       return { ticket, expiresAt, execId }
     },
     check: (ticket, request) => {
       const key = keyOf(ticket)
-      const grant = open.get(key)
+      const grant = find(key)
       if (grant?.request !== requestOf(request)) {
         drop(key)
         throw invalidTicket()
       }
       if (grant.endsAt <= clock.now()) throw new ServiceError('token_expired', 'The ticket has expired.')
-      const { boxId, caller, execId, endsAt } = grant
-      return { boxId, execId, caller: { ...caller, expiresAt: endsAt } }
+      const { boxId, caller, execId, isLink, endsAt } = grant
+      return { boxId, execId, caller: isLink ? caller : { ...caller, expiresAt: endsAt } }
     },
     take: (ticket) => {
       const key = keyOf(ticket)
-      const taken = open.get(key)
+      const taken = find(key)
       if (taken === undefined) throw invalidTicket()
       drop(key)
       // It counts again even if others have taken its place meanwhile.
-      return () => void open.set(key, { ...taken, leave: shares.add(taken.caller.accounts) })
+      return () => void setOf(taken).set(key, { ...taken, leave: shares.add(taken.caller.accounts) })
     },
   }
 }
 
-type Open = Redeemed & { request: string; endsAt: number; leave(): void }
+type Open = Redeemed & { isLink: boolean; request: string; endsAt: number; leave(): void }
 
 // Keeps a digest, as targets may be long and are only compared.
 function requestOf({ operationId, target }: Pick<TicketGrant, 'operationId' | 'target'>): string {
@@ -120,6 +132,8 @@ function tooMany(): ServiceError {
 export const TICKETS_AT_ONCE = 10_000
 /** Lifetime of a ticket. */
 export const TICKET_LIFE_MS = 60_000
+/** Lifetime of a sign-in link. */
+export const LINK_LIFE_MS = 600_000
 // How long an expired ticket is answered with `token_expired`, not `token_invalid`.
 const KEPT_MS = 60_000
 const TICKET_BYTES = 32

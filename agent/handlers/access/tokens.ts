@@ -2,21 +2,14 @@ import { timestamp } from '../../../shared/time.ts'
 import type { Tokens } from '../../core/access/tokens.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import type { Handlers } from '../common/call.ts'
+import { viewMe } from './view.ts'
 
 type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken'>
 
 /** Handles tokens. */
 export function createTokenHandlers({ tokens }: { tokens: Tokens }): TokenHandlers {
   return {
-    getMe: async ({ caller }) => ({
-      body: {
-        id: caller.tokenId,
-        name: caller.tokenName,
-        projects: caller.projects,
-        permissions: caller.permissions,
-        expires_at: caller.expiresAt === null ? null : timestamp(caller.expiresAt),
-      },
-    }),
+    getMe: async ({ caller }) => ({ body: viewMe(caller) }),
     createToken: async ({ body, caller }) => {
       const { record, token } = await tokens.create(caller, body)
       const view = viewToken(record)

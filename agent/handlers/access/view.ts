@@ -1,7 +1,22 @@
-import type { Project, Quota } from '../../../shared/schemas/access.ts'
+import type * as z from 'zod'
+import type { meSchema, Project, Quota } from '../../../shared/schemas/access.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { ProjectState, QuotaState } from '../../core/access/quotas.ts'
+import type { Caller } from '../../core/common/caller.ts'
 import { viewBounds } from '../common/bounds.ts'
+
+/** Returns what a token may do in the form of the API. */
+export function viewMe(
+  token: Pick<Caller, 'tokenId' | 'tokenName' | 'projects' | 'permissions' | 'expiresAt'>,
+): z.infer<typeof meSchema> {
+  return {
+    id: token.tokenId,
+    name: token.tokenName,
+    projects: token.projects === '*' ? '*' : [...token.projects],
+    permissions: [...token.permissions],
+    expires_at: token.expiresAt === null ? null : timestamp(token.expiresAt),
+  }
+}
 
 /** Returns the quota in the form of the API. */
 export function viewQuota({ project, allowed, used, updatedAt }: QuotaState): Quota {

@@ -29,6 +29,7 @@ describe('the settings of the front', () => {
       connectionsMax: 4096,
       trustedProxies: [],
       corsOrigins: [],
+      consoleDir: null,
     })
   })
 

@@ -225,6 +225,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a session of the web console, with a token of its own that may do what this one may
+         * @description Begin a session of the web console, with a token of its own that may do what this one may. Needs a valid token, or a ticket.
+         */
+        post: operations["signIn"];
+        /**
+         * End the session of the web console that asks, and its token
+         * @description End the session of the web console that asks, and its token. Needs a valid token.
+         */
+        delete: operations["signOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console
+         * @description Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console. Needs a valid token.
+         */
+        post: operations["createSignInLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project}/boxes/{name}/tickets": {
         parameters: {
             query?: never;
@@ -2812,6 +2856,23 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        SignIn: {
+            /** @description One half of the session: value of the header `X-Boxyard-Session`. It is worth nothing without the cookie of this answer, nor that without it. Shown once; absent in a replay. */
+            session?: string;
+            /** @description 7 days after it was begun, or when the token expires that it was begun with, if that is earlier. */
+            expires_at: components["schemas"]["Timestamp"];
+            token: components["schemas"]["Me"];
+        } & {
+            [key: string]: unknown;
+        };
+        SignInLink: {
+            /** @description For `/sign-in#<ticket>` of the console, which sends `POST /v1/session?ticket=<ticket>`; absent in a replay. */
+            ticket?: string;
+            /** @description 10 minutes after it was made, or when the token expires if that is earlier. */
+            expires_at: components["schemas"]["Timestamp"];
+        } & {
+            [key: string]: unknown;
+        };
         Ticket: {
             /** @description URL to send the request to; absent in a replay. */
             url?: string;
@@ -4273,6 +4334,83 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    signIn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description A repeat within 24 h gets the stored answer. */
+                "Idempotency-Key"?: string;
+                /** @description Answers 412 unless the ETag matches. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description Answers 412 unless the ETag matches. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    createSignInLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description A repeat within 24 h gets the stored answer. */
+                "Idempotency-Key"?: string;
+                /** @description Answers 412 unless the ETag matches. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInLink"];
+                };
             };
         };
     };

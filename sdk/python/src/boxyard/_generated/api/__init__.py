@@ -90,10 +90,13 @@ from .system.get_storage import get_storage
 from .system.get_version import get_version
 from .system.list_problems import list_problems
 from .system.start_scrub import start_scrub
+from .tokens.create_sign_in_link import create_sign_in_link
 from .tokens.create_token import create_token
 from .tokens.delete_token import delete_token
 from .tokens.get_me import get_me
 from .tokens.list_tokens import list_tokens
+from .tokens.sign_in import sign_in
+from .tokens.sign_out import sign_out
 
 __all__ = (
     "attach_volume",
@@ -103,6 +106,7 @@ __all__ = (
     "create_box_snapshot",
     "create_exec",
     "create_project_ticket",
+    "create_sign_in_link",
     "create_ticket",
     "create_token",
     "create_volume",
@@ -175,6 +179,8 @@ __all__ = (
     "restore_volume",
     "resume_box",
     "rollback_service",
+    "sign_in",
+    "sign_out",
     "signal_exec",
     "start_scrub",
     "start_service",

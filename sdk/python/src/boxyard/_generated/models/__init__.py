@@ -149,6 +149,8 @@ from .shares import Shares
 from .shares_additional_property import SharesAdditionalProperty
 from .shares_additional_property_by_item import SharesAdditionalPropertyByItem
 from .shares_additional_property_rule import SharesAdditionalPropertyRule
+from .sign_in import SignIn
+from .sign_in_link import SignInLink
 from .snapshot import Snapshot
 from .snapshot_data_item import SnapshotDataItem
 from .snapshot_diff import SnapshotDiff
@@ -346,6 +348,8 @@ __all__ = (
     "SharesAdditionalProperty",
     "SharesAdditionalPropertyByItem",
     "SharesAdditionalPropertyRule",
+    "SignIn",
+    "SignInLink",
     "Snapshot",
     "SnapshotDataItem",
     "SnapshotDiff",

@@ -1,0 +1,25 @@
+import { UsageError } from '../output/failures.ts'
+import { printAnswer } from '../output/printing.ts'
+import type { Verb } from './verb.ts'
+
+const consoleUrl: Verb = {
+  words: 'console-url',
+  args: '',
+  flags: [],
+  summary: 'Print a link that signs a browser in to the web console, once, within 10 minutes',
+  details: 'The browser may then do what the token may with which the link was made, for at most 7 days.',
+  examples: ['boxyard console-url', 'boxyard console-url -o json'],
+  operations: ['createSignInLink'],
+  run: async ({ boxyard, connection, format }) => {
+    const page = `${connection.url}/sign-in`
+    const served = await fetch(page, { method: 'HEAD', headers: { accept: 'text/html' } })
+    if (!served.ok) throw new UsageError(`${connection.url} serves no web console.`)
+    const { ticket, expires_at } = await boxyard.call('createSignInLink', {})
+    const url = `${page}#${ticket}`
+    if (format === 'json' || format === 'yaml') await printAnswer({ url, expires_at }, format)
+    else process.stdout.write(`${url}\n`)
+  },
+}
+
+/** The verb of the web console. */
+export const CONSOLE_URL_VERBS: readonly Verb[] = [consoleUrl]

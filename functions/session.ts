@@ -1,0 +1,31 @@
+import { ServiceError } from '../shared/errors.ts'
+import { type HeaderMap, type HttpResponse, headerOf } from '../shared/http/messages.ts'
+
+/**
+ * Returns the request that is judged and forwarded: without the halves of a session, which no agent and no log gets, and without
+ * cookies, which no operation takes. A session stands for its token, unless there is an `Authorization`; a cookie alone for nothing.
+ * @throws ServiceError `token_invalid` for a session that is not whole, `permission_denied` for one that another origin's page sends
+ */
+export async function enterSession<R extends { headers: HeaderMap }>(request: R): Promise<R> {
+  const { cookie, 'x-boxyard-session': session, ...headers } = request.headers
+  if (cookie === undefined && session === undefined) return request
+  if (session === undefined || headers['authorization'] !== undefined) return { ...request, headers }
+  // Loaded by the first request of a session: a function may never get one.
+  const { readSession } = await import('../shared/auth/session.ts')
+  const found = readSession(request.headers)
+  if ('code' in found) throw new ServiceError(found.code, found.detail)
+  return { ...request, headers: { ...headers, authorization: `Bearer ${found.token}` } }
+}
+
+/**
+ * Marks the cookies of an answer as `Secure` for a page that came by HTTPS. Its browser tells, since what stands before a front may
+ * not: it sends `Origin` with every POST and DELETE.
+ */
+export function secureCookies(response: HttpResponse, { headers }: { headers: HeaderMap }): HttpResponse {
+  const cookies = response.headers['set-cookie']
+  if (cookies === undefined || !headerOf(headers, 'origin')?.startsWith('https:')) return response
+  return {
+    ...response,
+    headers: { ...response.headers, 'set-cookie': [cookies].flat().map((one) => `${one}; Secure`) },
+  }
+}

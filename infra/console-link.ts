@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Returns a sign-in link to the console that a front serves, good once, in the name of the administrator; null: it serves none. */
+export async function signInLink(url: string, { dataDir }: { dataDir: string }): Promise<string | null> {
+  // What listens at all addresses is reached at this one.
+  const origin = url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, '//127.0.0.1')
+  const page = await fetch(`${origin}/sign-in`, { method: 'HEAD', headers: { accept: 'text/html' } })
+  if (!page.ok) return null
+  const token = readFileSync(join(dataDir, 'admin.token'), 'utf8').trim()
+  const answer = await fetch(`${origin}/v1/session/links`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+  })
+  if (!answer.ok) throw new Error(`The service answers ${answer.status} in the place of a sign-in link.`)
+  const { ticket } = (await answer.json()) as { ticket: string }
+  return `${origin}/sign-in#${ticket}`
+}

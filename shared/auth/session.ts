@@ -1,0 +1,112 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { type HeaderMap, headerOf } from '../http/messages.ts'
+
+/** A token in two halves, of which each is worth nothing without the other (docs/access.md#sessions-of-the-console). */
+export interface SplitSession {
+  /** The token, encrypted, with the name of its cookie before it: for a header, which only pages of one origin can send. */
+  session: string
+  /** Name and value of the cookie that holds the key. */
+  cookie: { name: string; value: string }
+}
+
+/**
+ * Splits a token. Cookies are shared by all ports of a host, so that whatever listens at another of them gets the key; services have
+ * cookies of different names, so that a sign-in at one does not end that at another.
+ */
+export function splitToken(token: string, service: string): SplitSession {
+  const name = cookieName(suffixOf(service))
+  const key = randomBytes(KEY_BYTES)
+  const cipher = createCipheriv(CIPHER, key, NO_NONCE).setAAD(Buffer.from(name))
+  const sealed = Buffer.concat([cipher.update(packToken(token)), cipher.final(), cipher.getAuthTag()])
+  const session = `${suffixOf(service)}.${sealed.toString('base64url')}`
+  return { session, cookie: { name, value: key.toString('base64url') } }
+}
+
+/** Returns the name of the cookie with the key of the sessions of a service. */
+export function sessionCookieName(service: string): string {
+  return cookieName(suffixOf(service))
+}
+
+/** The token of a request's session, or why there is none. */
+export type FoundToken = { token: string } | { code: 'permission_denied' | 'token_invalid'; detail: string }
+
+/** Joins the halves in the headers of a request that a page of the own origin sends. */
+export function readSession(headers: HeaderMap): FoundToken {
+  if (!isOfOwnPage(headers)) return { code: 'permission_denied', detail: FOREIGN }
+  const token = joinToken(headerOf(headers, 'x-boxyard-session') ?? '', headerOf(headers, 'cookie'))
+  return token === null ? { code: 'token_invalid', detail: NOT_WHOLE } : { token }
+}
+
+/** Tells whether a page of this origin asks, as far as its browser says. The header alone is more than a page of another may send (CORS). */
+function isOfOwnPage(headers: HeaderMap): boolean {
+  const site = headerOf(headers, 'sec-fetch-site')
+  const origin = headerOf(headers, 'origin')
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  // Not the scheme: what takes TLS off asks over plain HTTP.
+  return origin === undefined || origin.replace(/^https?:\/\//, '') === headerOf(headers, 'host')
+}
+
+/** Returns the token; null: a half is missing, altered or of another session. */
+function joinToken(session: string, cookieHeader: string | undefined): string | null {
+  const [, suffix, sealed] = SESSION.exec(session) ?? []
+  if (suffix === undefined || sealed === undefined) return null
+  const name = cookieName(suffix)
+  // Whatever listens at another port may have set one of the same name.
+  const values = (cookieHeader ?? '').split(';', COOKIES_MAX).flatMap((pair) => {
+    const [found, value = ''] = pair.trim().split('=', 2)
+    return found === name && KEY.test(value) ? [value] : []
+  })
+  for (const value of values.slice(0, KEYS_MAX)) {
+    const packed = unseal(Buffer.from(sealed, 'base64url'), { key: Buffer.from(value, 'base64url'), name })
+    if (packed !== null) return unpackToken(packed)
+  }
+  return null
+}
+
+function unseal(sealed: Buffer, { key, name }: { key: Buffer; name: string }): Buffer | null {
+  if (sealed.length < TAG_BYTES) return null
+  const end = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv(CIPHER, key, NO_NONCE, { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(name)).setAuthTag(sealed.subarray(end))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
+  } catch {
+    return null
+  }
+}
+
+/** Decodes the parts of a token, so that the header is as short as that of the token itself. */
+function packToken(token: string): Buffer {
+  const parts = token.split('.').map((part) => Buffer.from(part, 'base64url'))
+  return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [LINE_END, part])))
+}
+
+/** Undoes `packToken`: the first two parts are JSON of one line each, the last is a signature, which may hold any byte. */
+function unpackToken(packed: Buffer): string {
+  const first = packed.indexOf(LINE_END)
+  const second = packed.indexOf(LINE_END, first + 1)
+  const parts = [packed.subarray(0, first), packed.subarray(first + 1, second), packed.subarray(second + 1)]
+  return parts.map((part) => part.toString('base64url')).join('.')
+}
+
+function suffixOf(service: string): string {
+  return createHash('sha256').update(`boxyard session\n${service}`).digest('hex').slice(0, 8)
+}
+
+function cookieName(suffix: string): string {
+  return `boxyard_session_${suffix}`
+}
+
+const FOREIGN =
+  'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
+const NOT_WHOLE = 'The session is over, or of another browser: sign in again.'
+const CIPHER = 'aes-256-gcm'
+const KEY_BYTES = 32
+const TAG_BYTES = 16
+/** Each key encrypts once. */
+const NO_NONCE = Buffer.alloc(12)
+const LINE_END = Buffer.from('\n')
+const SESSION = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{1,32768})$/
+const KEY = /^[A-Za-z0-9_-]{43}$/
+const COOKIES_MAX = 256
+const KEYS_MAX = 8

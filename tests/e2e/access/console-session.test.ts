@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { readSession } from '../../../shared/auth/session.ts'
+import { openStream } from '../../helpers/exec/stream-client.ts'
+import { type Answer, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+const secrets: string[] = []
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  service = await startService({ settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_CORS_ORIGINS: APP } })
+})
+
+afterAll(async () => {
+  await service.close()
+})
+
+const APP = 'https://app.example.com'
+
+/** What a page and its browser keep of a sign-in. */
+interface Session {
+  headers: { 'x-boxyard-session': string; cookie: string }
+  token: { id: string; name: string; projects: unknown; permissions: string[]; expires_at: string }
+  answer: Answer
+}
+
+async function signIn(options: { token?: string | null; path?: string; origin?: string } = {}): Promise<Session> {
+  const { token, path = '/v1/session', origin = service.url } = options
+  const answer = await client.post(path, undefined, { ...(token === undefined ? {} : { token }), headers: { origin } })
+  expect([answer.status, answer.body]).toEqual([201, expect.objectContaining({ session: expect.any(String) })])
+  const cookie = String(answer.headers['set-cookie']).split(';', 1)[0] ?? ''
+  const { session, token: shown } = answer.body
+  const joined = readSession({ 'x-boxyard-session': session, cookie })
+  secrets.push(session, cookie.split('=')[1] ?? '', 'token' in joined ? joined.token : '')
+  return { headers: { 'x-boxyard-session': session, cookie }, token: shown, answer }
+}
+
+const link = async (token?: string): Promise<string> => {
+  const made = await client.post('/v1/session/links', undefined, token === undefined ? {} : { token })
+  expect([made.status, made.body]).toEqual([201, expect.objectContaining({ ticket: expect.any(String) })])
+  secrets.push(made.body.ticket)
+  return made.body.ticket
+}
+
+const mint = async (body: Record<string, unknown>): Promise<{ id: string; token: string }> => {
+  const minted = (await client.post('/v1/tokens', { name: 'page', projects: ['pages'], ...body })).body
+  secrets.push(minted.token)
+  return minted
+}
+
+const ask = (session: Session, path = '/v1/me', headers: Record<string, string> = {}) =>
+  client.get(path, { token: null, headers: { ...session.headers, ...headers } })
+const outcome = ({ status, body }: Answer) => [status, body?.code ?? null]
+
+describe('a session', () => {
+  test('begins with a token, and stands for one of its own', async () => {
+    const session = await signIn()
+    const { permissions, projects } = (await client.get('/v1/me')).body
+    expect(session.token).toMatchObject({ name: 'console', permissions, projects })
+    expect((await ask(session)).body).toEqual(session.token)
+    const listed = (await client.get('/v1/tokens')).body.tokens
+    expect(listed).toContainEqual(expect.objectContaining({ id: session.token.id, name: 'console' }))
+  })
+
+  test('lasts 7 days, or as long as the token', async () => {
+    const life = (session: Session): number => (Date.parse(session.token.expires_at) - Date.now()) / 1000
+    const week = 7 * 24 * 3600
+    const long = await signIn()
+    expect(life(long)).toBeGreaterThan(week - 60)
+    expect(life(long)).toBeLessThanOrEqual(week)
+    const { token } = await mint({ permissions: ['read'], expires_in_seconds: 600 })
+    const short = await signIn({ token })
+    expect(life(short)).toBeLessThanOrEqual(600)
+    expect(short.answer.body.expires_at).toBe(short.token.expires_at)
+    expect(Number(/Max-Age=(\d+)/.exec(String(short.answer.headers['set-cookie']))?.[1])).toBeLessThanOrEqual(600)
+  })
+
+  test('has a cookie that scripts do not see, and for HTTPS alone where the page came by that', async () => {
+    const plain = String((await signIn()).answer.headers['set-cookie'])
+    expect(plain).toMatch(/^boxyard_session_[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict$/)
+    const secure = String((await signIn({ origin: service.url.replace('http', 'https') })).answer.headers['set-cookie'])
+    expect(secure).toMatch(/; SameSite=Strict; Secure$/)
+  })
+
+  test('is nothing with one half alone, or with halves of two', async () => {
+    const [one, other] = [await signIn(), await signIn()]
+    const { cookie, 'x-boxyard-session': header } = one.headers
+    const half = (headers: Record<string, string>) => client.get('/v1/me', { token: null, headers })
+    expect(outcome(await half({ cookie }))).toEqual([401, 'token_missing'])
+    expect(outcome(await half({ 'x-boxyard-session': header }))).toEqual([401, 'token_invalid'])
+    expect(outcome(await half({ 'x-boxyard-session': header, cookie: other.headers.cookie }))).toEqual([
+      401,
+      'token_invalid',
+    ])
+  })
+
+  test('is refused to pages of other origins, also of those that may call with a token', async () => {
+    const session = await signIn()
+    for (const origin of [APP, 'http://127.0.0.1:1', 'null'])
+      expect(outcome(await ask(session, '/v1/me', { origin }))).toEqual([403, 'permission_denied'])
+    expect(outcome(await ask(session, '/v1/me', { 'sec-fetch-site': 'same-site' }))).toEqual([403, 'permission_denied'])
+    const own = { origin: service.url, 'sec-fetch-site': 'same-origin' }
+    expect((await ask(session, '/v1/me', own)).status).toBe(200)
+    const preflight = await client.call('OPTIONS', '/v1/me', {
+      token: null,
+      headers: { origin: APP, 'access-control-request-method': 'GET' },
+    })
+    expect(preflight.headers['access-control-allow-headers']).not.toContain('session')
+    expect(preflight.headers).not.toHaveProperty('access-control-allow-credentials')
+  })
+
+  test('is not looked at beside an Authorization', async () => {
+    const { token, id } = await mint({ permissions: ['read'] })
+    const answer = await client.get('/v1/me', { token, headers: (await signIn()).headers })
+    expect(answer.body.id).toBe(id)
+    const bad = await client.get('/v1/me', { token: 'x', headers: (await signIn()).headers })
+    expect(outcome(bad)).toEqual([401, 'token_invalid'])
+  })
+
+  test('may do no more than the token', async () => {
+    const { token } = await mint({ permissions: ['read'] })
+    const session = await signIn({ token })
+    const post = (path: string, body: unknown) => client.post(path, body, { token: null, headers: session.headers })
+    expect((await ask(session, '/v1/projects/pages/boxes')).status).toBe(200)
+    expect(outcome(await ask(session, '/v1/projects/other/boxes'))).toEqual([403, 'permission_denied'])
+    expect(outcome(await post('/v1/projects/pages/boxes', { name: 'x' }))).toEqual([403, 'permission_denied'])
+    const more = { name: 'more', projects: ['pages'], permissions: ['write'] }
+    expect(outcome(await post('/v1/tokens', more))).toEqual([403, 'permission_denied'])
+  })
+
+  test('ends with the token', async () => {
+    const { token, id } = await mint({ permissions: ['read'] })
+    const session = await signIn({ token })
+    expect((await ask(session)).status).toBe(200)
+    await client.delete(`/v1/tokens/${id}`)
+    expect(outcome(await ask(session))).toEqual([401, 'token_revoked'])
+  })
+
+  test('ends with the sign-out, and its token with it', async () => {
+    const session = await signIn()
+    const out = await client.delete('/v1/session', { token: null, headers: session.headers })
+    expect([out.status, String(out.headers['set-cookie'])]).toEqual([
+      204,
+      expect.stringMatching(/=; Path=\/; Max-Age=0;/),
+    ])
+    expect(String(out.headers['set-cookie']).split('=', 1)).toEqual(session.headers.cookie.split('=', 1))
+    expect(outcome(await ask(session))).toEqual([401, 'token_revoked'])
+    const listed: { id: string; revoked_at: string | null }[] = (await client.get('/v1/tokens')).body.tokens
+    expect(listed.find(({ id }) => id === session.token.id)?.revoked_at).not.toBeNull()
+  })
+
+  test('is not what a sign-out with another token ends', async () => {
+    const { token } = await mint({ permissions: ['read'] })
+    expect(outcome(await client.delete('/v1/session', { token }))).toEqual([403, 'permission_denied'])
+    expect((await client.get('/v1/me', { token })).status).toBe(200)
+  })
+
+  test('outlives a restart of the service', async () => {
+    const session = await signIn()
+    await service.restart()
+    expect((await ask(session)).body).toEqual(session.token)
+  })
+
+  test('is not shown again by a repeat of its request', async () => {
+    const headers = { 'idempotency-key': 'sign-in' }
+    const first = await client.post('/v1/session', undefined, { headers })
+    secrets.push(first.body.session, String(first.headers['set-cookie']).split(/[=;]/)[1] ?? '')
+    const second = await client.post('/v1/session', undefined, { headers })
+    const { session: _secret, ...shown } = first.body
+    expect([second.status, second.body, second.headers['set-cookie']]).toEqual([201, shown, undefined])
+  })
+
+  test('opens a WebSocket by a ticket at the address of the front', async () => {
+    await client.post('/v1/projects/pages/boxes', { name: 'it', config: { ram_mb: 64 } })
+    const session = await signIn()
+    const body = { operation: 'streamExec', query: { command: ['sh', '-c', 'echo by-session'] } }
+    const path = '/v1/projects/pages/boxes/it/tickets'
+    const made = await client.post(path, body, { token: null, headers: { ...session.headers, origin: service.url } })
+    const { pathname, search } = new URL(made.body.url)
+    const stream = await openStream(`${service.url.replace('http', 'ws')}${pathname}${search}`)
+    await stream.closed
+    expect(stream.text(1)).toBe('by-session\n')
+    await client.delete('/v1/projects/pages/boxes/it')
+  })
+})
+
+describe('a sign-in link', () => {
+  test('begins a session, once', async () => {
+    const path = `/v1/session?ticket=${await link()}`
+    const session = await signIn({ token: null, path })
+    expect((await ask(session)).body).toEqual(session.token)
+    expect(outcome(await client.post(path, undefined, { token: null }))).toEqual([401, 'token_invalid'])
+  })
+
+  test('begins one that lasts as long as the token, and not as the link', async () => {
+    const made = await client.post('/v1/session/links')
+    secrets.push(made.body.ticket)
+    const life = Date.parse(made.body.expires_at) - Date.now()
+    expect(life).toBeGreaterThan(540_000)
+    expect(life).toBeLessThanOrEqual(600_000)
+    const session = await signIn({ token: null, path: `/v1/session?ticket=${made.body.ticket}` })
+    expect(Date.parse(session.token.expires_at) - Date.now()).toBeGreaterThan(3_600_000)
+  })
+
+  test('begins one of the token that asked for it, and ends with that', async () => {
+    const { token, id } = await mint({ permissions: ['read'] })
+    const [first, second] = [await link(token), await link(token)]
+    const session = await signIn({ token: null, path: `/v1/session?ticket=${first}` })
+    expect(session.token).toMatchObject({ projects: ['pages'], permissions: ['read'] })
+    await client.delete(`/v1/tokens/${id}`)
+    const late = await client.post(`/v1/session?ticket=${second}`, undefined, { token: null })
+    expect(outcome(late)).toEqual([401, 'token_revoked'])
+  })
+
+  test('is good for nothing else', async () => {
+    const ticket = await link()
+    const wrong = await client.get(`/v1/me?ticket=${ticket}`, { token: null })
+    expect(outcome(wrong)).toEqual([401, 'token_missing'])
+    const data = await fetch(`${service.dataUrl}/v1/session?ticket=${ticket}`, { method: 'POST' })
+    expect(data.status).toBe(404)
+    const guessed = await client.post('/v1/session?ticket=x', undefined, { token: null })
+    expect(outcome(guessed)).toEqual([401, 'token_invalid'])
+  })
+})
+
+test('no half of a session, no link and no token is in a log or in the audit', async () => {
+  const audit = (await client.get('/v1/audit?max_results=1000')).text
+  const lines = service.logs.join('\n')
+  expect(secrets.length).toBeGreaterThan(40)
+  expect(lines).toContain('signIn')
+  expect(secrets.filter((secret) => secret === '' || lines.includes(secret) || audit.includes(secret))).toEqual([])
+})

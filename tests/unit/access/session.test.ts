@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { enterSession, secureCookies } from '../../../functions/session.ts'
+import { readSession, sessionCookieName, splitToken } from '../../../shared/auth/session.ts'
+import { makeDeployment } from '../../helpers/front/test-front.ts'
+
+const SERVICE = 'agent-1'
+let token = ''
+let halves: Record<string, string>
+
+beforeAll(async () => {
+  const projects = Array.from({ length: 256 }, (_, i) => `project-${i}-${'x'.repeat(40)}`)
+  token = await makeDeployment().mint({ projects })
+  const { session, cookie } = splitToken(token, SERVICE)
+  halves = { 'x-boxyard-session': session, cookie: `${cookie.name}=${cookie.value}` }
+})
+
+/** Changes one character, and not to one that decodes to the same bytes. */
+const altered = (text: string, at: number): string =>
+  text.slice(0, at) + (text[at] === 'A' ? 'Q' : 'A') + text.slice(at + 1)
+
+describe('the halves of a session', () => {
+  test('make the token, with other cookies around them', () => {
+    expect(readSession(halves)).toEqual({ token })
+    expect(readSession({ ...halves, cookie: `a=1; ${halves['cookie']};b=2` })).toEqual({ token })
+  })
+
+  test('are as long as the token, and do not show it', () => {
+    const session = String(halves['x-boxyard-session'])
+    expect(session.length).toBeLessThan(token.length + 64)
+    const claims = token.split('.')[1] ?? ''
+    expect(session).not.toContain(claims.slice(0, 32))
+    expect(Buffer.from(session.split('.')[1] ?? '', 'base64url').toString('latin1')).not.toContain('project-1')
+  })
+
+  test.each([
+    ['no cookie', () => ({ ...halves, cookie: undefined })],
+    ['another cookie', () => ({ ...halves, cookie: 'boxyard_session=1' })],
+    ['the key of another session', () => ({ ...halves, cookie: cookieOf(splitToken(token, SERVICE)) })],
+    ['the key of another service', () => ({ ...halves, cookie: cookieOf(splitToken(token, 'agent-2')) })],
+    ['an altered key', () => ({ ...halves, cookie: altered(String(halves['cookie']), 30) })],
+    ['a short key', () => ({ ...halves, cookie: halves['cookie']?.slice(0, -1) })],
+    ['an altered name', () => withSession((text) => altered(text, 0))],
+    ['an altered first byte', () => withSession((text) => altered(text, 9))],
+    ['an altered byte', () => withSession((text) => altered(text, 200))],
+    ['an altered tag', () => withSession((text) => altered(text, text.length - 10))],
+    ['a cut off end', () => withSession((text) => text.slice(0, -4))],
+    ['hardly anything', () => withSession((text) => text.slice(0, 12))],
+    ['nothing sealed', () => withSession((text) => text.slice(0, 9))],
+    ['no text', () => withSession(() => '')],
+    ['more than a header holds', () => withSession((text) => text + 'A'.repeat(40_000))],
+  ])('make nothing with %s', (_, headers) => {
+    expect(readSession(headers())).toEqual({ code: 'token_invalid', detail: expect.stringContaining('sign in again') })
+  })
+
+  test('are found beside cookies of the same name that another port has set', () => {
+    const name = sessionCookieName(SERVICE)
+    const planted = `${name}=${'A'.repeat(43)}; ${name}=x; ${halves['cookie']}`
+    expect(readSession({ ...halves, cookie: planted })).toEqual({ token })
+  })
+
+  test('of two services have cookies of different names', () => {
+    expect(sessionCookieName('agent-2')).not.toBe(sessionCookieName(SERVICE))
+    expect(splitToken(token, SERVICE).cookie.name).toBe(sessionCookieName(SERVICE))
+  })
+})
+
+describe('a request of a session', () => {
+  const host = 'boxes.example:8080'
+  const enter = (headers: Record<string, string>) => enterSession({ headers: { host, ...headers } })
+
+  test.each([
+    ['neither Origin nor Sec-Fetch-Site', {}],
+    ['its own origin', { origin: `http://${host}` }],
+    ['its own origin behind what takes TLS off', { origin: `https://${host}` }],
+    ['the same origin, as its browser says', { 'sec-fetch-site': 'same-origin', origin: `http://${host}` }],
+    ['no page', { 'sec-fetch-site': 'none' }],
+  ])('is let in with %s', async (_, headers) => {
+    expect((await enter({ ...halves, ...headers })).headers).toEqual({
+      host,
+      ...headers,
+      authorization: `Bearer ${token}`,
+    })
+  })
+
+  test.each([
+    ['another host', { origin: 'http://evil.example' }],
+    ['another port', { origin: 'http://boxes.example:8000' }],
+    ['the host within another', { origin: `http://${host}.evil.example` }],
+    ['no origin to speak of', { origin: 'null' }],
+    ['an origin without a scheme of pages', { origin: `chrome-extension://${host}` }],
+    ['another port, as its browser says', { 'sec-fetch-site': 'same-site' }],
+    ['another site, as its browser says', { 'sec-fetch-site': 'cross-site', origin: `http://${host}` }],
+  ])('is refused with %s', async (_, headers) => {
+    await expect(enter({ ...halves, ...headers })).rejects.toMatchObject({ code: 'permission_denied', status: 403 })
+  })
+
+  test('is judged by its Authorization alone where there is one', async () => {
+    const headers = { authorization: 'Bearer other', origin: 'http://evil.example' }
+    expect((await enter({ ...halves, ...headers })).headers).toEqual({ host, ...headers })
+  })
+
+  test('without the header has no authority', async () => {
+    expect((await enter({ cookie: String(halves['cookie']) })).headers).toEqual({ host })
+  })
+
+  test('and no other is changed', async () => {
+    const plain = { headers: { host, authorization: 'Bearer x' } }
+    expect(await enterSession(plain)).toBe(plain)
+  })
+})
+
+describe('a cookie', () => {
+  const answer = { status: 201, headers: { 'set-cookie': ['a=1; Path=/'] }, body: null }
+
+  test('is for HTTPS alone where the page came by it', () => {
+    const of = (headers: Record<string, string>) => secureCookies(answer, { headers }).headers['set-cookie']
+    expect(of({ origin: 'https://boxes.example' })).toEqual(['a=1; Path=/; Secure'])
+    expect(of({ origin: 'http://boxes.example' })).toEqual(['a=1; Path=/'])
+    expect(of({})).toEqual(['a=1; Path=/'])
+  })
+})
+
+function cookieOf({ cookie }: ReturnType<typeof splitToken>): string {
+  return `${cookie.name}=${cookie.value}`
+}
+
+function withSession(change: (text: string) => string): Record<string, string> {
+  return { ...halves, 'x-boxyard-session': change(String(halves['x-boxyard-session'])) }
+}
