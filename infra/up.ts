@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
     // That the console cannot be signed in to is no reason to stop what serves.
     const link = await signInLink(url, settings).catch((error: unknown) => `${url} (${messageOf(error)})`)
-    if (link !== null) say(`Console: ${link}`)
+    if (link !== null && !ending.hasBegun()) say(`Console: ${link}`)
     say('In another terminal: npm run --silent cli -- --help')
   } catch (error) {
     if (ending.hasBegun()) return

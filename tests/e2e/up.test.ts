@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,8 @@ interface Script {
 }
 
 const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-up-'))
+const consoleDir = mkdtempSync(join(tmpdir(), 'boxyard-up-console-'))
+const PAGE = '<!doctype html><title>Console</title>'
 const running: Script[] = []
 let settings: Record<string, string>
 
@@ -57,8 +59,10 @@ async function boxProcess(): Promise<string> {
 }
 
 beforeAll(async () => {
+  writeFileSync(join(consoleDir, 'index.html'), PAGE)
   settings = {
     BOXYARD_DATA_DIR: dataDir,
+    BOXYARD_CONSOLE_DIR: consoleDir,
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
@@ -74,7 +78,7 @@ afterAll(async () => {
   await Promise.all(running.map(({ exited }) => exited))
   const down = runScript('down')
   const code = await down.exited
-  rmSync(dataDir, { recursive: true, force: true })
+  for (const directory of [dataDir, consoleDir]) rmSync(directory, { recursive: true, force: true })
   expect([code, down.output()]).toEqual([0, expect.any(String)])
 })
 
@@ -84,8 +88,10 @@ describe('npm run up', () => {
   test('prints progress, then address and token file, and how to go on', async () => {
     up = await startUp()
     await until(() => up.output().includes('npm run --silent cli'))
-    expect(up.output().trim().split('\n').slice(-2)).toEqual([
-      `Boxyard is ready at http://127.0.0.1:${settings['BOXYARD_PORT']} (admin token in ${dataDir}/admin.token)`,
+    const url = `http://127.0.0.1:${settings['BOXYARD_PORT']}`
+    expect(up.output().trim().split('\n').slice(-3)).toEqual([
+      `Boxyard is ready at ${url} (admin token in ${dataDir}/admin.token)`,
+      expect.stringMatching(new RegExp(`^Console: ${url}/sign-in#[\\w-]{43}$`)),
       'In another terminal: npm run --silent cli -- --help',
     ])
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600)
@@ -93,6 +99,20 @@ describe('npm run up', () => {
       status: expect.any(String),
       errors: expect.any(Array),
     })
+  })
+
+  test('prints a link to the console that signs in, once', async () => {
+    const [, link = ''] = /^Console: (.*)$/m.exec(up.output()) ?? []
+    const { origin, pathname, hash } = new URL(link)
+    const page = await fetch(`${origin}${pathname}`, { headers: { accept: 'text/html' } })
+    expect(await page.text()).toBe(PAGE)
+    const signIn = (): Promise<Response> => fetch(`${origin}/v1/session?ticket=${hash.slice(1)}`, { method: 'POST' })
+    expect(((await (await signIn()).json()) as { token: object }).token).toMatchObject({
+      name: 'console',
+      projects: '*',
+    })
+    expect((await signIn()).status).toBe(401)
+    expect(readFileSync(join(dataDir, 'log/front.log'), 'utf8')).not.toContain(hash.slice(1))
   })
 
   test('keeps logs in the data directory', () => {

@@ -5,6 +5,7 @@ import { tokenKeyId } from '../../shared/auth/tokens.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { armStep, at, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
+import type { Answer } from '../helpers/front/client.ts'
 import { until } from '../helpers/pods/weather.ts'
 
 // Tokens and keys over three real cells, that were started at once.
@@ -35,6 +36,12 @@ async function mint(cell: CellOfTests | undefined, token?: string): Promise<{ id
 const revoke = async (cell: CellOfTests | undefined, id: string): Promise<number> =>
   (await cellOf(cell).client.delete(`/v1/tokens/${id}`)).status
 
+/** What a page and its browser keep of an answer to a sign-in. */
+const halvesOf = ({ headers, body }: Answer): Record<string, string> => ({
+  'x-boxyard-session': body.session,
+  cookie: String(headers['set-cookie']).split(';', 1)[0] ?? '',
+})
+
 /** What each door says to the bearer of a token. */
 const answersTo = (token: string): Promise<string[]> =>
   Promise.all(
@@ -57,6 +64,24 @@ const keysOf = ({ service }: CellOfTests, file: string): string =>
 test('cells that start at once have the keys of the first of them', () => {
   for (const file of ['channel.json', 'token-private.json', 'token-public.json'])
     expect(new Set(fleet.cells.map((cell) => keysOf(cell, file))).size).toBe(1)
+})
+
+test('a sign-in link is used at any door, once, and the session is good at all', async () => {
+  const { ticket } = (await cellOf(aa).client.post('/v1/session/links')).body
+  const path = `/v1/session?ticket=${ticket}`
+  const begun = await cellOf(bb).client.post(path, undefined, { token: null })
+  expect([begun.status, begun.body?.detail]).toEqual([201, undefined])
+  for (const { client } of fleet.cells) {
+    expect((await client.post(path, undefined, { token: null })).body).toMatchObject({ code: 'token_invalid' })
+    await until(
+      async () =>
+        (await client.get('/v1/me', { token: null, headers: halvesOf(begun) })).body.id === begun.body.token.id,
+      'the session is good at each door',
+    )
+  }
+  expect((await cellOf(cc).client.delete('/v1/session', { token: null, headers: halvesOf(begun) })).status).toBe(204)
+  const after = await cellOf(cc).client.get('/v1/me', { token: null, headers: halvesOf(begun) })
+  expect(after.body).toMatchObject({ code: 'token_revoked' })
 })
 
 test("every cell's admin.token works at every door", async () => {

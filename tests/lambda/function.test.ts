@@ -80,6 +80,19 @@ describe("through AWS's runtime", () => {
     expect(gateway.started()).toBe(started)
   })
 
+  test('a session of the console begins, and is refused to pages of other origins', async () => {
+    const origin = gateway.url
+    const begun = await client.post('/v1/session', undefined, { headers: { origin: origin.replace('http', 'https') } })
+    const cookie = String(begun.headers['set-cookie'])
+    expect([begun.status, cookie]).toEqual([201, expect.stringMatching(/; SameSite=Strict; Secure$/)])
+    const headers = { 'x-boxyard-session': begun.body.session, cookie: `a=1; ${cookie.split(';')[0]}` }
+    const ask = (more: Record<string, string>) =>
+      client.get('/v1/me', { token: null, headers: { ...headers, ...more } })
+    expect((await ask({ origin })).body).toEqual(begun.body.token)
+    expect((await ask({ origin: 'http://evil.example' })).body).toMatchObject({ code: 'permission_denied' })
+    expect((await ask({ cookie: 'a=1' })).body).toMatchObject({ code: 'token_invalid' })
+  })
+
   test('a function without good keys says so in its log, and never what they are', async () => {
     const broken = await openGateway(packed, {
       ...environmentNow(),

@@ -24,7 +24,8 @@ let program: string
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-cli-'))
   program = await buildCli(directory)
-  service = await startService()
+  writeFileSync(join(directory, 'index.html'), '<!doctype html>')
+  service = await startService({ settings: { BOXYARD_CONSOLE_DIR: directory } })
   expect(await boxyard(['login', service.url, '--name', 'test'], { input: service.adminToken })).toMatchObject({
     code: 0,
   })
@@ -150,6 +151,18 @@ describe('logins and contexts', () => {
       BOXYARD_PORT: new URL(service.url).port,
     }
     expect((await boxyard(['ls', '-p', 'demo', '-o', 'name'], { env })).stdout).toBe('web\n')
+  })
+
+  test('a link to the console signs in, once, and is none to a service without one', async () => {
+    const { stdout } = await boxyard(['console-url'])
+    expect(stdout).toMatch(new RegExp(`^${service.url}/sign-in#[\\w-]{43}\n$`))
+    const signIn = () => fetch(`${service.url}/v1/session?ticket=${stdout.trim().split('#')[1]}`, { method: 'POST' })
+    expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401])
+    const { url, expires_at } = JSON.parse((await boxyard(['console-url', '-o', 'json'])).stdout)
+    expect([url, Date.parse(expires_at) > Date.now()]).toEqual([expect.stringContaining('/sign-in#'), true])
+    // The data address has no pages.
+    const elsewhere = await boxyard(['console-url'], { env: { BOXYARD_URL: service.dataUrl, BOXYARD_TOKEN: 'x' } })
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('serves no web console') })
   })
 
   test('exit codes tell usage, authentication and the rest apart', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { markLink } from '../../../shared/auth/ticket-target.ts'
 import { type HttpResponse, jsonResponse } from '../../../shared/http/messages.ts'
 import { newIdOfCell } from '../../../shared/ids.ts'
 import { CELLS, type CellName, type FakeCells, startFakeCells } from '../../helpers/fleet/fake-cells.ts'
@@ -42,6 +43,22 @@ describe('an operation', () => {
     const response = await cells.ask(target)
     expect([response.status, jsonOf(response)['code']]).toEqual([503, 'agent_unavailable'])
     expect(jsonOf(response)['detail']).toContain('cell bb')
+  })
+})
+
+describe('a sign-in', () => {
+  test('by a link is asked of the cell that has made it, and by a token of none other', async () => {
+    const target = `/v1/session?ticket=${markLink('x'.repeat(43), 'bb')}`
+    expect(jsonOf(await cells.ask(target, 'POST'))).toEqual({ answered_by: 'bb' })
+    expect(asked(target)).toEqual(['bb'])
+    for (const own of [
+      `/v1/session?ticket=${'x'.repeat(43)}`,
+      '/v1/session',
+      `/v1/session?ticket=${markLink('x', 'zz')}`,
+    ]) {
+      expect(jsonOf(await cells.ask(own, 'POST'))).toEqual({ answered_by: 'aa' })
+      expect(asked(own)).toEqual(['aa'])
+    }
   })
 })
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { createTickets, type TicketGrant, type Tickets } from '../../../agent/core/access/tickets.ts'
-import { addTicket, loggedTarget, splitTicket } from '../../../shared/auth/ticket-target.ts'
+import { addTicket, cellOfLink, loggedTarget, splitTicket } from '../../../shared/auth/ticket-target.ts'
 import { CALLER as caller } from '../../helpers/caller.ts'
 
 const START = 1_800_000_000_000
@@ -21,6 +21,43 @@ beforeEach(() => {
 const code = (expected: string) => expect.objectContaining({ code: expected })
 const check = (ticket: string, changed: Partial<TicketGrant> = {}) =>
   tickets.check(ticket, { operationId: grant.operationId, target: grant.target, ...changed })
+
+describe('the ticket of a sign-in link', () => {
+  const link: TicketGrant = { operationId: 'signIn', target: '/v1/session', boxId: null, caller, isLink: true }
+  const checkLink = (ticket: string) => tickets.check(ticket, { operationId: 'signIn', target: '/v1/session' })
+
+  test('is good once, for ten minutes, in the name of the caller for as long as that is', () => {
+    const { ticket, expiresAt } = tickets.issue(link)
+    expect(expiresAt).toBe(START + 600_000)
+    now = START + 599_999
+    expect(checkLink(ticket)).toEqual({ boxId: null, execId: null, caller })
+    tickets.take(ticket)
+    expect(() => checkLink(ticket)).toThrow(code('token_invalid'))
+  })
+
+  test('expires, also while it is taken and given back', () => {
+    const { ticket } = tickets.issue(link)
+    tickets.take(ticket)()
+    now = START + 600_000
+    expect(() => checkLink(ticket)).toThrow(code('token_expired'))
+  })
+
+  test('keeps no ticket that was issued after it', () => {
+    tickets.issue(link)
+    const { ticket: expired } = tickets.issue(grant)
+    now = START + 120_000
+    tickets.issue(link)
+    expect(() => check(expired)).toThrow(code('token_invalid'))
+  })
+
+  test('tells the cell of a fleet that has it', () => {
+    const ofCell = createTickets({ clock: { now: () => now, sleep: () => Promise.resolve() }, cell: 'a7' })
+    const { ticket } = ofCell.issue(link)
+    expect([cellOfLink(ticket), ticket]).toEqual(['a7', expect.stringMatching(/^a7\.[\w-]{43}$/)])
+    expect(ofCell.check(ticket, { operationId: 'signIn', target: '/v1/session' })).toMatchObject({ caller })
+    expect(cellOfLink(ofCell.issue(grant).ticket)).toBeNull()
+  })
+})
 
 describe('a ticket', () => {
   test('is good once, for 60 s', () => {
