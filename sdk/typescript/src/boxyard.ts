@@ -13,8 +13,11 @@ export interface BoxyardOptions {
   url: string
   /** An access token, or where to read it anew for each request. */
   token?: string | (() => string | null) | undefined
-  /** `auto` (default) takes tickets where the front cannot stream, and in a browser; `always` streams by the data address alone. */
-  tickets?: 'auto' | 'always' | undefined
+  /**
+   * `auto` (default) takes tickets where the front cannot stream, and in a browser; `always` streams by the data address alone; `front` by the
+   * front alone, WebSockets with a ticket: for a page at the address of the front, whose session no WebSocket can send.
+   */
+  tickets?: 'auto' | 'always' | 'front' | undefined
   /** How often a request is sent until it is answered, with pauses that double from 0.1 s. Default 6. */
   attempts?: number | undefined
   /** Replaces the platform's fetch. */

@@ -14,8 +14,11 @@ export type SocketId = 'streamExec' | 'openConsole' | 'openPort'
 export interface DoorOptions {
   url: string
   token(): string | null
-  /** `auto` takes one where the front cannot stream, and in a browser; `always` never streams by the front. */
-  tickets: 'auto' | 'always'
+  /**
+   * `auto` takes one where the front cannot stream, and in a browser; `always` never streams by the front; `front` takes one for a WebSocket,
+   * and shows it at the front.
+   */
+  tickets: 'auto' | 'always' | 'front'
   fetch(request: Request): Promise<Response>
 }
 
@@ -48,7 +51,7 @@ export interface Doors {
 
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
   // Once a front was found to be a function, it is not asked again.
-  let needsTickets = tickets === 'always' || !isNode()
+  let needsTickets = tickets === 'always' || (tickets === 'auto' && !isNode())
   const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<{ url: string; id: string | null }> => {
     const { project, name = '', query, port, signal } = target
     const ticket =
@@ -63,7 +66,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
   return {
     openSocket: async (id, target, protocol) => {
       const open = isNode() ? openNodeSocket : openWebSocket
-      if (!needsTickets) {
+      if (!needsTickets && tickets !== 'front') {
         const bearer = token()
         try {
           const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
@@ -75,7 +78,8 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
         }
       }
       const ticket = await takeTicket(id, target)
-      const socket = await open({ url: ticket.url, protocol }, {})
+      const address = tickets === 'front' ? atFront(url, ticket.url) : ticket.url
+      const socket = await open({ url: address, protocol }, {})
       // Browsers tell no header of the answer.
       return { ...socket, id: socket.id ?? ticket.id }
     },
@@ -123,7 +127,8 @@ async function bodyOf(given: OneBody | undefined): Promise<SentBody> {
 function sendingOf({ body, headers }: SentBody, contentType: string): RequestInit {
   if (body === undefined) return {}
   const sent = { body: body as Blob, headers: { ...headers, 'content-type': contentType } }
-  return body instanceof ReadableStream ? { ...sent, duplex: 'half' } : sent
+  // Not every platform's types know `duplex`.
+  return body instanceof ReadableStream ? ({ ...sent, duplex: 'half' } as RequestInit) : sent
 }
 
 interface SentBody {
@@ -136,6 +141,12 @@ function addressOf(url: string, id: StreamId, { project, name = '', port, query 
   const text = new URLSearchParams()
   for (const [key, value] of Object.entries(query)) for (const each of [value].flat()) text.append(key, each)
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`
+}
+
+/** Returns where the front takes the ticket of a WebSocket at the data address. */
+function atFront(url: string, ticketUrl: string): string {
+  const { pathname, search } = new URL(ticketUrl)
+  return `${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${pathname}${search}`
 }
 
 /** The error of a stream that is too long for a front, and that nothing is left of. */

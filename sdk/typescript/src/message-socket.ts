@@ -103,7 +103,7 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
     send: async (message) => {
       // Such a socket drops it without a word.
       if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError('the connection is closed')
-      socket.send(message)
+      socket.send(message as string | Uint8Array<ArrayBuffer>)
     },
     receive: inbox.take,
     receiveReady: inbox.takeReady,

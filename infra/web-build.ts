@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { ROOT } from './commands.ts'
+
+/** Where the web console of this checkout is, once it is built. */
+export const WEB_DIRECTORY = join(ROOT, '.build/web')
+
+/** Builds the web console unless it is of this source; installs the packages of its build first. */
+export function ensureWeb(): void {
+  const stamp = join(ROOT, '.build/web.stamp')
+  const source = sourceHash()
+  if (existsSync(WEB_DIRECTORY) && existsSync(stamp) && readFileSync(stamp, 'utf8') === source) return
+  run(['bash', join(ROOT, 'infra/setup.sh'), 'web'])
+  process.stdout.write('Building the web console (some 10 s)\n')
+  rmSync(stamp, { force: true })
+  buildWeb(WEB_DIRECTORY)
+  writeFileSync(stamp, source)
+}
+
+/** Builds the web console into `directory` with compressed files beside its files; replaces what was there at the end. */
+export function buildWeb(directory: string): void {
+  const made = `${directory}.${process.pid}`
+  const old = `${made}.old`
+  try {
+    mkdirSync(join(ROOT, '.build'), { recursive: true })
+    run([process.execPath, join(ROOT, 'web/build.ts'), made])
+    for (const path of filesBelow(made)) compress(path)
+    if (existsSync(directory)) renameSync(directory, old)
+    renameSync(made, directory)
+  } finally {
+    for (const each of [made, old]) rmSync(each, { recursive: true, force: true })
+  }
+}
+
+function compress(path: string): void {
+  if (!/\.(js|css|html|svg)$/.test(path)) return
+  const content = readFileSync(path)
+  writeFileSync(`${path}.br`, brotliCompressSync(content))
+  writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
+}
+
+/** Hashes all that the build reads. */
+function sourceHash(): string {
+  const hash = createHash('sha256')
+  const paths = ['web', 'sdk/typescript/src'].flatMap((folder) => filesBelow(join(ROOT, folder)))
+  for (const path of [...paths, join(ROOT, 'infra/web-build.ts')].toSorted()) {
+    hash.update(`${relative(ROOT, path)}\n`).update(readFileSync(path)).update('\n')
+  }
+  return hash.digest('hex')
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (!entry.isDirectory()) return entry.isFile() ? [path] : []
+    return entry.name === 'node_modules' ? [] : filesBelow(path)
+  })
+}
+
+function run([program = '', ...args]: readonly string[]): void {
+  const { status, error } = spawnSync(program, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (error) throw error
+  if (status !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed with code ${status}.`)
+}

@@ -1,0 +1,83 @@
+import type { BoxyardEvent } from '@boxyard/sdk'
+import { readEventStream } from './event-stream.ts'
+import { ALL_PROJECTS } from './queries.ts'
+import { sessionFetch } from './session.ts'
+
+/** What a follower of the events is told. */
+export interface LiveListener {
+  onEvent(event: BoxyardEvent): void
+  /** Told when the stream is open, and when it is lost; events may be missed if `isComplete` is false. */
+  onState(state: { isOpen: boolean; isComplete: boolean }): void
+}
+
+/** Follows the events of all projects by one stream until `signal` aborts: connects again where it was, with pauses that double. */
+export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
+  let cursor = 'now'
+  let pauseMs = PAUSE_MS
+  while (!signal.aborted) {
+    try {
+      const stream = await openStream(cursor, signal)
+      if (stream === 'expired') {
+        cursor = 'now'
+        listener.onState({ isOpen: false, isComplete: false })
+        continue
+      }
+      listener.onState({ isOpen: true, isComplete: cursor !== 'now' })
+      for await (const message of readEventStream(withinSilence(stream))) {
+        pauseMs = PAUSE_MS
+        if (message.id !== '') cursor = message.id
+        if (message.name === 'problem') break
+        if (message.name === 'message' && message.data !== '') listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
+      }
+    } catch {
+      // The reason does not matter: it is tried again.
+    }
+    if (signal.aborted) return
+    listener.onState({ isOpen: false, isComplete: cursor !== 'now' })
+    await pause(pauseMs, signal)
+    pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)
+  }
+}
+
+async function openStream(cursor: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | 'expired'> {
+  const query = new URLSearchParams({ since: cursor })
+  const headers = { accept: 'text/event-stream' }
+  const request = new Request(`/v1/projects/${ALL_PROJECTS}/events?${query.toString()}`, { headers, signal })
+  const response = await sessionFetch(request)
+  if (response.status === 410) return 'expired'
+  if (!response.ok || response.body === null) throw new Error(`The events are answered ${response.status}.`)
+  return response.body
+}
+
+/** Ends a stream of which nothing came for longer than the service's silence: its connection is gone. */
+function withinSilence(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      start: (controller) => {
+        timer = setTimeout(() => controller.error(new Error('silence')), SILENCE_MS)
+      },
+      transform: (piece, controller) => {
+        clearTimeout(timer)
+        timer = setTimeout(() => controller.error(new Error('silence')), SILENCE_MS)
+        controller.enqueue(piece)
+      },
+      flush: () => clearTimeout(timer),
+    }),
+  )
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+const PAUSE_MS = 250
+const PAUSE_MAX_MS = 15_000
+/** The service sends a message every 15 s. */
+const SILENCE_MS = 40_000

@@ -1,0 +1,80 @@
+import { ApiError, ConnectionError } from '@boxyard/sdk'
+
+/**
+ * The session of this origin: an httpOnly cookie, and a key that this page keeps and sends as a header. Neither is worth anything
+ * without the other: a cookie goes to every port of the host, what a page keeps only to its own origin.
+ */
+const KEY = 'boxyard.session'
+const HEADER = 'x-boxyard-session'
+
+/** Told when the session has ended, with the reason in words. */
+type Ended = (reason: string) => void
+let onEnded: Ended = () => undefined
+
+/** Returns true if this browser has signed in here; whether the session still lives, the service tells. */
+export function hasSession(): boolean {
+  return localStorage.getItem(KEY) !== null
+}
+
+/** Calls `ended` whenever the service no longer takes the session. */
+export function watchSession(ended: Ended): void {
+  onEnded = ended
+}
+
+/** Sends a request of the session; forgets the session if the service does not take it. */
+export async function sessionFetch(request: Request): Promise<Response> {
+  const key = localStorage.getItem(KEY)
+  if (key !== null) request.headers.set(HEADER, key)
+  const response = await fetch(request)
+  if (response.status === 401 && key !== null && key === localStorage.getItem(KEY)) {
+    localStorage.removeItem(KEY)
+    onEnded(await reasonOf(response.clone()))
+  }
+  return response
+}
+
+/** A credential that a session is begun with: a token, or the ticket of a sign-in link, good once. */
+export type Credential = { token: string } | { ticket: string }
+
+/** Begins a session. @throws ApiError for a credential that is not taken, ConnectionError */
+export async function signIn(credential: Credential): Promise<void> {
+  const query = 'ticket' in credential ? `?ticket=${encodeURIComponent(credential.ticket)}` : ''
+  const headers: Record<string, string> = 'token' in credential ? { authorization: `Bearer ${credential.token}` } : {}
+  const response = await post(`/v1/session${query}`, headers)
+  const body = (await response.json()) as Record<string, unknown>
+  if (!response.ok || typeof body['key'] !== 'string') throw problemOf(response.status, body)
+  localStorage.setItem(KEY, body['key'])
+}
+
+/** Ends the session, here and at the service. */
+export async function signOut(): Promise<void> {
+  try {
+    await sessionFetch(new Request('/v1/session', { method: 'DELETE' }))
+  } finally {
+    localStorage.removeItem(KEY)
+  }
+}
+
+async function post(path: string, headers: Record<string, string>): Promise<Response> {
+  try {
+    return await fetch(path, { method: 'POST', headers, credentials: 'same-origin' })
+  } catch (error) {
+    throw new ConnectionError('The service cannot be reached.', { cause: error })
+  }
+}
+
+function problemOf(status: number, body: Record<string, unknown>): ApiError {
+  const text = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback)
+  const detail = text(body['detail'], `The service answered with status ${status}.`)
+  const requestId = text(body['request_id'], '') || null
+  const code = text(body['code'], 'unexpected_answer')
+  return new ApiError({ code, status, detail, requestId, retryable: false, errors: [] }, body)
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  try {
+    return problemOf(response.status, (await response.json()) as Record<string, unknown>).message
+  } catch {
+    return 'The session has ended.'
+  }
+}

@@ -1,0 +1,19 @@
+import type { AnswerOf, ItemOf } from '@boxyard/sdk'
+
+export type Box = AnswerOf<'getBox'>
+export type BoxStatus = Box['status']
+export type Volume = AnswerOf<'getVolume'>
+export type Me = AnswerOf<'getMe'>
+export type Health = AnswerOf<'getHealth'>
+export type Config = AnswerOf<'getConfig'>
+export type StorageReport = AnswerOf<'getStorage'>
+export type BoxMetrics = AnswerOf<'getBoxMetrics'>
+export type BoxSnapshot = ItemOf<'listBoxSnapshots'>
+export type Token = ItemOf<'listTokens'>
+export type AuditLine = ItemOf<'listAudit'>
+
+/** A box or volume by its name. */
+export interface Ref {
+  project: string
+  name: string
+}

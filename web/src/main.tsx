@@ -1,0 +1,32 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { watchSession } from './api/session.ts'
+import { createAppRouter } from './router.tsx'
+import { startTheme } from './shell/theme.ts'
+import './styles.css'
+
+/** Starts the console in its page. */
+function start(place: HTMLElement): void {
+  startTheme()
+  const queries = new QueryClient({
+    defaultOptions: { queries: { staleTime: 10_000, retry: false, refetchOnWindowFocus: false } },
+  })
+  const router = createAppRouter(queries)
+  watchSession((reason) => {
+    queries.clear()
+    const { href } = router.state.location
+    void router.navigate({ to: '/sign-in', search: { reason, ...(href === '/' ? {} : { to: href }) } })
+  })
+  createRoot(place).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}
+
+const place = document.getElementById('root')
+if (place) start(place)

@@ -1,0 +1,103 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { boxQuery } from '../../api/queries.ts'
+import type { Box } from '../../api/types.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Problem } from '../../ui/problem.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+
+/** Stops, resumes, forks and deletes a box. */
+export function BoxActions({ box }: { box: Box }) {
+  const { project, name, status } = box
+  const [dialog, setDialog] = useState<'fork' | 'delete' | null>(null)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const handle = api().box(project, name)
+  const change = useMutation({
+    mutationFn: (what: 'stop' | 'resume') => (what === 'stop' ? handle.stop() : handle.resume()),
+    onSuccess: (after, what) => {
+      queries.setQueryData(boxQuery(box).queryKey, after)
+      if (what === 'stop') tell(`${project}/${name} is stopped.`, () => change.mutate('resume'))
+    },
+    onError: tellError,
+  })
+  const remove = useMutation({
+    mutationFn: () => handle.delete(),
+    onSuccess: async () => {
+      tell(`${project}/${name} is deleted.`)
+      await navigate({ to: '/boxes' })
+    },
+    onError: tellError,
+  })
+  return (
+    <div className="flex flex-wrap gap-2">
+      {status === 'stopped' ? (
+        <Button disabled={change.isPending} onClick={() => change.mutate('resume')}>
+          Resume
+        </Button>
+      ) : (
+        <Button disabled={change.isPending || status !== 'running'} onClick={() => change.mutate('stop')}>
+          Stop
+        </Button>
+      )}
+      <Button onClick={() => setDialog('fork')}>Fork</Button>
+      <Button kind="danger" disabled={remove.isPending} onClick={() => setDialog('delete')}>
+        Delete
+      </Button>
+      <ForkDialog box={box} isOpen={dialog === 'fork'} close={() => setDialog(null)} />
+      <Confirm
+        title={`Delete ${project}/${name}?`}
+        about="Its disk and its snapshots are gone for good. Data volumes that are attached to it stay."
+        action="Delete"
+        typed={name}
+        isOpen={dialog === 'delete'}
+        close={() => setDialog(null)}
+        act={() => remove.mutate()}
+      />
+    </div>
+  )
+}
+
+function ForkDialog({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
+  const { project, name } = box
+  const navigate = useNavigate()
+  const [to, setTo] = useState(`${name}-2`)
+  const fork = useMutation({
+    mutationFn: (target: string) => api().box(project, name).fork(target),
+    onSuccess: async (_, target) => {
+      close()
+      tell(`${project}/${target} is a fork of ${name}.`)
+      await navigate({ to: '/boxes/$project/$name', params: { project, name: target } })
+    },
+  })
+  return (
+    <Dialog
+      title={`Fork ${project}/${name}`}
+      about="Another box with the disk of this one as it is now, in milliseconds at any size."
+      isOpen={isOpen}
+      close={close}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          fork.mutate(to)
+        }}
+      >
+        <TextField label="Name of the new box" required value={to} onChange={(event) => setTo(event.target.value)} />
+        {fork.error !== null && <Problem error={fork.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={fork.isPending}>
+            Fork
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

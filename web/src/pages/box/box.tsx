@@ -1,0 +1,70 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link, Outlet, useParams } from '@tanstack/react-router'
+import { Suspense } from 'react'
+import { boxQuery } from '../../api/queries.ts'
+import type { Ref } from '../../api/types.ts'
+import { type Rights, useRights } from '../../shell/rights.ts'
+import { Loading, useTitle } from '../../ui/page.tsx'
+import { BoxState } from '../../ui/status.tsx'
+import { BoxActions } from './box-actions.tsx'
+
+/** One box: its state, what can be done with it, and its parts. */
+export function BoxPage() {
+  const ref = useBoxRef()
+  const { data: box } = useSuspenseQuery(boxQuery(ref))
+  const rights = useRights()
+  useTitle(`${ref.project}/${ref.name}`)
+  return (
+    <div className="flex min-h-0 flex-1 flex-col">
+      <div className="border-b border-line bg-panel px-4 pt-4 md:px-6">
+        <div className="flex flex-wrap items-center justify-between gap-3">
+          <div className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1">
+            <h1 className="text-xl font-semibold break-all">
+              <span className="font-normal text-muted">{box.project}/</span>
+              {box.name}
+            </h1>
+            <BoxState box={box} />
+            {box.url !== null && (
+              <a href={box.url} target="_blank" rel="noreferrer" className="text-muted underline">
+                {new URL(box.url).host}
+              </a>
+            )}
+          </div>
+          {rights.canWrite && <BoxActions box={box} />}
+        </div>
+        {box.state.message !== null && <p className="mt-2 text-muted">{box.state.message}</p>}
+        <nav aria-label="Parts of the box" className="mt-3 -mb-px flex gap-1 overflow-x-auto">
+          {TABS.filter((tab) => tab.isFor(rights)).map(({ to, name }) => (
+            <Link
+              key={to}
+              to={to}
+              params={ref}
+              activeOptions={{ exact: true, includeSearch: false }}
+              activeProps={{ className: 'border-accent! font-medium', 'aria-current': 'page' }}
+              className="border-b-2 border-transparent px-3 py-2 whitespace-nowrap hover:border-line"
+            >
+              {name}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      <Suspense fallback={<Loading />}>
+        <Outlet />
+      </Suspense>
+    </div>
+  )
+}
+
+/** Returns the box that the address names. */
+export function useBoxRef(): Ref {
+  const { project = '', name = '' } = useParams({ strict: false }) as Partial<Ref>
+  return { project, name }
+}
+
+const readers = ({ canRead }: Rights): boolean => canRead
+
+const TABS = [
+  { to: '/boxes/$project/$name', name: 'Figures', isFor: readers },
+  { to: '/boxes/$project/$name/terminal', name: 'Terminal', isFor: ({ canExec }: Rights) => canExec },
+  { to: '/boxes/$project/$name/connect', name: 'Connect', isFor: readers },
+] as const

@@ -1,0 +1,76 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { boxQuery } from '../../api/queries.ts'
+import type { Box } from '../../api/types.ts'
+import { Chart } from '../../ui/chart.tsx'
+import { Ago } from '../../ui/now.tsx'
+import { Panel } from '../../ui/page.tsx'
+import { Chip } from '../../ui/status.tsx'
+import { bytesText } from '../../ui/words.ts'
+import { useBoxRef } from './box.tsx'
+import { useReadings } from './readings.ts'
+
+/** What a box uses, as it uses it, and what it is. */
+export function BoxFigures() {
+  const ref = useBoxRef()
+  const { data: box } = useSuspenseQuery(boxQuery(ref))
+  const { last, points } = useReadings({ ...ref, id: box.id, isRunning: box.status === 'running' })
+  const lines = useMemo(
+    () => ({
+      times: points.map(({ at }) => at),
+      cores: [points.map(({ cores }) => cores)],
+      memory: [points.map(({ memoryBytes }) => memoryBytes)],
+      disk: [points.map(({ diskBytes }) => diskBytes)],
+      network: [points.map((point) => point.receivedPerSecond), points.map((point) => point.sentPerSecond)],
+    }),
+    [points],
+  )
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <div className="grid gap-4 lg:grid-cols-2">
+        <Chart title="Processor" names={['cores']} times={lines.times} values={lines.cores} words={coresText} top={last?.cpu.limit_cores ?? 1} />
+        <Chart title="Memory" names={['memory']} times={lines.times} values={lines.memory} words={bytesText} top={last?.memory.limit_bytes ?? 0} />
+        <Chart title="Disk" names={['disk']} times={lines.times} values={lines.disk} words={bytesText} />
+        <Chart title="Network" names={['received', 'sent']} times={lines.times} values={lines.network} words={rateText} />
+      </div>
+      <BoxFacts box={box} />
+    </div>
+  )
+}
+
+function BoxFacts({ box }: { box: Box }) {
+  const { config, data_mounts: mounts, tags } = box
+  const facts: [string, React.ReactNode][] = [
+    ['Id', <code key="id">{box.id}</code>],
+    ['State', `${box.status}, ${box.state.reason.replaceAll('_', ' ')}`],
+    ['Since', <Ago key="since" time={box.state.since} />],
+    ['Created', <Ago key="created" time={box.created_at} />],
+    ['Base', box.base ?? '–'],
+    ['Fork of', box.fork_of ?? '–'],
+    ['Node', box.node],
+    ['Size', `${config.cpus} cores, ${config.ram_mb} MiB, ${config.storage_gb} GiB of disk`],
+    ['Volumes', mounts.map(({ name, path, read_only }) => `${name} at ${path}${read_only ? ' (read only)' : ''}`).join(', ') || '–'],
+    ['Domains', box.published_domains.join(', ') || '–'],
+    ['Tags', Object.entries(tags).map(([key, value]) => <Chip key={key}>{`${key}=${value}`}</Chip>)],
+  ]
+  return (
+    <Panel title="Facts">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5">
+        {facts.map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-muted">{name}</dt>
+            <dd className="min-w-0 break-words">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  )
+}
+
+function coresText(value: number): string {
+  return `${value.toFixed(2)} cores`
+}
+
+function rateText(value: number): string {
+  return `${bytesText(value)}/s`
+}

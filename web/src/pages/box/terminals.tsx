@@ -1,0 +1,96 @@
+import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Plus, X } from 'lucide-react'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { boxQuery } from '../../api/queries.ts'
+import type { Ref } from '../../api/types.ts'
+import { TerminalView } from '../../terminal/terminal-view.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Empty } from '../../ui/page.tsx'
+import { tellError } from '../../ui/toasts.tsx'
+import { useBoxRef } from './box.tsx'
+
+/** The sessions of a box, each a tab that goes on when the page is left. */
+export function Terminals() {
+  const ref = useBoxRef()
+  const { data: box } = useSuspenseQuery(boxQuery(ref))
+  if (box.status !== 'running') {
+    return (
+      <div className="p-6">
+        <Empty title={`${box.name} is ${box.status}`}>A terminal needs a box that runs: resume it first.</Empty>
+      </div>
+    )
+  }
+  return <RunningTerminals box={ref} />
+}
+
+function RunningTerminals({ box }: { box: Ref }) {
+  const { session: named = 'main' } = useSearch({ strict: false }) as { session?: string }
+  const { data: sessions } = useSuspenseQuery(sessionsQuery(box))
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [ending, setEnding] = useState<string | null>(null)
+  const names = [...new Set([...sessions, named])]
+  const open = (session: string): void =>
+    void navigate({ to: '/boxes/$project/$name/terminal', params: box, search: { session } })
+  const end = async (session: string): Promise<void> => {
+    try {
+      await api().call('deleteSession', { path: { ...box, session } })
+      await queries.invalidateQueries({ queryKey: sessionsQuery(box).queryKey })
+      open(names.find((each) => each !== session) ?? 'main')
+    } catch (error) {
+      tellError(error)
+    }
+  }
+  return (
+    <div className="flex min-h-0 flex-1 flex-col">
+      <nav aria-label="Sessions" className="flex items-center gap-1 overflow-x-auto border-b border-line px-3 py-1">
+        {names.map((session) => (
+          <span
+            key={session}
+            className={`flex items-center gap-1 rounded-md px-2 py-1 ${session === named ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
+          >
+            <Link
+              to="/boxes/$project/$name/terminal"
+              params={box}
+              search={{ session }}
+              aria-current={session === named ? 'true' : undefined}
+            >
+              {session}
+            </Link>
+            <button type="button" aria-label={`End ${session}`} className="rounded p-0.5 hover:bg-line" onClick={() => setEnding(session)}>
+              <X aria-hidden className="size-3.5" />
+            </button>
+          </span>
+        ))}
+        <button type="button" aria-label="Begin another" className="rounded p-1.5 hover:bg-raised" onClick={() => open(freeName(names))}>
+          <Plus aria-hidden className="size-4" />
+        </button>
+      </nav>
+      <TerminalView key={named} box={box} session={named} />
+      <Confirm
+        title={`End the session ${ending ?? ''}?`}
+        about="Its shell and what runs in it are ended, for everybody who is attached to it."
+        action="End"
+        isOpen={ending !== null}
+        close={() => setEnding(null)}
+        act={() => void end(ending ?? '')}
+      />
+    </div>
+  )
+}
+
+const sessionsQuery = ({ project, name }: Ref) =>
+  queryOptions({
+    queryKey: ['sessions', project, name],
+    queryFn: async ({ signal }) => {
+      const { sessions } = await api().call('listSessions', { path: { project, name }, signal })
+      return sessions.map((session) => session.name)
+    },
+  })
+
+/** Returns a name that no session has. */
+export function freeName(names: readonly string[]): string {
+  for (let number = 2; ; number++) if (!names.includes(`shell-${number}`)) return `shell-${number}`
+}

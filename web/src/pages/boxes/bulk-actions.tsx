@@ -1,0 +1,77 @@
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import type { Box } from '../../api/types.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+
+/** What can be done with the chosen boxes at once. */
+export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): void }) {
+  const [isAsking, setAsking] = useState(false)
+  const running = boxes.filter(({ status }) => status === 'running')
+  const stopped = boxes.filter(({ status }) => status === 'stopped')
+  const names = boxes.length <= 5 ? boxes.map(({ project, name }) => `${project}/${name}`).join(', ') : `${boxes.length} boxes`
+  return (
+    <div role="toolbar" aria-label="Chosen boxes" className="flex flex-wrap items-center gap-2 rounded-lg bg-accent-soft p-2">
+      <span className="px-2 font-medium">{boxes.length} chosen</span>
+      <Button disabled={running.length === 0} onClick={() => void stopAll(running)}>
+        Stop {running.length}
+      </Button>
+      <Button disabled={stopped.length === 0} onClick={() => void resumeAll(stopped)}>
+        Resume {stopped.length}
+      </Button>
+      <Button kind="danger" onClick={() => setAsking(true)}>
+        Delete {boxes.length}
+      </Button>
+      <Button kind="quiet" onClick={clear}>
+        Choose none
+      </Button>
+      <Confirm
+        title={boxes.length === 1 ? 'Delete the box?' : `Delete ${boxes.length} boxes?`}
+        about={`${names}: their disks and snapshots are gone for good. Data volumes stay.`}
+        action="Delete"
+        typed={String(boxes.length)}
+        isOpen={isAsking}
+        close={() => setAsking(false)}
+        act={() => {
+          void each(boxes, (box) => api().box(box.project, box.name).delete(), 'deleted').then(clear)
+        }}
+      />
+    </div>
+  )
+}
+
+/** Stops boxes; what was stopped can be resumed at once. */
+export async function stopAll(boxes: readonly Box[]): Promise<void> {
+  await each(boxes, (box) => api().box(box.project, box.name).stop(), 'stopped', () => void resumeAll(boxes))
+}
+
+/** Resumes boxes. */
+export async function resumeAll(boxes: readonly Box[]): Promise<void> {
+  await each(boxes, (box) => api().box(box.project, box.name).resume(), 'resumed')
+}
+
+/** Does the same with each, a few at a time, and tells how many it was done with. */
+async function each(
+  boxes: readonly Box[],
+  act: (box: Box) => Promise<unknown>,
+  ...[done, undo]: [done: string, undo?: () => void]
+): Promise<void> {
+  const left = [...boxes]
+  let count = 0
+  const work = async (): Promise<void> => {
+    for (let box = left.shift(); box; box = left.shift()) {
+      try {
+        await act(box)
+        count++
+      } catch (error) {
+        tellError(error)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  const [first] = boxes
+  if (count > 0) tell(count === 1 ? `${first?.project}/${first?.name} is ${done}.` : `${count} boxes are ${done}.`, undo)
+}
+
+const AT_ONCE = 6

@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { basesQuery, configQuery, sharedBasesQuery } from '../../api/queries.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { Problem } from '../../ui/problem.tsx'
+
+/** Creates a box, and goes to it. */
+export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void }) {
+  return (
+    <Dialog title="Create a box" about="A Linux of its own, ready in milliseconds." isOpen={isOpen} close={close}>
+      <CreateBoxForm close={close} />
+    </Dialog>
+  )
+}
+
+function CreateBoxForm({ close }: { close(): void }) {
+  const navigate = useNavigate()
+  const { projects } = useRights()
+  const { data: config } = useQuery(configQuery)
+  const { data: shared = [] } = useQuery(sharedBasesQuery)
+  const [project, setProject] = useState(projects[0] ?? 'demo')
+  const { data: own = [] } = useQuery(basesQuery)
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
+  const create = async (form: FormData): Promise<void> => {
+    const text = (name: string): string => textOf(form, name)
+    const name = text('name')
+    setBusy(true)
+    setError(null)
+    try {
+      const size = config?.defaults.config
+      await api().createBox(project, {
+        name,
+        base: text('base'),
+        config: { cpus: Number(text('cpus')) || size?.cpus, ram_mb: Number(text('ram_mb')) || size?.ram_mb } as never,
+      })
+      close()
+      await navigate({ to: '/boxes/$project/$name', params: { project, name } })
+    } catch (fault) {
+      setError(fault)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void create(new FormData(event.currentTarget))
+      }}
+    >
+      <div className="grid gap-4 sm:grid-cols-2">
+        {projects.length > 0 ? (
+          <SelectField label="Project" value={project} onChange={(event) => setProject(event.target.value)}>
+            {projects.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </SelectField>
+        ) : (
+          <TextField label="Project" required value={project} onChange={(event) => setProject(event.target.value)} />
+        )}
+        <TextField label="Name" name="name" required autoFocus autoComplete="off" spellCheck={false} pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?" hint="a–z, 0–9 and -" />
+        <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>
+          {bases.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </SelectField>
+        <TextField label="Processors" name="cpus" type="number" min="0.1" step="0.1" defaultValue={config?.defaults.config.cpus} />
+        <TextField label="Memory in MiB" name="ram_mb" type="number" min="16" step="1" defaultValue={config?.defaults.config.ram_mb} />
+      </div>
+      {error !== null && <Problem error={error} />}
+      <div className="flex justify-end gap-2">
+        <Button onClick={close}>Cancel</Button>
+        <Button type="submit" kind="primary" disabled={isBusy}>
+          {isBusy ? 'Creating…' : 'Create'}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** Returns a text of a form. */
+export function textOf(form: FormData, name: string): string {
+  const value = form.get(name)
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,33 @@
+import { useQueryErrorResetBoundary } from '@tanstack/react-query'
+import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
+import { Empty, Page } from '../ui/page.tsx'
+import { Problem } from '../ui/problem.tsx'
+
+/** Stands for a page that could not be shown. */
+export function Failure({ error, reset }: ErrorComponentProps) {
+  const router = useRouter()
+  const boundary = useQueryErrorResetBoundary()
+  const retry = (): void => {
+    boundary.reset()
+    reset()
+    void router.invalidate()
+  }
+  return (
+    <Page title="This page cannot be shown">
+      <Problem error={error} retry={retry} />
+    </Page>
+  )
+}
+
+/** Stands for a page that is not there. */
+export function Missing() {
+  return (
+    <Page title="No such page">
+      <Empty title="There is nothing at this address">
+        <Link to="/" className="underline">
+          Go to the overview
+        </Link>
+      </Empty>
+    </Page>
+  )
+}

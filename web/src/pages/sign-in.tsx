@@ -1,0 +1,83 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { type Credential, signIn } from '../api/session.ts'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/field.tsx'
+import { useTitle } from '../ui/page.tsx'
+import { Problem } from '../ui/problem.tsx'
+
+/** Begins a session by a token that is pasted, or by the ticket in the fragment of a sign-in link, good once. */
+export function SignIn() {
+  useTitle('Sign in')
+  const { to, reason } = useSearch({ from: '/sign-in' })
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [token, setToken] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const isTried = useRef(false)
+
+  const begin = async (credential: Credential): Promise<void> => {
+    setBusy(true)
+    setError(null)
+    try {
+      await signIn(credential)
+      queries.clear()
+      await navigate({ to: to ?? '/', replace: true })
+    } catch (fault) {
+      setError(fault)
+    } finally {
+      setBusy(false)
+    }
+  }
+  // By an effect alone, and once: the link is good once.
+  useEffect(() => {
+    const ticket = location.hash.slice(1)
+    if (ticket === '' || isTried.current) return
+    isTried.current = true
+    history.replaceState(history.state, '', location.pathname + location.search)
+    void begin({ ticket })
+  })
+  return (
+    <main className="grid min-h-dvh place-items-center p-4">
+      <div className="w-full max-w-md rounded-lg border border-line bg-panel p-6">
+        <div className="mb-5 flex items-center gap-3">
+          <img src="/icon.svg" alt="" className="size-9" />
+          <h1 className="text-xl font-semibold">Sign in to Boxyard</h1>
+        </div>
+        {reason !== undefined && error === null && (
+          <p role="status" className="mb-4 rounded-md bg-warn-soft p-3">
+            {reason}
+          </p>
+        )}
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void begin({ token: token.trim() })
+          }}
+        >
+          <TextField
+            label="Access token"
+            type="password"
+            name="token"
+            required
+            autoComplete="off"
+            spellCheck={false}
+            value={token}
+            hint="It is exchanged for a session of this browser, which may do what the token may and ends with it."
+            onChange={(event) => setToken(event.target.value)}
+          />
+          {error !== null && <Problem error={error} />}
+          <Button type="submit" kind="primary" disabled={isBusy || token.trim() === ''}>
+            {isBusy ? 'Signing in…' : 'Sign in'}
+          </Button>
+        </form>
+        <p className="mt-5 text-muted">
+          Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>: it is good once.
+        </p>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,72 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { meQuery } from './api/queries.ts'
+import { hasSession } from './api/session.ts'
+import { Failure, Missing } from './pages/failure.tsx'
+import { SignIn } from './pages/sign-in.tsx'
+import { Layout } from './shell/layout.tsx'
+import { Loading } from './ui/page.tsx'
+
+/** Makes the table of pages. Each but the first is loaded when it is opened. */
+export function createAppRouter(queries: QueryClient) {
+  const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet, notFoundComponent: Missing })
+  const signIn = createRoute({
+    getParentRoute: () => root,
+    path: '/sign-in',
+    component: SignIn,
+    validateSearch: (search): { to?: string; reason?: string } => ({
+      // Only a path of this origin.
+      ...(typeof search['to'] === 'string' && /^\/(?![/\\])/.test(search['to']) ? { to: search['to'] } : {}),
+      ...(typeof search['reason'] === 'string' ? { reason: search['reason'] } : {}),
+    }),
+  })
+  const session = createRoute({
+    getParentRoute: () => root,
+    id: 'session',
+    component: Layout,
+    errorComponent: Failure,
+    beforeLoad: ({ location }) => {
+      if (!hasSession()) throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { to: location.href } })
+    },
+    loader: ({ context }) => context.queries.ensureQueryData(meQuery),
+  })
+  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+    createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
+  const box = page('/boxes/$project/$name', lazyRouteComponent(() => import('./pages/box/box.tsx'), 'BoxPage'))
+  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+    createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf })
+  const pages = [
+    page('/', lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview')),
+    page('/boxes', lazyRouteComponent(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage')),
+    box.addChildren([
+      ofBox('/', lazyRouteComponent(() => import('./pages/box/figures.tsx'), 'BoxFigures')),
+      ofBox('/terminal', lazyRouteComponent(() => import('./pages/box/terminals.tsx'), 'Terminals')),
+      ofBox('/connect', lazyRouteComponent(() => import('./pages/box/connect.tsx'), 'Connect')),
+    ]),
+    page('/events', lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage')),
+  ]
+  return createRouter({
+    routeTree: root.addChildren([signIn, session.addChildren(pages)]),
+    context: { queries },
+    defaultPreload: 'intent',
+    defaultPendingComponent: Loading,
+    defaultErrorComponent: Failure,
+    scrollRestoration: true,
+  })
+}
+
+/** Takes texts of the query: filters and views, so that every state of a page has a link. */
+function textsOf(search: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(search).flatMap(([name, value]) =>
+      typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
+    ),
+  )
+}

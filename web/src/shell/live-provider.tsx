@@ -1,0 +1,48 @@
+import { useQueryClient } from '@tanstack/react-query'
+import type { BoxyardEvent } from '@boxyard/sdk'
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { followLive } from '../api/live.ts'
+import { createRefresher } from '../api/refresh.ts'
+
+/** The last events, newest first, and whether the stream is open. */
+export interface Live {
+  isOpen: boolean
+  events: readonly BoxyardEvent[]
+}
+
+const LiveContext = createContext<Live>({ isOpen: false, events: [] })
+
+/** Follows the events once for all pages, and brings what they show up to date. */
+export function LiveProvider({ isOn, children }: { isOn: boolean; children: ReactNode }) {
+  const queries = useQueryClient()
+  const [live, setLive] = useState<Live>({ isOpen: false, events: [] })
+  useEffect(() => {
+    if (!isOn) return undefined
+    const stop = new AbortController()
+    const refresher = createRefresher(queries)
+    let wasOpen = false
+    const onState = ({ isOpen, isComplete }: { isOpen: boolean; isComplete: boolean }): void => {
+      // Whoever was away may have missed events.
+      if (isOpen && wasOpen && !isComplete) refresher.all()
+      wasOpen ||= isOpen
+      setLive((now) => ({ ...now, isOpen }))
+    }
+    const onEvent = (event: BoxyardEvent): void => {
+      refresher.take(event)
+      setLive((now) => ({ ...now, events: [event, ...now.events].slice(0, EVENTS_KEPT) }))
+    }
+    void followLive({ onEvent, onState }, stop.signal)
+    return () => {
+      stop.abort()
+      refresher.close()
+    }
+  }, [isOn, queries])
+  return <LiveContext value={live}>{children}</LiveContext>
+}
+
+/** Returns what happens now. */
+export function useLive(): Live {
+  return useContext(LiveContext)
+}
+
+const EVENTS_KEPT = 200

@@ -1,0 +1,113 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Dialog as Radix } from 'radix-ui'
+import { useEffect, useId, useMemo, useState } from 'react'
+import { boxesQuery, volumesQuery } from '../api/queries.ts'
+import { type PaletteEntry, searchEntries } from './palette-search.ts'
+import { PLACES } from './places.ts'
+import { useRights } from './rights.ts'
+
+/** The command palette: Ctrl-K, then a few letters of a page, box or volume, then Enter. */
+export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: boolean): void }) {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+      event.preventDefault()
+      setOpen(true)
+    }
+    // Before a terminal takes the key.
+    window.addEventListener('keydown', onKey, { capture: true })
+    return () => window.removeEventListener('keydown', onKey, { capture: true })
+  }, [setOpen])
+  return (
+    <Radix.Root open={isOpen} onOpenChange={setOpen}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
+        <Radix.Content
+          aria-describedby={undefined}
+          className="fixed top-[12vh] left-1/2 z-50 w-[calc(100vw-2rem)] max-w-xl -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-panel shadow-2xl"
+        >
+          <Radix.Title className="sr-only">Go to</Radix.Title>
+          <PaletteSearch close={() => setOpen(false)} />
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}
+
+function PaletteSearch({ close }: { close(): void }) {
+  const navigate = useNavigate()
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const id = useId()
+  const found = searchEntries(useEntries(), text)
+  const go = (entry: PaletteEntry | undefined): void => {
+    if (!entry) return
+    close()
+    void navigate({ to: entry.to })
+  }
+  const onKeyDown = (event: React.KeyboardEvent): void => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step !== 0) {
+      event.preventDefault()
+      setAt((at + step + found.length) % Math.max(1, found.length))
+    } else if (event.key === 'Enter') go(found[at])
+  }
+  return (
+    <>
+      <input
+        role="combobox"
+        aria-label="Go to a page, box or volume"
+        aria-expanded={true}
+        aria-controls={`${id}-list`}
+        aria-activedescendant={found.length > 0 ? `${id}-${at}` : undefined}
+        placeholder="Go to a page, box or volume"
+        className="w-full border-b border-line bg-panel px-4 py-3 outline-none"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div role="listbox" id={`${id}-list`} aria-label="Found" className="max-h-80 overflow-y-auto p-1">
+        {found.map((entry, index) => (
+          <div
+            key={entry.to}
+            id={`${id}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            className={`flex cursor-pointer justify-between gap-3 rounded px-3 py-2 ${index === at ? 'bg-accent-soft' : ''}`}
+            onClick={() => go(entry)}
+            onKeyDown={onKeyDown}
+            onMouseMove={() => setAt(index)}
+          >
+            <span>{entry.name}</span>
+            <span className="text-xs text-muted">{entry.kind}</span>
+          </div>
+        ))}
+        {found.length === 0 && <div className="px-3 py-2 text-muted">Nothing has these letters.</div>}
+      </div>
+    </>
+  )
+}
+
+function useEntries(): PaletteEntry[] {
+  const rights = useRights()
+  const { data: boxes } = useQuery({ ...boxesQuery, enabled: rights.canRead })
+  const { data: volumes } = useQuery({ ...volumesQuery, enabled: rights.canRead })
+  return useMemo(() => {
+    const pages = PLACES.filter((place) => place.isFor(rights)).map(({ to, name }) => ({ to, name, kind: 'page' }))
+    const ofBoxes = (boxes ?? []).flatMap(({ project, name }) => [
+      { to: `/boxes/${project}/${name}`, name: `${project}/${name}`, kind: 'box' },
+      ...(rights.canExec
+        ? [{ to: `/boxes/${project}/${name}/terminal`, name: `${project}/${name} terminal`, kind: 'terminal' }]
+        : []),
+    ])
+    const ofVolumes = (volumes ?? []).map(({ project, name }) => {
+      return { to: `/volumes/${project}/${name}`, name: `${project}/${name}`, kind: 'volume' }
+    })
+    return [...pages, ...ofBoxes, ...ofVolumes]
+  }, [rights, boxes, volumes])
+}

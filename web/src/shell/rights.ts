@@ -1,0 +1,31 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { meQuery } from '../api/queries.ts'
+
+/** What the session may do, so that no page asks for what it may not see. */
+export interface Rights {
+  canRead: boolean
+  canWrite: boolean
+  canExec: boolean
+  isAdmin: boolean
+  /** Whether it is for all projects. */
+  isOfAll: boolean
+  /** The projects that it is for; empty where it is for all. */
+  projects: readonly string[]
+  name: string
+}
+
+/** Returns what the session may do. */
+export function useRights(): Rights {
+  const { data } = useSuspenseQuery(meQuery)
+  const may = new Set<string>(data.permissions)
+  const isOfAll = data.projects === '*'
+  return {
+    canRead: may.has('read'),
+    canWrite: may.has('write'),
+    canExec: may.has('exec'),
+    isAdmin: may.has('admin'),
+    isOfAll,
+    projects: data.projects === '*' ? [] : data.projects,
+    name: data.name,
+  }
+}

@@ -1,0 +1,48 @@
+import { useSyncExternalStore } from 'react'
+
+/** `system` follows the machine. */
+export type Theme = 'system' | 'light' | 'dark'
+
+const KEY = 'boxyard.theme'
+const listeners = new Set<() => void>()
+
+/** Applies the chosen theme, now and whenever that of the machine changes. */
+export function startTheme(): void {
+  apply()
+  darkMachine().addEventListener('change', apply)
+}
+
+/** Returns the chosen theme. */
+export function chosenTheme(): Theme {
+  const kept = localStorage.getItem(KEY)
+  return kept === 'light' || kept === 'dark' ? kept : 'system'
+}
+
+/** Chooses a theme, for this browser. */
+export function chooseTheme(theme: Theme): void {
+  if (theme === 'system') localStorage.removeItem(KEY)
+  else localStorage.setItem(KEY, theme)
+  apply()
+}
+
+/** Returns whether the page is dark now. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => document.documentElement.dataset['theme'] === 'dark',
+  )
+}
+
+function apply(): void {
+  const theme = chosenTheme()
+  const isDark = theme === 'dark' || (theme === 'system' && darkMachine().matches)
+  document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light'
+  for (const listener of listeners) listener()
+}
+
+function darkMachine(): MediaQueryList {
+  return matchMedia('(prefers-color-scheme: dark)')
+}

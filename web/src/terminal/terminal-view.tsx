@@ -1,0 +1,131 @@
+import { FitAddon } from '@xterm/addon-fit'
+import { SearchAddon } from '@xterm/addon-search'
+import { Terminal } from '@xterm/xterm'
+import '@xterm/xterm/css/xterm.css'
+import { useEffect, useRef, useState } from 'react'
+import type { Ref } from '../api/types.ts'
+import { useIsDark } from '../shell/theme.ts'
+import { Button } from '../ui/button.tsx'
+import { copyText } from '../ui/copy.tsx'
+import { FilterInput } from '../ui/field.tsx'
+import { type AttachmentState, attach } from './attachment.ts'
+import { DARK, LIGHT } from './colours.ts'
+
+/** A terminal of a session of a box, as large as its place. */
+export function TerminalView({ box: { project, name }, session }: { box: Ref; session: string }) {
+  const place = useRef<HTMLDivElement>(null)
+  const parts = useRef<{ terminal: Terminal; search: SearchAddon } | null>(null)
+  const [state, setState] = useState<AttachmentState>({ kind: 'connecting' })
+  const [attempt, setAttempt] = useState(0)
+  const [isSearching, setSearching] = useState(false)
+  const isDark = useIsDark()
+  useEffect(() => {
+    const element = place.current
+    if (!element) return undefined
+    const terminal = new Terminal({
+      fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
+      fontSize: 13,
+      scrollback: 10_000,
+      cursorBlink: true,
+      minimumContrastRatio: 4.5,
+    })
+    const fit = new FitAddon()
+    const search = new SearchAddon()
+    terminal.loadAddon(fit)
+    terminal.loadAddon(search)
+    terminal.open(element)
+    terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, () => setSearching(true)))
+    fit.fit()
+    terminal.focus()
+    parts.current = { terminal, search }
+    const observer = new ResizeObserver(() => fit.fit())
+    observer.observe(element)
+    const attachment = attach(terminal, { box: { project, name }, session, onState: setState })
+    return () => {
+      observer.disconnect()
+      attachment.close()
+      terminal.dispose()
+      parts.current = null
+    }
+  }, [project, name, session, attempt])
+  useEffect(() => {
+    if (parts.current) parts.current.terminal.options.theme = isDark ? DARK : LIGHT
+  }, [isDark, attempt, session])
+  return (
+    <section aria-label={`Terminal ${session}`} className="flex min-h-0 flex-1 flex-col">
+      <Bar state={state} again={() => setAttempt(attempt + 1)} />
+      {isSearching && (
+        <TerminalSearch
+          find={(text, isBack) => {
+            if (isBack) parts.current?.search.findPrevious(text)
+            else parts.current?.search.findNext(text)
+          }}
+          close={() => {
+            setSearching(false)
+            parts.current?.search.clearDecorations()
+            parts.current?.terminal.focus()
+          }}
+        />
+      )}
+      <div ref={place} data-state={state.kind} className="min-h-72 flex-1 overflow-hidden bg-panel p-1 dark:bg-bg" />
+    </section>
+  )
+}
+
+function Bar({ state, again }: { state: AttachmentState; again(): void }) {
+  if (state.kind === 'open') return null
+  const words =
+    state.kind === 'connecting'
+      ? 'Connecting…'
+      : state.kind === 'lost'
+        ? `${state.reason} The session goes on; connecting again…`
+        : state.reason
+  return (
+    <div role="status" className="flex items-center justify-between gap-3 bg-warn-soft px-3 py-2">
+      <span>{words}</span>
+      {state.kind === 'ended' && <Button onClick={again}>Begin anew</Button>}
+    </div>
+  )
+}
+
+function TerminalSearch({ find, close }: { find(text: string, isBack: boolean): void; close(): void }) {
+  const [text, setText] = useState('')
+  return (
+    <search className="flex gap-2 border-b border-line bg-panel p-2">
+      <FilterInput
+        label="Find in the terminal"
+        autoFocus
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          find(event.target.value, false)
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') close()
+          if (event.key === 'Enter') find(text, event.shiftKey)
+        }}
+      />
+      <Button onClick={() => find(text, true)}>Previous</Button>
+      <Button onClick={() => find(text, false)}>Next</Button>
+      <Button kind="quiet" onClick={close}>
+        Close
+      </Button>
+    </search>
+  )
+}
+
+/** Takes the keys that are not the shell's: Ctrl-Shift-C copies, Ctrl-Shift-F finds; the browser pastes with Ctrl-Shift-V. */
+function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): boolean {
+  if (!event.ctrlKey || !event.shiftKey || event.type !== 'keydown') return true
+  if (event.code === 'KeyC' && terminal.hasSelection()) {
+    event.preventDefault()
+    void copyText(terminal.getSelection())
+    return false
+  }
+  if (event.code === 'KeyF') {
+    event.preventDefault()
+    search()
+    return false
+  }
+  return event.code !== 'KeyV'
+}

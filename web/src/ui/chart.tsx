@@ -1,0 +1,79 @@
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { useIsDark } from '../shell/theme.ts'
+
+interface ChartProps {
+  title: string
+  /** Names of the lines, in the order of `values`. */
+  names: readonly string[]
+  /** Seconds since the epoch. */
+  times: readonly number[]
+  values: readonly (readonly (number | null)[])[]
+  /** Words of a value. */
+  words(value: number): string
+  /** The most that the scale shows at least. */
+  top?: number
+}
+
+/** Lines over time. Its last values are in words above it, for those who do not see it. */
+export function Chart({ title, names, times, values, words, top }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const chart = useRef<UPlot | null>(null)
+  const isDark = useIsDark()
+  const last = values.map((line) => line.at(-1) ?? null)
+  const data = [times, ...values] as UPlot.AlignedData
+  const latest = useRef({ words, data })
+  latest.current = { words, data }
+  const key = names.join()
+  useEffect(() => {
+    const element = place.current
+    if (!element) return undefined
+    const options = optionsOf({ names: key.split(','), width: element.clientWidth, top: top ?? 0 }, (value) =>
+      latest.current.words(value),
+    )
+    const made = new UPlot(options, latest.current.data, element)
+    chart.current = made
+    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT_PX }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+      chart.current = null
+    }
+    // The colours are read from the theme when it is made.
+  }, [key, top, isDark])
+  useEffect(() => chart.current?.setData(latest.current.data), [times])
+  return (
+    <figure className="rounded-lg border border-line bg-panel p-4">
+      <figcaption className="mb-2 flex flex-wrap justify-between gap-2">
+        <span className="font-semibold">{title}</span>
+        <span className="text-muted tabular-nums">
+          {last.map((value, index) => `${names.length > 1 ? `${names[index]} ` : ''}${value === null ? '–' : words(value)}`).join(' · ')}
+        </span>
+      </figcaption>
+      <div ref={place} aria-hidden className="h-40 w-full" />
+    </figure>
+  )
+}
+
+function optionsOf(
+  { names, width, top }: { names: readonly string[]; width: number; top: number },
+  words: (value: number) => string,
+): UPlot.Options {
+  const style = getComputedStyle(document.documentElement)
+  const colour = (name: string): string => style.getPropertyValue(name).trim()
+  const lines = [colour('--accent'), colour('--warn')]
+  const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+  return {
+    width,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { show: false },
+    scales: { y: { range: (_chart, _min, max) => [0, Math.max(top, max * 1.1, 1e-9)] } },
+    series: [{}, ...names.map((label, index) => ({ label, stroke: lines[index] ?? colour('--text'), width: 1.5, spanGaps: false }))],
+    axes: [axis, { ...axis, size: 74, values: (_chart, ticks) => ticks.map((tick) => words(tick)) }],
+  }
+}
+
+const HEIGHT_PX = 160

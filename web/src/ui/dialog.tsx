@@ -1,0 +1,36 @@
+import { X } from 'lucide-react'
+import { Dialog as Radix } from 'radix-ui'
+import type { ReactNode } from 'react'
+
+interface DialogProps {
+  title: string
+  /** One sentence about it. */
+  about?: ReactNode
+  isOpen: boolean
+  close(): void
+  children: ReactNode
+}
+
+/** A dialog above the page: Escape closes it, and the focus stays in it. */
+export function Dialog({ title, about, isOpen, close, children }: DialogProps) {
+  return (
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && close()}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
+        <Radix.Content
+          {...(about === undefined ? { 'aria-describedby': undefined } : {})}
+          className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-panel p-5 shadow-2xl"
+        >
+          <div className="mb-3 flex items-start justify-between gap-3">
+            <Radix.Title className="text-lg font-semibold">{title}</Radix.Title>
+            <Radix.Close aria-label="Close" className="rounded p-1 hover:bg-raised">
+              <X aria-hidden className="size-4" />
+            </Radix.Close>
+          </div>
+          {about !== undefined && <Radix.Description className="mb-4 text-muted">{about}</Radix.Description>}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}

@@ -1,0 +1,58 @@
+import { type ComponentProps, type ReactNode, useId } from 'react'
+
+const INPUT = 'w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm placeholder:text-muted'
+
+interface FieldProps {
+  label: string
+  hint?: ReactNode
+  error?: string | undefined
+}
+
+/** A labelled line of text. */
+export function TextField({ label, hint, error, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
+  const id = useId()
+  const about = hint === undefined && error === undefined ? undefined : `${id}-about`
+  return (
+    <div className={`flex flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      <input id={id} aria-describedby={about} aria-invalid={error !== undefined} {...rest} className={INPUT} />
+      <About id={about} hint={hint} error={error} />
+    </div>
+  )
+}
+
+/** A labelled choice. */
+export function SelectField({ label, hint, error, className = '', ...rest }: FieldProps & ComponentProps<'select'>) {
+  const id = useId()
+  const about = hint === undefined && error === undefined ? undefined : `${id}-about`
+  return (
+    <div className={`flex flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      <select id={id} aria-describedby={about} {...rest} className={INPUT} />
+      <About id={about} hint={hint} error={error} />
+    </div>
+  )
+}
+
+function About({ id, hint, error }: { id: string | undefined; hint: ReactNode; error: string | undefined }) {
+  if (id === undefined) return null
+  return (
+    <p id={id} className={`text-xs ${error === undefined ? 'text-muted' : 'text-bad'}`}>
+      {error ?? hint}
+    </p>
+  )
+}
+
+/** A search or filter without a visible label. */
+export function FilterInput({ label, ...rest }: { label: string } & ComponentProps<'input'>) {
+  return <input type="search" aria-label={label} placeholder={label} {...rest} className={`${INPUT} max-w-xs`} />
+}
+
+/** A small choice without a visible label. */
+export function FilterSelect({ label, ...rest }: { label: string } & ComponentProps<'select'>) {
+  return <select aria-label={label} {...rest} className={`${INPUT} w-auto`} />
+}

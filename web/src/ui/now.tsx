@@ -1,0 +1,35 @@
+import { useSyncExternalStore } from 'react'
+import { agoText, timeText } from './words.ts'
+
+let now = Date.now()
+const listeners = new Set<() => void>()
+let timer: ReturnType<typeof setInterval> | undefined
+
+/** Returns the time, anew every ten seconds, by one timer for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now)
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  timer ??= setInterval(() => {
+    now = Date.now()
+    for (const each of listeners) each()
+  }, 10_000)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** How long ago something was; the exact time is its title. */
+export function Ago({ time }: { time: string | null | undefined }) {
+  const text = agoText(time, Math.max(useNow(), Date.now() - 10_000))
+  return (
+    <time dateTime={time ?? undefined} title={timeText(time)} className="whitespace-nowrap">
+      {text}
+    </time>
+  )
+}

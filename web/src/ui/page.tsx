@@ -1,0 +1,90 @@
+import type { ReactNode } from 'react'
+import { useEffect } from 'react'
+
+/** Title, actions and content of a page; names the tab of the browser. */
+export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  useTitle(title)
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <h1 className="text-xl font-semibold">{title}</h1>
+        <div className="flex flex-wrap gap-2">{actions}</div>
+      </div>
+      {children}
+    </div>
+  )
+}
+
+/** Names the tab of the browser. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Boxyard`
+  }, [title])
+}
+
+/** A titled part of a page. */
+export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section aria-label={title} className="rounded-lg border border-line bg-panel">
+      <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-2.5">
+        <h2 className="font-semibold">{title}</h2>
+        {actions}
+      </div>
+      <div className="p-4">{children}</div>
+    </section>
+  )
+}
+
+/** Says that there is nothing here, and the next step. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center gap-2 rounded-lg border border-dashed border-strong p-8 text-center">
+      <p className="font-medium">{title}</p>
+      <div className="max-w-prose text-muted">{children}</div>
+    </div>
+  )
+}
+
+/** Says that something is on its way. */
+export function Loading({ what = 'Loading' }: { what?: string }) {
+  return (
+    <p role="status" className="p-4 text-muted">
+      {what}…
+    </p>
+  )
+}
+
+/** A figure with its name. */
+export function Figure({ name, value, note }: { name: string; value: ReactNode; note?: ReactNode }) {
+  return (
+    <div className="rounded-lg border border-line bg-panel p-4">
+      <dt className="text-muted">{name}</dt>
+      <dd className="mt-1 text-2xl font-semibold tabular-nums">{value}</dd>
+      {note !== undefined && <dd className="mt-1 text-xs text-muted">{note}</dd>}
+    </div>
+  )
+}
+
+/** How much of something is used. */
+export function Meter({ name, used, total, words }: { name: string; used: number; total: number; words: string }) {
+  const percent = total > 0 ? Math.min(100, (100 * used) / total) : 0
+  return (
+    <div>
+      <div className="flex justify-between gap-3 text-sm">
+        <span>{name}</span>
+        <span className="text-muted tabular-nums">{words}</span>
+      </div>
+      <div
+        role="meter"
+        aria-label={name}
+        aria-valuenow={Math.round(percent)}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuetext={words}
+        className="mt-1 h-2 overflow-hidden rounded-full bg-raised"
+      >
+        <div className={`h-full ${percent > 90 ? 'bg-bad' : 'bg-accent'}`} style={{ width: `${percent}%` }} />
+      </div>
+    </div>
+  )
+}

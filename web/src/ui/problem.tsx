@@ -1,0 +1,39 @@
+import { ApiError } from '@boxyard/sdk'
+import { TriangleAlert } from 'lucide-react'
+
+/** Shows an error in the words of the contract, with the id that finds the request in the logs. */
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  const isOfApi = error instanceof ApiError
+  return (
+    <div role="alert" className="flex gap-3 rounded-md border border-bad bg-bad-soft p-3 text-sm">
+      <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+      <div className="min-w-0 flex-1">
+        <p className="break-words">{wordsOf(error)}</p>
+        {isOfApi && (
+          <p className="mt-1 font-mono text-xs text-muted">
+            <a className="underline" href={`/problems/${error.code}`} target="_blank" rel="noreferrer">
+              {error.code}
+            </a>
+            {error.requestId !== null && <span className="ml-2 select-all">{error.requestId}</span>}
+          </p>
+        )}
+        {isOfApi &&
+          error.errors.map(({ pointer, detail }) => (
+            <p key={pointer} className="mt-1 text-xs">
+              <code>{pointer}</code> {detail}
+            </p>
+          ))}
+        {retry && (
+          <button type="button" className="mt-2 underline" onClick={retry}>
+            Try again
+          </button>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Returns what an error says, for people. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,39 @@
+/** Returns a count of bytes as people read it, such as `1.5 GiB`. */
+export function bytesText(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return '–'
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1
+  return `${value.toFixed(digits)} ${UNITS[unit]}`
+}
+
+/** Returns how long ago a time was, such as `5 min ago`. */
+export function agoText(time: string | null | undefined, now: number): string {
+  if (time === null || time === undefined) return '–'
+  const seconds = Math.round((now - Date.parse(time)) / 1000)
+  const text = spanText(Math.abs(seconds))
+  return Math.abs(seconds) < 5 ? 'now' : seconds < 0 ? `in ${text}` : `${text} ago`
+}
+
+/** Returns a length of time, such as `2 h`. */
+export function spanText(seconds: number): string {
+  for (const [size, word] of SPANS) if (seconds >= size) return `${Math.floor(seconds / size)} ${word}`
+  return `${Math.max(0, Math.floor(seconds))} s`
+}
+
+/** Returns a time in the visitor's own zone. */
+export function timeText(time: string | null | undefined): string {
+  if (time === null || time === undefined) return '–'
+  return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+const SPANS: readonly [number, string][] = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+]
