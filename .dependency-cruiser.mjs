@@ -5,32 +5,38 @@ const LAYERS = [
   {
     name: 'shared-imports-nothing-of-ours',
     from: '^shared/',
-    to: '^(functions|agent|sdk|cli|infra|tests)/',
+    to: '^(functions|agent|sdk|cli|web|infra|tests)/',
     comment: 'shared is the contract: it knows neither side.',
   },
   {
     name: 'functions-import-only-shared',
     from: '^functions/',
-    to: '^(agent|sdk|cli|infra|tests)/',
+    to: '^(agent|sdk|cli|web|infra|tests)/',
     comment: 'The functions reach the agent by the channel, never by its code.',
   },
   {
     name: 'agent-imports-only-shared',
     from: '^agent/',
-    to: '^(functions|sdk|cli|infra|tests)/',
+    to: '^(functions|sdk|cli|web|infra|tests)/',
     comment: 'The agent knows nothing of who calls it.',
   },
   {
     name: 'sdk-imports-nothing-of-ours',
     from: '^sdk/',
-    to: '^(shared|functions|agent|cli|infra|tests)/',
+    to: '^(shared|functions|agent|cli|web|infra|tests)/',
     comment: 'A client knows the service by its OpenAPI document alone.',
   },
   {
     name: 'cli-imports-only-the-sdk',
     from: '^cli/',
-    to: '^(shared|functions|agent|infra|tests)/',
+    to: '^(shared|functions|agent|web|infra|tests)/',
     comment: 'The command line is a user of the SDK.',
+  },
+  {
+    name: 'web-imports-only-the-sdk',
+    from: '^web/',
+    to: '^(shared|functions|agent|cli|infra|tests)/',
+    comment: 'The web console is a user of the SDK.',
   },
   {
     name: 'core-imports-ports-and-shared',

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Installs missing Debian packages and, by the lock file, Node.js packages.
-# usage: infra/setup.sh host|test|bench|tools|program
+# usage: infra/setup.sh host|test|bench|tools|web|program
 #   host   packages of the service; with BOXYARD_EDGE_ACME set, caddy too
 #   test   the same and those of its tests
 #   bench  the same and the peers of the benchmarks; of docker only the programs, which the bench starts itself
-#   tools  packages of checks and builds: Node.js only, no root
+#   tools  packages of checks and builds, the web console's too: Node.js only, no root
+#   web    packages that build the web console: Node.js only, no root
 #   program  Node.js packages of the program alone, no root: for commands that change nothing on the host
 # Prints one line for each installation, and nothing if there is nothing to do.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 stamp=$root/node_modules/.boxyard-setup
+web_stamp=$root/web/node_modules/.boxyard-setup
 log=$root/.build/setup.log
 
 host_packages=(
@@ -45,15 +47,21 @@ main() {
       need_root
       need_packages "${test_packages[@]}"
       need_modules all
+      need_web_modules
       ;;
     bench)
       need_root
       need_packages "${bench_packages[@]}"
       need_modules all
+      need_web_modules
       ;;
-    tools) need_modules all ;;
+    tools)
+      need_modules all
+      need_web_modules
+      ;;
+    web) need_web_modules ;;
     program) need_modules runtime ;;
-    *) fail "usage: infra/setup.sh host|test|bench|tools|program" ;;
+    *) fail "usage: infra/setup.sh host|test|bench|tools|web|program" ;;
   esac
 }
 
@@ -133,6 +141,27 @@ install_modules() {
     logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   fi
   echo "$(lock_hash) $1" >"$stamp"
+}
+
+# The web console is a package of its own, whose stamp holds the hash of its lock file.
+need_web_modules() {
+  has_web_modules || locked install_web_modules
+}
+
+install_web_modules() {
+  has_web_modules && return
+  echo "Installing Node.js packages of the web console (some 10 s)"
+  cd "$root/web"
+  logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+  web_hash >"$web_stamp"
+}
+
+has_web_modules() {
+  [[ -r $web_stamp && $(<"$web_stamp") == "$(web_hash)" ]]
+}
+
+web_hash() {
+  sha256sum <"$root/web/package-lock.json" | cut -d ' ' -f 1
 }
 
 # A stamp of `all` also satisfies `runtime`.

@@ -83,7 +83,7 @@ function checkFileName(context) {
   const name = context.filename.split('/').at(-1)
   return {
     Program: (node) => {
-      if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d))?\.ts$/.test(name)) {
+      if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d))?\.tsx?$/.test(name)) {
         context.report({ node, message: 'Files are named in kebab-case.' })
       }
       if (

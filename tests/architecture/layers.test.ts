@@ -6,7 +6,7 @@ import { AREAS, forbiddenAreas } from '../../infra/lint/areas.ts'
 import { withTree } from '../helpers/files/tree.ts'
 import { runTool } from '../helpers/tool.ts'
 
-const DIRECTORIES = ['shared', 'functions', 'agent', 'sdk', 'cli', 'infra', 'tests']
+const DIRECTORIES = ['shared', 'functions', 'agent', 'sdk', 'cli', 'web/src', 'infra', 'tests']
 
 interface CruiseReport {
   modules: { source: string; dependencies: { resolved: string }[] }[]
@@ -111,6 +111,7 @@ const LEAVES = {
   'infra/leaf.ts': 'export const leaf = 1',
   'sdk/leaf.ts': 'export const leaf = 1',
   'cli/leaf.ts': 'export const leaf = 1',
+  'web/src/leaf.ts': 'export const leaf = 1',
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
@@ -146,6 +147,7 @@ const VIOLATIONS = {
   'functions/bad.ts': "export const bad = () => import('../agent/config/agent.ts')",
   'agent/bad.ts': "import { leaf } from '../functions/leaf.ts'\nexport const bad = leaf",
   'sdk/bad.ts': "import { leaf } from '../shared/leaf.ts'\nexport const bad = leaf",
+  'web/src/bad.tsx': "import type { leaf } from '../../shared/leaf.ts'\nexport type Bad = typeof leaf",
   'cli/bad.ts': "import type { leaf } from '../shared/leaf.ts'\nexport type Bad = typeof leaf",
   'agent/core/common/bad.ts': "import { leaf } from '../../lib/leaf.ts'\nexport const bad = leaf",
   'agent/core/common/bad-type.ts': "import type { leaf } from '../../config/agent.ts'\nexport type Bad = typeof leaf",
@@ -171,6 +173,7 @@ const EXPECTED = [
   'agent-imports-only-shared: agent/bad.ts → functions/leaf.ts',
   'sdk-imports-nothing-of-ours: sdk/bad.ts → shared/leaf.ts',
   'cli-imports-only-the-sdk: cli/bad.ts → shared/leaf.ts',
+  'web-imports-only-the-sdk: web/src/bad.tsx → shared/leaf.ts',
   'core-imports-ports-and-shared: agent/core/common/bad.ts → agent/lib/leaf.ts',
   'core-imports-ports-and-shared: agent/core/common/bad-type.ts → agent/config/agent.ts',
   'ports-import-ports-and-shared: agent/ports/host/bad.ts → agent/lib/leaf.ts',
@@ -194,6 +197,7 @@ const ALLOWED = {
   ...LEAVES,
   'shared/good.ts': "import deep from 'used/deep'\nimport { leaf } from './leaf.ts'\nexport const good = [deep, leaf]",
   'functions/good.ts': "import { leaf } from '../shared/leaf.ts'\nexport const good = leaf",
+  'web/src/good.tsx': "import { leaf } from '../../sdk/leaf.ts'\nexport const good = leaf",
   'cli/good.ts': "import { leaf } from '../sdk/leaf.ts'\nexport const good = leaf",
   'agent/core/common/good.ts': "import type { Leaf } from '../../ports/host/leaf.ts'\nexport type Good = Leaf",
   'agent/core/boxes/good.ts': "import { leaf } from '../common/leaf.ts'\nexport const good = leaf",

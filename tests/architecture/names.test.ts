@@ -19,9 +19,10 @@ function sharedNames(root: string, files: readonly string[]): [name: string, fil
 test.each([
   [900, ['agent', 'shared', 'functions', 'infra', 'tests']],
   [10, ['sdk', 'cli']],
+  [40, ['web']],
 ])('no exported name is defined twice', (least, directories) => {
   const listed = execFileSync('git', ['ls-files', ...directories], { cwd: ROOT, encoding: 'utf8' })
-  const files = listed.split('\n').filter((file) => file.endsWith('.ts') && !GENERATED.test(file))
+  const files = listed.split('\n').filter((file) => /\.tsx?$/.test(file) && !GENERATED.test(file))
   expect(files.length).toBeGreaterThan(least)
   expect(sharedNames(ROOT, files)).toEqual([])
 })

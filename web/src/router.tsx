@@ -33,24 +33,46 @@ export function createAppRouter(queries: QueryClient) {
     component: Layout,
     errorComponent: Failure,
     beforeLoad: ({ location }) => {
-      if (!hasSession()) throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { to: location.href } })
+      if (!hasSession())
+        redirect({ to: '/sign-in', search: location.href === '/' ? {} : { to: location.href }, throw: true })
     },
-    loader: ({ context }) => context.queries.ensureQueryData(meQuery),
+    loader: ({ context }) => context.queries.query({ ...meQuery, staleTime: 'static' }),
   })
   const page = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
-  const box = page('/boxes/$project/$name', lazyRouteComponent(() => import('./pages/box/box.tsx'), 'BoxPage'))
+  const box = page(
+    '/boxes/$project/$name',
+    lazyRouteComponent(() => import('./pages/box/box.tsx'), 'BoxPage'),
+  )
   const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
     createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf })
   const pages = [
-    page('/', lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview')),
-    page('/boxes', lazyRouteComponent(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage')),
+    page(
+      '/',
+      lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview'),
+    ),
+    page(
+      '/boxes',
+      lazyRouteComponent(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage'),
+    ),
     box.addChildren([
-      ofBox('/', lazyRouteComponent(() => import('./pages/box/figures.tsx'), 'BoxFigures')),
-      ofBox('/terminal', lazyRouteComponent(() => import('./pages/box/terminals.tsx'), 'Terminals')),
-      ofBox('/connect', lazyRouteComponent(() => import('./pages/box/connect.tsx'), 'Connect')),
+      ofBox(
+        '/',
+        lazyRouteComponent(() => import('./pages/box/figures.tsx'), 'BoxFigures'),
+      ),
+      ofBox(
+        '/terminal',
+        lazyRouteComponent(() => import('./pages/box/terminals.tsx'), 'Terminals'),
+      ),
+      ofBox(
+        '/connect',
+        lazyRouteComponent(() => import('./pages/box/connect.tsx'), 'Connect'),
+      ),
     ]),
-    page('/events', lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage')),
+    page(
+      '/events',
+      lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage'),
+    ),
   ]
   return createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),

@@ -128,7 +128,8 @@ function sendingOf({ body, headers }: SentBody, contentType: string): RequestIni
   if (body === undefined) return {}
   const sent = { body: body as Blob, headers: { ...headers, 'content-type': contentType } }
   // Not every platform's types know `duplex`.
-  return body instanceof ReadableStream ? ({ ...sent, duplex: 'half' } as RequestInit) : sent
+  const streamed: RequestInit & { duplex: 'half' } = { ...sent, duplex: 'half' }
+  return body instanceof ReadableStream ? streamed : sent
 }
 
 interface SentBody {

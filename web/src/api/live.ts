@@ -27,7 +27,8 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
         pauseMs = PAUSE_MS
         if (message.id !== '') cursor = message.id
         if (message.name === 'problem') break
-        if (message.name === 'message' && message.data !== '') listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
+        if (message.name === 'message' && message.data !== '')
+          listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
       }
     } catch {
       // The reason does not matter: it is tried again.

@@ -1,5 +1,5 @@
-import { queryOptions } from '@tanstack/react-query'
 import type { ItemOf, ListId } from '@boxyard/sdk'
+import { queryOptions } from '@tanstack/react-query'
 import { api } from './client.ts'
 import type { Ref } from './types.ts'
 

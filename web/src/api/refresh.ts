@@ -1,5 +1,5 @@
-import type { QueryClient } from '@tanstack/react-query'
 import { ApiError, type BoxyardEvent } from '@boxyard/sdk'
+import type { QueryClient } from '@tanstack/react-query'
 import { boxesQuery, boxQuery } from './queries.ts'
 import type { Box, Ref } from './types.ts'
 
@@ -40,10 +40,13 @@ export function createRefresher(queries: QueryClient): Refresher {
 }
 
 async function refreshBox(queries: QueryClient, ref: Ref): Promise<void> {
-  const box = await queries.fetchQuery({ ...boxQuery(ref), staleTime: 0, retry: false }).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return null
-    throw error
-  }).catch(() => undefined)
+  const box = await queries
+    .query({ ...boxQuery(ref), staleTime: 0, retry: false })
+    .catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null
+      throw error
+    })
+    .catch(() => undefined)
   if (box === undefined) return
   queries.setQueryData(boxesQuery.queryKey, (list: Box[] | undefined) => list && replaceBox(list, ref, box))
 }

@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { BoxyardEvent } from '@boxyard/sdk'
+import { Link } from '@tanstack/react-router'
 import { useLive } from '../shell/live-provider.tsx'
 import { Ago } from '../ui/now.tsx'
 

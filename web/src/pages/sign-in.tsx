@@ -10,7 +10,7 @@ import { Problem } from '../ui/problem.tsx'
 /** Begins a session by a token that is pasted, or by the ticket in the fragment of a sign-in link, good once. */
 export function SignIn() {
   useTitle('Sign in')
-  const { to, reason } = useSearch({ from: '/sign-in' })
+  const { to, reason } = useSearch({ strict: false }) as { to?: string; reason?: string }
   const navigate = useNavigate()
   const queries = useQueryClient()
   const [token, setToken] = useState('')

@@ -46,7 +46,13 @@ function Sidebar({ openPalette }: { openPalette(): void }) {
           Boxyard
         </Link>
         <div className="flex gap-1">
-          <button type="button" aria-label="Go to (Ctrl-K)" title="Go to (Ctrl-K)" className="rounded p-2 hover:bg-raised" onClick={openPalette}>
+          <button
+            type="button"
+            aria-label="Go to (Ctrl-K)"
+            title="Go to (Ctrl-K)"
+            className="rounded p-2 hover:bg-raised"
+            onClick={openPalette}
+          >
             <Search aria-hidden className="size-4" />
           </button>
           <button
@@ -60,7 +66,10 @@ function Sidebar({ openPalette }: { openPalette(): void }) {
           </button>
         </div>
       </div>
-      <nav aria-label="Pages" className={`flex-1 flex-col gap-0.5 overflow-y-auto p-2 md:flex ${isOpen ? 'flex' : 'hidden'}`}>
+      <nav
+        aria-label="Pages"
+        className={`flex-1 flex-col gap-0.5 overflow-y-auto p-2 md:flex ${isOpen ? 'flex' : 'hidden'}`}
+      >
         {PLACES.filter((place) => place.isFor(rights)).map(({ to, name, icon: Icon }) => (
           <Link
             key={to}
@@ -103,7 +112,11 @@ function SessionMenu() {
       </p>
       <div className="flex items-center justify-between">
         <ThemeButton />
-        <button type="button" className="inline-flex items-center gap-1 rounded p-1.5 hover:bg-raised" onClick={() => void leave()}>
+        <button
+          type="button"
+          className="inline-flex items-center gap-1 rounded p-1.5 hover:bg-raised"
+          onClick={() => void leave()}
+        >
           <LogOut aria-hidden className="size-4" /> Sign out
         </button>
       </div>

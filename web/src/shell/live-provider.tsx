@@ -1,5 +1,5 @@
-import { useQueryClient } from '@tanstack/react-query'
 import type { BoxyardEvent } from '@boxyard/sdk'
+import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import { followLive } from '../api/live.ts'
 import { createRefresher } from '../api/refresh.ts'

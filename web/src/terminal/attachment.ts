@@ -31,7 +31,12 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
   let wake = (): void => undefined
   const encoder = new TextEncoder()
   const input = terminal.onData((text) => send(stream, encoder.encode(text)))
-  const binary = terminal.onBinary((text) => send(stream, Uint8Array.from(text, (char) => char.charCodeAt(0))))
+  const binary = terminal.onBinary((text) =>
+    send(
+      stream,
+      Uint8Array.from(text, (char) => char.charCodeAt(0)),
+    ),
+  )
   const size = terminal.onResize(({ cols, rows }) => void stream?.resize(cols, rows).catch(() => undefined))
   const run = async (): Promise<void> => {
     for (let pauseMs = PAUSE_MS; !isClosed; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
@@ -47,7 +52,8 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
         return onState({ kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` })
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        if (error instanceof ApiError && !error.retryable && error.status < 500) return onState({ kind: 'ended', reason })
+        if (error instanceof ApiError && !error.retryable && error.status < 500)
+          return onState({ kind: 'ended', reason })
         if (!isClosed) onState({ kind: 'lost', reason })
       } finally {
         stream = null

@@ -49,7 +49,11 @@ export function Chart({ title, names, times, values, words, top }: ChartProps) {
       <figcaption className="mb-2 flex flex-wrap justify-between gap-2">
         <span className="font-semibold">{title}</span>
         <span className="text-muted tabular-nums">
-          {last.map((value, index) => `${names.length > 1 ? `${names[index]} ` : ''}${value === null ? '–' : words(value)}`).join(' · ')}
+          {last
+            .map(
+              (value, index) => `${names.length > 1 ? `${names[index]} ` : ''}${value === null ? '–' : words(value)}`,
+            )
+            .join(' · ')}
         </span>
       </figcaption>
       <div ref={place} aria-hidden className="h-40 w-full" />
@@ -71,7 +75,15 @@ function optionsOf(
     legend: { show: false },
     cursor: { show: false },
     scales: { y: { range: (_chart, _min, max) => [0, Math.max(top, max * 1.1, 1e-9)] } },
-    series: [{}, ...names.map((label, index) => ({ label, stroke: lines[index] ?? colour('--text'), width: 1.5, spanGaps: false }))],
+    series: [
+      {},
+      ...names.map((label, index) => ({
+        label,
+        stroke: lines[index] ?? colour('--text'),
+        width: 1.5,
+        spanGaps: false,
+      })),
+    ],
     axes: [axis, { ...axis, size: 74, values: (_chart, ticks) => ticks.map((tick) => words(tick)) }],
   }
 }

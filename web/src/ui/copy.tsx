@@ -10,7 +10,13 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     setTimeout(() => setCopied(false), 2_000)
   }
   return (
-    <button type="button" aria-label={label} title={label} className="rounded p-1 hover:bg-raised" onClick={() => void copy()}>
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      className="rounded p-1 hover:bg-raised"
+      onClick={() => void copy()}
+    >
       {isCopied ? <Check aria-hidden className="size-4 text-good" /> : <Copy aria-hidden className="size-4" />}
       <span role="status" className="sr-only">
         {isCopied ? 'Copied' : ''}
@@ -26,6 +32,7 @@ export async function copyText(text: string): Promise<void> {
   area.value = text
   document.body.append(area)
   area.select()
+  // oxlint-disable-next-line typescript/no-deprecated -- The only way on a page of plain HTTP, which a LAN is.
   document.execCommand('copy')
   area.remove()
 }

@@ -3,7 +3,12 @@ import type { ReactNode } from 'react'
 /** A table whose head names its columns; scrolls sideways on a narrow screen. */
 export function Table({ label, head, children }: { label: string; head: readonly string[]; children: ReactNode }) {
   return (
-    <div tabIndex={0} role="region" aria-label={label} className="overflow-x-auto rounded-lg border border-line bg-panel">
+    <div
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+      className="overflow-x-auto rounded-lg border border-line bg-panel"
+    >
       <table className="w-full text-left">
         <thead className="border-b border-line text-xs text-muted">
           <tr>

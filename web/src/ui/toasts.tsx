@@ -53,10 +53,7 @@ export function Toasts() {
         text === null ? (
           <Problem key={id} error={error} />
         ) : (
-          <div
-            key={id}
-            className="flex items-center gap-2 rounded-md border border-line bg-panel p-3 shadow-lg"
-          >
+          <div key={id} className="flex items-center gap-2 rounded-md border border-line bg-panel p-3 shadow-lg">
             <span className="flex-1 break-words">{text}</span>
             {undo && (
               <button

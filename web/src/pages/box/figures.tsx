@@ -28,10 +28,30 @@ export function BoxFigures() {
   return (
     <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       <div className="grid gap-4 lg:grid-cols-2">
-        <Chart title="Processor" names={['cores']} times={lines.times} values={lines.cores} words={coresText} top={last?.cpu.limit_cores ?? 1} />
-        <Chart title="Memory" names={['memory']} times={lines.times} values={lines.memory} words={bytesText} top={last?.memory.limit_bytes ?? 0} />
+        <Chart
+          title="Processor"
+          names={['cores']}
+          times={lines.times}
+          values={lines.cores}
+          words={coresText}
+          top={last?.cpu.limit_cores ?? 1}
+        />
+        <Chart
+          title="Memory"
+          names={['memory']}
+          times={lines.times}
+          values={lines.memory}
+          words={bytesText}
+          top={last?.memory.limit_bytes ?? 0}
+        />
         <Chart title="Disk" names={['disk']} times={lines.times} values={lines.disk} words={bytesText} />
-        <Chart title="Network" names={['received', 'sent']} times={lines.times} values={lines.network} words={rateText} />
+        <Chart
+          title="Network"
+          names={['received', 'sent']}
+          times={lines.times}
+          values={lines.network}
+          words={rateText}
+        />
       </div>
       <BoxFacts box={box} />
     </div>
@@ -49,7 +69,11 @@ function BoxFacts({ box }: { box: Box }) {
     ['Fork of', box.fork_of ?? '–'],
     ['Node', box.node],
     ['Size', `${config.cpus} cores, ${config.ram_mb} MiB, ${config.storage_gb} GiB of disk`],
-    ['Volumes', mounts.map(({ name, path, read_only }) => `${name} at ${path}${read_only ? ' (read only)' : ''}`).join(', ') || '–'],
+    [
+      'Volumes',
+      mounts.map(({ name, path, read_only }) => `${name} at ${path}${read_only ? ' (read only)' : ''}`).join(', ') ||
+        '–',
+    ],
     ['Domains', box.published_domains.join(', ') || '–'],
     ['Tags', Object.entries(tags).map(([key, value]) => <Chip key={key}>{`${key}=${value}`}</Chip>)],
   ]

@@ -16,7 +16,8 @@ export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): Metrics
   const at = Date.parse(reading.at) / 1000
   const seconds = before === null ? 0 : at - Date.parse(before.at) / 1000
   const rate = (now: number | null | undefined, then: number | null | undefined): number | null => {
-    if (now === null || now === undefined || then === null || then === undefined || seconds <= 0 || now < then) return null
+    if (now === null || now === undefined || then === null || then === undefined || seconds <= 0 || now < then)
+      return null
     return (now - then) / seconds
   }
   return {

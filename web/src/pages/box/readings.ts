@@ -21,7 +21,9 @@ export function useReadings({ project, name, id, isRunning }: Ref & { id: string
     const read = async (): Promise<void> => {
       if (!document.hidden) {
         const input = { path: { project, name }, signal: stop.signal }
-        const reading = await api().call('getBoxMetrics', input).catch(() => null)
+        const reading = await api()
+          .call('getBoxMetrics', input)
+          .catch(() => null)
         if (stop.signal.aborted) return
         if (reading !== null) keep(id, reading)
       }

@@ -59,12 +59,22 @@ function RunningTerminals({ box }: { box: Ref }) {
             >
               {session}
             </Link>
-            <button type="button" aria-label={`End ${session}`} className="rounded p-0.5 hover:bg-line" onClick={() => setEnding(session)}>
+            <button
+              type="button"
+              aria-label={`End ${session}`}
+              className="rounded p-0.5 hover:bg-line"
+              onClick={() => setEnding(session)}
+            >
               <X aria-hidden className="size-3.5" />
             </button>
           </span>
         ))}
-        <button type="button" aria-label="Begin another" className="rounded p-1.5 hover:bg-raised" onClick={() => open(freeName(names))}>
+        <button
+          type="button"
+          aria-label="Begin another"
+          className="rounded p-1.5 hover:bg-raised"
+          onClick={() => open(freeName(names))}
+        >
           <Plus aria-hidden className="size-4" />
         </button>
       </nav>

@@ -31,7 +31,12 @@ export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
     setChosen?.(next)
   }
   return (
-    <div role="table" aria-label="Boxes" aria-rowcount={boxes.length + 1} className="rounded-lg border border-line bg-panel">
+    <div
+      role="table"
+      aria-label="Boxes"
+      aria-rowcount={boxes.length + 1}
+      className="rounded-lg border border-line bg-panel"
+    >
       <div role="row" className={`${GRID} border-b border-line py-2 text-xs text-muted`}>
         <span role="columnheader">
           {setChosen && (
@@ -82,11 +87,21 @@ function BoxCells({ box, isChosen, choose }: { box: Box; isChosen: boolean; choo
     <>
       <span role="cell">
         {choose && (
-          <input type="checkbox" aria-label={`Choose ${project}/${name}`} checked={isChosen} onChange={() => choose(id)} />
+          <input
+            type="checkbox"
+            aria-label={`Choose ${project}/${name}`}
+            checked={isChosen}
+            onChange={() => choose(id)}
+          />
         )}
       </span>
       <span role="cell" className="truncate">
-        <Link to="/boxes/$project/$name" params={{ project, name }} preload={false} className="font-medium hover:underline">
+        <Link
+          to="/boxes/$project/$name"
+          params={{ project, name }}
+          preload={false}
+          className="font-medium hover:underline"
+        >
           <span className="font-normal text-muted">{project}/</span>
           {name}
         </Link>

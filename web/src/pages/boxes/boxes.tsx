@@ -28,10 +28,7 @@ export function BoxesPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const text = useDeferredValue(search.q ?? '')
   const { project = '', status = '', sort = 'name' } = search
-  const shown = useMemo(
-    () => selectBoxes(boxes, { text, project, status, sort }),
-    [boxes, text, project, status, sort],
-  )
+  const shown = useMemo(() => selectBoxes(boxes, { text, project, status, sort }), [boxes, text, project, status, sort])
   const change = (part: BoxesSearch): void => {
     const next = Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value !== ''))
     void navigate({ to: '/boxes', search: next, replace: true })
@@ -50,7 +47,11 @@ export function BoxesPage() {
       }
     >
       <div className="flex flex-wrap items-center gap-2">
-        <FilterInput label="Name, tag or base" value={search.q ?? ''} onChange={(event) => change({ q: event.target.value })} />
+        <FilterInput
+          label="Name, tag or base"
+          value={search.q ?? ''}
+          onChange={(event) => change({ q: event.target.value })}
+        />
         <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
           <option value="">All projects</option>
           {projects.map((each) => (
@@ -83,8 +84,8 @@ export function BoxesPage() {
         </Empty>
       ) : (
         <Empty title="No boxes yet">
-          A box is a whole Linux, made in milliseconds. {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type{' '}
-          <code>boxyard create web</code>.
+          A box is a whole Linux, made in milliseconds.{' '}
+          {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type <code>boxyard create web</code>.
         </Empty>
       )}
       <CreateBox isOpen={search.create !== undefined && canWrite} close={() => change({ create: '' })} />

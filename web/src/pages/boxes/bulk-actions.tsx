@@ -10,9 +10,14 @@ export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): 
   const [isAsking, setAsking] = useState(false)
   const running = boxes.filter(({ status }) => status === 'running')
   const stopped = boxes.filter(({ status }) => status === 'stopped')
-  const names = boxes.length <= 5 ? boxes.map(({ project, name }) => `${project}/${name}`).join(', ') : `${boxes.length} boxes`
+  const names =
+    boxes.length <= 5 ? boxes.map(({ project, name }) => `${project}/${name}`).join(', ') : `${boxes.length} boxes`
   return (
-    <div role="toolbar" aria-label="Chosen boxes" className="flex flex-wrap items-center gap-2 rounded-lg bg-accent-soft p-2">
+    <div
+      role="toolbar"
+      aria-label="Chosen boxes"
+      className="flex flex-wrap items-center gap-2 rounded-lg bg-accent-soft p-2"
+    >
       <span className="px-2 font-medium">{boxes.length} chosen</span>
       <Button disabled={running.length === 0} onClick={() => void stopAll(running)}>
         Stop {running.length}
@@ -43,7 +48,12 @@ export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): 
 
 /** Stops boxes; what was stopped can be resumed at once. */
 export async function stopAll(boxes: readonly Box[]): Promise<void> {
-  await each(boxes, (box) => api().box(box.project, box.name).stop(), 'stopped', () => void resumeAll(boxes))
+  await each(
+    boxes,
+    (box) => api().box(box.project, box.name).stop(),
+    'stopped',
+    () => void resumeAll(boxes),
+  )
 }
 
 /** Resumes boxes. */
@@ -71,7 +81,8 @@ async function each(
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   const [first] = boxes
-  if (count > 0) tell(count === 1 ? `${first?.project}/${first?.name} is ${done}.` : `${count} boxes are ${done}.`, undo)
+  if (count > 0)
+    tell(count === 1 ? `${first?.project}/${first?.name} is ${done}.` : `${count} boxes are ${done}.`, undo)
 }
 
 const AT_ONCE = 6

@@ -66,14 +66,37 @@ function CreateBoxForm({ close }: { close(): void }) {
         ) : (
           <TextField label="Project" required value={project} onChange={(event) => setProject(event.target.value)} />
         )}
-        <TextField label="Name" name="name" required autoFocus autoComplete="off" spellCheck={false} pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?" hint="a–z, 0–9 and -" />
+        <TextField
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          autoComplete="off"
+          spellCheck={false}
+          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+          hint="a–z, 0–9 and -"
+        />
         <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>
           {bases.map((each) => (
             <option key={each}>{each}</option>
           ))}
         </SelectField>
-        <TextField label="Processors" name="cpus" type="number" min="0.1" step="0.1" defaultValue={config?.defaults.config.cpus} />
-        <TextField label="Memory in MiB" name="ram_mb" type="number" min="16" step="1" defaultValue={config?.defaults.config.ram_mb} />
+        <TextField
+          label="Processors"
+          name="cpus"
+          type="number"
+          min="0.1"
+          step="0.1"
+          defaultValue={config?.defaults.config.cpus}
+        />
+        <TextField
+          label="Memory in MiB"
+          name="ram_mb"
+          type="number"
+          min="16"
+          step="1"
+          defaultValue={config?.defaults.config.ram_mb}
+        />
       </div>
       {error !== null && <Problem error={error} />}
       <div className="flex justify-end gap-2">

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { ROOT } from './commands.ts'
+import { ROOT } from '../commands.ts'
 
 /** Where the web console of this checkout is, once it is built. */
 export const WEB_DIRECTORY = join(ROOT, '.build/web')
@@ -46,8 +46,11 @@ function compress(path: string): void {
 function sourceHash(): string {
   const hash = createHash('sha256')
   const paths = ['web', 'sdk/typescript/src'].flatMap((folder) => filesBelow(join(ROOT, folder)))
-  for (const path of [...paths, join(ROOT, 'infra/web-build.ts')].toSorted()) {
-    hash.update(`${relative(ROOT, path)}\n`).update(readFileSync(path)).update('\n')
+  for (const path of [...paths, join(ROOT, 'infra/web/build.ts')].toSorted()) {
+    hash
+      .update(`${relative(ROOT, path)}\n`)
+      .update(readFileSync(path))
+      .update('\n')
   }
   return hash.digest('hex')
 }
