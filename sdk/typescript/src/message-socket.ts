@@ -87,9 +87,11 @@ function leaveUnmasked(mask: Uint8Array): void {
 
 /** Opens a socket with the platform's own class, as in a browser: the URL carries a ticket. @throws ConnectionError */
 export async function openWebSocket({ url, protocol }: SocketAddress): Promise<MessageSocket> {
+  const { WebSocketStream: StreamSocket } = globalThis as { WebSocketStream?: StreamSocketClass }
+  if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), url)
   const socket = new WebSocket(url, [protocol])
   // The types of browsers take no bytes that could be shared.
-  const sink: { send(message: Message): void } = socket
+  const sink = socket as { send(message: Message): void }
   socket.binaryType = 'arraybuffer'
   const inbox = createInbox({ pause: () => undefined, resume: () => undefined })
   socket.addEventListener('message', ({ data }) =>
@@ -111,6 +113,60 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
     receiveReady: inbox.takeReady,
     closed: inbox.closed,
     close: () => socket.close(1000),
+  }
+}
+
+/** A WebSocket as streams, as Chromium has it: unlike the class that all have, it can be read no faster than its messages are taken. */
+interface StreamSocketInstance {
+  readonly opened: Promise<{ readable: ReadableStream<ArrayBuffer | string>; writable: WritableStream<Message> }>
+  readonly closed: Promise<{ closeCode: number; reason: string }>
+  close(info: { closeCode: number }): void
+}
+type StreamSocketClass = new (url: string, options: { protocols: string[] }) => StreamSocketInstance
+
+async function openStreamSocket(socket: StreamSocketInstance, url: string): Promise<MessageSocket> {
+  let isPaused = false
+  let isLeft = false
+  let wake = (): void => undefined
+  const inbox = createInbox({
+    pause: () => (isPaused = true),
+    resume: () => {
+      isPaused = false
+      wake()
+    },
+  })
+  const ended = socket.closed.catch(() => ({ closeCode: ABNORMAL, reason: '' }))
+  const { readable, writable } = await socket.opened.catch((error: unknown) => {
+    throw new ConnectionError(`${new URL(url).origin} refused the connection`, { cause: error })
+  })
+  const writer = writable.getWriter()
+  writer.closed.catch(() => undefined)
+  const read = async (): Promise<void> => {
+    const reader = readable.getReader()
+    for (;;) {
+      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }))
+      if (done || value === undefined) break
+      inbox.put(typeof value === 'string' ? value : new Uint8Array(value))
+      while (isPaused && !isLeft) await new Promise<void>((resolve) => (wake = resolve))
+    }
+    const { closeCode, reason } = await ended
+    inbox.close(closeCode, reason)
+  }
+  void read()
+  return {
+    id: null,
+    send: (message) =>
+      writer.write(message).catch((error: unknown) => {
+        throw new ConnectionError('the connection is closed', { cause: error })
+      }),
+    receive: inbox.take,
+    receiveReady: inbox.takeReady,
+    closed: inbox.closed,
+    close: () => {
+      isLeft = true
+      wake()
+      socket.close({ closeCode: 1000 })
+    },
   }
 }
 
@@ -155,5 +211,7 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
 }
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
+/** How a connection is told to have ended that was lost (RFC 6455, 7.1.5). */
+const ABNORMAL = 1006
 const MAX_FRAME_BYTES = 16 * 1024 * 1024
 const QUEUED_MAX_BYTES = 1024 * 1024

@@ -4,7 +4,7 @@ import { EventList } from './event-list.tsx'
 
 /** What happens now, by kind. */
 export function EventsPage() {
-  const { kind = '' } = useSearch({ strict: false }) as { kind?: string }
+  const { kind = '' } = useSearch({ strict: false })
   return (
     <Page title="Events">
       <nav aria-label="Kinds" className="flex flex-wrap gap-1">

@@ -13,7 +13,6 @@ export function SignIn() {
   const { to, reason } = useSearch({ strict: false }) as { to?: string; reason?: string }
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const [token, setToken] = useState('')
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const isTried = useRef(false)
@@ -51,33 +50,40 @@ export function SignIn() {
             {reason}
           </p>
         )}
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            void begin({ token: token.trim() })
-          }}
-        >
-          <TextField
-            label="Access token"
-            type="password"
-            name="token"
-            required
-            autoComplete="off"
-            spellCheck={false}
-            value={token}
-            hint="It is exchanged for a session of this browser, which may do what the token may and ends with it."
-            onChange={(event) => setToken(event.target.value)}
-          />
-          {error !== null && <Problem error={error} />}
-          <Button type="submit" kind="primary" disabled={isBusy || token.trim() === ''}>
-            {isBusy ? 'Signing in…' : 'Sign in'}
-          </Button>
-        </form>
+        <TokenForm error={error} isBusy={isBusy} begin={(token) => void begin({ token })} />
         <p className="mt-5 text-muted">
           Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>: it is good once.
         </p>
       </div>
     </main>
+  )
+}
+
+function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; begin(token: string): void }) {
+  const [token, setToken] = useState('')
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        begin(token.trim())
+      }}
+    >
+      <TextField
+        label="Access token"
+        type="password"
+        name="token"
+        required
+        autoComplete="off"
+        spellCheck={false}
+        value={token}
+        hint="It is exchanged for a session of this browser, which may do what the token may and ends with it."
+        onChange={(event) => setToken(event.target.value)}
+      />
+      {error !== null && <Problem error={error} />}
+      <Button type="submit" kind="primary" disabled={isBusy || token.trim() === ''}>
+        {isBusy ? 'Signing in…' : 'Sign in'}
+      </Button>
+    </form>
   )
 }

@@ -14,10 +14,12 @@ interface ChartProps {
   words(value: number): string
   /** The most that the scale shows at least. */
   top?: number
+  /** Steps of the scale are powers of two. */
+  isBytes?: boolean
 }
 
 /** Lines over time. Its last values are in words above it, for those who do not see it. */
-export function Chart({ title, names, times, values, words, top }: ChartProps) {
+export function Chart({ title, names, times, values, words, top = 0, isBytes = false }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot | null>(null)
   const isDark = useIsDark()
@@ -29,7 +31,7 @@ export function Chart({ title, names, times, values, words, top }: ChartProps) {
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
-    const options = optionsOf({ names: key.split(','), width: element.clientWidth, top: top ?? 0 }, (value) =>
+    const options = optionsOf({ names: key.split(','), width: element.clientWidth, top, isBytes }, (value) =>
       latest.current.words(value),
     )
     const made = new UPlot(options, latest.current.data, element)
@@ -42,7 +44,7 @@ export function Chart({ title, names, times, values, words, top }: ChartProps) {
       chart.current = null
     }
     // The colours are read from the theme when it is made.
-  }, [key, top, isDark])
+  }, [key, top, isBytes, isDark])
   useEffect(() => chart.current?.setData(latest.current.data), [times])
   return (
     <figure className="rounded-lg border border-line bg-panel p-4">
@@ -62,7 +64,7 @@ export function Chart({ title, names, times, values, words, top }: ChartProps) {
 }
 
 function optionsOf(
-  { names, width, top }: { names: readonly string[]; width: number; top: number },
+  { names, width, top, isBytes }: { names: readonly string[]; width: number; top: number; isBytes: boolean },
   words: (value: number) => string,
 ): UPlot.Options {
   const style = getComputedStyle(document.documentElement)
@@ -74,7 +76,10 @@ function optionsOf(
     height: HEIGHT_PX,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_chart, _min, max) => [0, Math.max(top, max * 1.1, 1e-9)] } },
+    scales: {
+      x: { range: (_chart, min, max) => [Math.min(min ?? max, max - SPAN_SECONDS), max] },
+      y: { range: (_chart, _min, max) => [0, Math.max(top, max * 1.1, 1e-9)] },
+    },
     series: [
       {},
       ...names.map((label, index) => ({
@@ -84,8 +89,19 @@ function optionsOf(
         spanGaps: false,
       })),
     ],
-    axes: [axis, { ...axis, size: 74, values: (_chart, ticks) => ticks.map((tick) => words(tick)) }],
+    axes: [
+      axis,
+      {
+        ...axis,
+        size: 74,
+        ...(isBytes ? { incrs: POWERS } : {}),
+        values: (_chart, ticks) => ticks.map((tick) => words(tick)),
+      },
+    ],
   }
 }
 
 const HEIGHT_PX = 160
+/** The least time that a chart shows. */
+const SPAN_SECONDS = 60
+const POWERS = Array.from({ length: 48 }, (_, power) => 2 ** power)

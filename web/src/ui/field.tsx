@@ -1,6 +1,6 @@
 import { type ComponentProps, type ReactNode, useId } from 'react'
 
-const INPUT = 'w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm placeholder:text-muted'
+const INPUT = 'rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm placeholder:text-muted'
 
 interface FieldProps {
   label: string
@@ -17,7 +17,13 @@ export function TextField({ label, hint, error, className = '', ...rest }: Field
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
-      <input id={id} aria-describedby={about} aria-invalid={error !== undefined} {...rest} className={INPUT} />
+      <input
+        id={id}
+        aria-describedby={about}
+        aria-invalid={error !== undefined}
+        {...rest}
+        className={`${INPUT} w-full`}
+      />
       <About id={about} hint={hint} error={error} />
     </div>
   )
@@ -32,7 +38,7 @@ export function SelectField({ label, hint, error, className = '', ...rest }: Fie
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
-      <select id={id} aria-describedby={about} {...rest} className={INPUT} />
+      <select id={id} aria-describedby={about} {...rest} className={`${INPUT} w-full`} />
       <About id={about} hint={hint} error={error} />
     </div>
   )
@@ -49,10 +55,10 @@ function About({ id, hint, error }: { id: string | undefined; hint: ReactNode; e
 
 /** A search or filter without a visible label. */
 export function FilterInput({ label, ...rest }: { label: string } & ComponentProps<'input'>) {
-  return <input type="search" aria-label={label} placeholder={label} {...rest} className={`${INPUT} max-w-xs`} />
+  return <input type="search" aria-label={label} placeholder={label} {...rest} className={`${INPUT} w-full max-w-xs`} />
 }
 
 /** A small choice without a visible label. */
 export function FilterSelect({ label, ...rest }: { label: string } & ComponentProps<'select'>) {
-  return <select aria-label={label} {...rest} className={`${INPUT} w-auto`} />
+  return <select aria-label={label} {...rest} className={INPUT} />
 }

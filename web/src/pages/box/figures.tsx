@@ -38,15 +38,17 @@ export function BoxFigures() {
         />
         <Chart
           title="Memory"
+          isBytes
           names={['memory']}
           times={lines.times}
           values={lines.memory}
           words={bytesText}
           top={last?.memory.limit_bytes ?? 0}
         />
-        <Chart title="Disk" names={['disk']} times={lines.times} values={lines.disk} words={bytesText} />
+        <Chart title="Disk" isBytes names={['disk']} times={lines.times} values={lines.disk} words={bytesText} />
         <Chart
           title="Network"
+          isBytes
           names={['received', 'sent']}
           times={lines.times}
           values={lines.network}

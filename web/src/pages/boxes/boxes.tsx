@@ -46,35 +46,7 @@ export function BoxesPage() {
         )
       }
     >
-      <div className="flex flex-wrap items-center gap-2">
-        <FilterInput
-          label="Name, tag or base"
-          value={search.q ?? ''}
-          onChange={(event) => change({ q: event.target.value })}
-        />
-        <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
-          <option value="">All projects</option>
-          {projects.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </FilterSelect>
-        <FilterSelect label="Status" value={status} onChange={(event) => change({ status: event.target.value })}>
-          <option value="">Any status</option>
-          {['running', 'stopped', 'pending', 'unknown'].map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </FilterSelect>
-        <FilterSelect label="Order" value={sort} onChange={(event) => change({ sort: event.target.value })}>
-          {SORTS.map((each) => (
-            <option key={each} value={each}>
-              by {each}
-            </option>
-          ))}
-        </FilterSelect>
-        <span role="status" className="text-muted tabular-nums">
-          {shown.length === boxes.length ? `${boxes.length} boxes` : `${shown.length} of ${boxes.length} boxes`}
-        </span>
-      </div>
+      <Filters search={search} change={change} projects={projects} count={shown.length} total={boxes.length} />
       {ofShown.length > 0 && <BulkActions boxes={ofShown} clear={() => setChosen(new Set())} />}
       {shown.length > 0 ? (
         <BoxTable boxes={shown} chosen={chosen} setChosen={canWrite ? setChosen : null} />
@@ -90,5 +62,48 @@ export function BoxesPage() {
       )}
       <CreateBox isOpen={search.create !== undefined && canWrite} close={() => change({ create: '' })} />
     </Page>
+  )
+}
+
+interface FiltersProps {
+  search: BoxesSearch
+  change(part: BoxesSearch): void
+  projects: readonly string[]
+  count: number
+  total: number
+}
+
+function Filters({ search, change, projects, count, total }: FiltersProps) {
+  const { project = '', status = '', sort = 'name' } = search
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <FilterInput
+        label="Name, tag or base"
+        value={search.q ?? ''}
+        onChange={(event) => change({ q: event.target.value })}
+      />
+      <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
+        <option value="">All projects</option>
+        {projects.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </FilterSelect>
+      <FilterSelect label="Status" value={status} onChange={(event) => change({ status: event.target.value })}>
+        <option value="">Any status</option>
+        {['running', 'stopped', 'pending', 'unknown'].map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </FilterSelect>
+      <FilterSelect label="Order" value={sort} onChange={(event) => change({ sort: event.target.value })}>
+        {SORTS.map((each) => (
+          <option key={each} value={each}>
+            by {each}
+          </option>
+        ))}
+      </FilterSelect>
+      <span role="status" className="text-muted tabular-nums">
+        {count === total ? `${total} boxes` : `${count} of ${total} boxes`}
+      </span>
+    </div>
   )
 }

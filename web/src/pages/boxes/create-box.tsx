@@ -20,14 +20,11 @@ export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void })
 
 function CreateBoxForm({ close }: { close(): void }) {
   const navigate = useNavigate()
-  const { projects } = useRights()
   const { data: config } = useQuery(configQuery)
-  const { data: shared = [] } = useQuery(sharedBasesQuery)
+  const { projects } = useRights()
   const [project, setProject] = useState(projects[0] ?? 'demo')
-  const { data: own = [] } = useQuery(basesQuery)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
   const create = async (form: FormData): Promise<void> => {
     const text = (name: string): string => textOf(form, name)
     const name = text('name')
@@ -56,48 +53,7 @@ function CreateBoxForm({ close }: { close(): void }) {
         void create(new FormData(event.currentTarget))
       }}
     >
-      <div className="grid gap-4 sm:grid-cols-2">
-        {projects.length > 0 ? (
-          <SelectField label="Project" value={project} onChange={(event) => setProject(event.target.value)}>
-            {projects.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </SelectField>
-        ) : (
-          <TextField label="Project" required value={project} onChange={(event) => setProject(event.target.value)} />
-        )}
-        <TextField
-          label="Name"
-          name="name"
-          required
-          autoFocus
-          autoComplete="off"
-          spellCheck={false}
-          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
-          hint="a–z, 0–9 and -"
-        />
-        <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>
-          {bases.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </SelectField>
-        <TextField
-          label="Processors"
-          name="cpus"
-          type="number"
-          min="0.1"
-          step="0.1"
-          defaultValue={config?.defaults.config.cpus}
-        />
-        <TextField
-          label="Memory in MiB"
-          name="ram_mb"
-          type="number"
-          min="16"
-          step="1"
-          defaultValue={config?.defaults.config.ram_mb}
-        />
-      </div>
+      <BoxFields project={project} setProject={setProject} />
       {error !== null && <Problem error={error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={close}>Cancel</Button>
@@ -106,6 +62,58 @@ function CreateBoxForm({ close }: { close(): void }) {
         </Button>
       </div>
     </form>
+  )
+}
+
+function BoxFields({ project, setProject }: { project: string; setProject(project: string): void }) {
+  const { projects } = useRights()
+  const { data: config } = useQuery(configQuery)
+  const { data: shared = [] } = useQuery(sharedBasesQuery)
+  const { data: own = [] } = useQuery(basesQuery)
+  const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      {projects.length > 0 ? (
+        <SelectField label="Project" value={project} onChange={(event) => setProject(event.target.value)}>
+          {projects.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </SelectField>
+      ) : (
+        <TextField label="Project" required value={project} onChange={(event) => setProject(event.target.value)} />
+      )}
+      <TextField
+        label="Name"
+        name="name"
+        required
+        autoFocus
+        autoComplete="off"
+        spellCheck={false}
+        pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+        hint="a–z, 0–9 and -"
+      />
+      <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>
+        {bases.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </SelectField>
+      <TextField
+        label="Processors"
+        name="cpus"
+        type="number"
+        min="0.1"
+        step="0.1"
+        defaultValue={config?.defaults.config.cpus}
+      />
+      <TextField
+        label="Memory in MiB"
+        name="ram_mb"
+        type="number"
+        min="16"
+        step="1"
+        defaultValue={config?.defaults.config.ram_mb}
+      />
+    </div>
   )
 }
 
