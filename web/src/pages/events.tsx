@@ -1,10 +1,11 @@
-import { Link, useSearch } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
+import { usePageSearch } from '../shell/page-search.ts'
 import { Page, Panel } from '../ui/page.tsx'
 import { EventList } from './event-list.tsx'
 
 /** What happens now, by kind. */
 export function EventsPage() {
-  const { kind = '' } = useSearch({ strict: false })
+  const { kind = '' } = usePageSearch<{ kind: string }>()
   return (
     <Page title="Events">
       <nav aria-label="Kinds" className="flex flex-wrap gap-1">

@@ -1,7 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { type Credential, signIn } from '../api/session.ts'
+import { usePageSearch } from '../shell/page-search.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { useTitle } from '../ui/page.tsx'
@@ -10,7 +11,7 @@ import { Problem } from '../ui/problem.tsx'
 /** Begins a session by a token that is pasted, or by the ticket in the fragment of a sign-in link, good once. */
 export function SignIn() {
   useTitle('Sign in')
-  const { to, reason } = useSearch({ strict: false }) as { to?: string; reason?: string }
+  const { to, reason } = usePageSearch<{ to: string; reason: string }>()
   const navigate = useNavigate()
   const queries = useQueryClient()
   const [error, setError] = useState<unknown>(null)

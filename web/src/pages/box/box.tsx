@@ -57,7 +57,7 @@ export function BoxPage() {
 
 /** Returns the box that the address names. */
 export function useBoxRef(): Ref {
-  const { project = '', name = '' } = useParams({ strict: false }) as Partial<Ref>
+  const { project = '', name = '' } = useParams({ strict: false })
   return { project, name }
 }
 

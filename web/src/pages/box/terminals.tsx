@@ -1,10 +1,11 @@
 import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/types.ts'
+import { usePageSearch } from '../../shell/page-search.ts'
 import { TerminalView } from '../../terminal/terminal-view.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Empty } from '../../ui/page.tsx'
@@ -26,7 +27,7 @@ export function Terminals() {
 }
 
 function RunningTerminals({ box }: { box: Ref }) {
-  const { session: named = 'main' } = useSearch({ strict: false }) as { session?: string }
+  const { session: named = 'main' } = usePageSearch<{ session: string }>()
   const { data: sessions } = useSuspenseQuery(sessionsQuery(box))
   const navigate = useNavigate()
   const queries = useQueryClient()

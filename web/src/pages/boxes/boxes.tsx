@@ -1,7 +1,8 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { boxesQuery } from '../../api/queries.ts'
+import { usePageSearch } from '../../shell/page-search.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'
@@ -11,7 +12,7 @@ import { BulkActions } from './bulk-actions.tsx'
 import { CreateBox } from './create-box.tsx'
 import { SORTS, selectBoxes } from './select.ts'
 
-interface BoxesSearch {
+type BoxesSearch = {
   q?: string
   project?: string
   status?: string
@@ -22,7 +23,7 @@ interface BoxesSearch {
 /** All boxes: found, sorted, chosen, stopped and deleted. */
 export function BoxesPage() {
   const { data: boxes } = useSuspenseQuery(boxesQuery)
-  const search: BoxesSearch = useSearch({ strict: false })
+  const search: BoxesSearch = usePageSearch<Required<BoxesSearch>>()
   const navigate = useNavigate()
   const { canWrite } = useRights()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
