@@ -57,7 +57,8 @@ export function BoxPage() {
 
 /** Returns the box that the address names. */
 export function useBoxRef(): Ref {
-  const { project = '', name = '' } = useParams({ strict: false })
+  const params: unknown = useParams({ strict: false })
+  const { project = '', name = '' } = params as Partial<Ref>
   return { project, name }
 }
 
