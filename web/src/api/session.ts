@@ -42,8 +42,8 @@ export async function signIn(credential: Credential): Promise<void> {
   const headers: Record<string, string> = 'token' in credential ? { authorization: `Bearer ${credential.token}` } : {}
   const response = await post(`/v1/session${query}`, headers)
   const body = (await response.json()) as Record<string, unknown>
-  if (!response.ok || typeof body['key'] !== 'string') throw problemOf(response.status, body)
-  localStorage.setItem(KEY, body['key'])
+  if (!response.ok || typeof body['session'] !== 'string') throw problemOf(response.status, body)
+  localStorage.setItem(KEY, body['session'])
 }
 
 /** Ends the session, here and at the service. */
