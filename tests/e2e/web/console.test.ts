@@ -1,0 +1,178 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../../infra/commands.ts'
+import { WEB_DIRECTORY } from '../../../infra/web/build.ts'
+import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
+import {
+  axeFindings,
+  loadAxe,
+  signInByLink,
+  untilOnScreen,
+  type Visitor,
+  visitorOf,
+} from '../../helpers/web/visitor.ts'
+
+const { client, service } = useOwnService(async () => ({ settings: { BOXYARD_WEB_DIR: WEB_DIRECTORY } }))
+const { newUser } = useBrowser('localhost')
+const BOXES = '/v1/projects/yard/boxes'
+/** What the browser itself says of an answer that the page shows in words. */
+const ANSWER = /the server responded with a status of/
+
+let user: BrowserUser
+let visitor: Visitor
+
+beforeAll(async () => {
+  for (const name of ['one', 'two']) await client.post(BOXES, { name, tags: { team: 'a' } })
+})
+
+beforeEach(async () => {
+  user = await newUser()
+  visitor = await signInByLink(user.page, service().url, client)
+})
+
+afterEach(() => {
+  expect(user.complaints.filter((text) => !ANSWER.test(text))).toEqual([])
+})
+
+describe('the sign-in', () => {
+  test('by a link works once', async () => {
+    const { body } = await client.post('/v1/session/links')
+    const other = await user.context.newPage()
+    await visitorOf(other, service().url).open(`/sign-in#${body.ticket}`, 'Overview')
+    expect(other.url()).not.toContain(body.ticket)
+    await visitor.open(`/sign-in#${body.ticket}`, 'Sign in to Boxyard')
+    await visitor.sees('token_invalid')
+  })
+
+  test('by a token leads to the page that was asked for, and ends with the token', async () => {
+    const minted = await client.post('/v1/tokens', { name: 'guest', projects: ['yard'], permissions: ['read'] })
+    await visitor.press('Sign out')
+    await visitor.open('/boxes/yard/one', 'Sign in to Boxyard')
+    await user.page.getByLabel('Access token').fill(minted.body.token)
+    await visitor.press('Sign in')
+    await user.page.getByRole('heading', { level: 1, name: 'yard/one' }).waitFor()
+    // What the token may not do is not offered, and what it may not see is not asked for.
+    expect(await user.page.getByRole('button', { name: 'Stop' }).count()).toBe(0)
+    expect(await user.page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
+    await client.delete(`/v1/tokens/${minted.body.id}`)
+    await visitor.open('/boxes', 'Sign in to Boxyard')
+  })
+
+  test('a wrong token is refused in the words of the contract, with the id of the request', async () => {
+    await visitor.press('Sign out')
+    await user.page.getByLabel('Access token').fill('no-token')
+    await visitor.press('Sign in')
+    await visitor.sees('token_invalid')
+    await visitor.sees(/req_/)
+  })
+})
+
+describe('boxes', () => {
+  test('a box is made, seen as it changes, stopped with an undo, and deleted', async () => {
+    await visitor.open('/boxes', 'Boxes')
+    await visitor.press('Create a box')
+    await user.page.getByLabel('Project', { exact: true }).last().fill('yard')
+    await user.page.getByLabel('Name', { exact: true }).fill('made')
+    await visitor.press('Create')
+    await user.page.getByRole('heading', { level: 1, name: 'yard/made' }).waitFor()
+    await client.post(`${BOXES}/made/stop`)
+    await user.page.getByRole('button', { name: 'Resume' }).waitFor()
+    await visitor.press('Resume')
+    await user.page.getByRole('button', { name: 'Stop' }).click()
+    await visitor.sees('yard/made is stopped.')
+    await visitor.press('Undo')
+    await user.page.getByRole('button', { name: 'Stop' }).waitFor()
+    await visitor.press('Delete')
+    await user.page.getByLabel('Type made to confirm').fill('made')
+    await user.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await visitor.sees('yard/made is deleted.')
+    expect((await client.get(`${BOXES}/made`)).status).toBe(404)
+  })
+
+  test('the list is found by words, chosen from, and brought up to date by others', async () => {
+    await visitor.open('/boxes?q=team%3Da', 'Boxes')
+    await visitor.sees('2 boxes')
+    await user.page.getByLabel('Choose yard/two').check()
+    await visitor.press('Stop 1')
+    await eventually(async () => (await client.get(`${BOXES}/two`)).body.status === 'stopped')
+    await user.page.getByRole('row', { name: /yard\/two.*stopped/ }).waitFor()
+    await client.post(`${BOXES}/two/resume`)
+    await user.page.getByRole('row', { name: /yard\/two.*running/ }).waitFor()
+    await client.post(BOXES, { name: 'third', tags: { team: 'a' } })
+    await user.page.getByRole('link', { name: 'yard/third' }).waitFor()
+    await client.delete(`${BOXES}/third`)
+    await user.page.getByRole('link', { name: 'yard/third' }).waitFor({ state: 'detached' })
+  })
+
+  test('the palette leads to a box by a few letters, without a mouse', async () => {
+    await user.page.keyboard.press('Control+k')
+    await user.page.getByRole('combobox').fill('two')
+    await user.page.getByRole('option', { name: /^yard\/two box/ }).waitFor()
+    await user.page.keyboard.press('Enter')
+    await user.page.getByRole('heading', { level: 1, name: 'yard/two' }).waitFor()
+  })
+})
+
+describe('a terminal', () => {
+  test('goes on after a reload, for two browsers, and when the agent is killed under it', async () => {
+    await visitor.open('/boxes/yard/one/terminal', 'yard/one')
+    await visitor.type('kept=at-$((40 + 2)); echo is $kept')
+    await untilOnScreen(visitor, 'is at-42')
+    await visitor.open('/boxes/yard/one/terminal', 'yard/one')
+    await untilOnScreen(visitor, 'is at-42')
+
+    const second = visitorOf(await user.context.newPage(), service().url)
+    await second.open('/boxes/yard/one/terminal', 'yard/one')
+    await second.type('echo again $kept')
+    await untilOnScreen(visitor, 'again at-42')
+
+    await service().killAgent()
+    await user.page.locator('[data-state="lost"], [data-state="connecting"]').first().waitFor()
+    await service().startAgent()
+    await visitor.type('echo still $kept')
+    await untilOnScreen(visitor, 'still at-42')
+  })
+
+  test('a flood of output neither freezes the page nor fills it', async () => {
+    await visitor.open('/boxes/yard/one/terminal?session=flood', 'yard/one')
+    await visitor.type('yes flood')
+    await untilOnScreen(visitor, 'flood')
+    await visitor.press('Begin another')
+    await untilOnScreen(visitor, '#')
+    await user.page.getByRole('link', { name: 'flood', exact: true }).click()
+    await user.page.locator('[data-state="open"]').waitFor()
+    await user.page.locator('.xterm-helper-textarea').focus()
+    await user.page.keyboard.press('Control+c')
+    await visitor.type('echo over-$((1 + 1))')
+    await untilOnScreen(visitor, 'over-2')
+  })
+})
+
+describe('every page', () => {
+  const PAGES: readonly [path: string, heading: string][] = [
+    ['/', 'Overview'],
+    ['/boxes', 'Boxes'],
+    ['/boxes?create=box', 'Boxes'],
+    ['/boxes/yard/one', 'yard/one'],
+    ['/boxes/yard/one/connect', 'yard/one'],
+    ['/events', 'Events'],
+  ]
+  const pictures = join(ROOT, '.build/screenshots')
+
+  test.each(['light', 'dark', 'phone'] as const)('has nothing that axe finds: %s', async (look) => {
+    mkdirSync(pictures, { recursive: true })
+    await loadAxe(user.context)
+    await user.page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' })
+    await user.page.setViewportSize(look === 'phone' ? { width: 390, height: 844 } : { width: 1280, height: 800 })
+    for (const [path, heading] of PAGES) {
+      await visitor.open(path, heading)
+      await user.page.getByText('Loading…').waitFor({ state: 'detached' })
+      const name = `${look}${path.replaceAll(/[^a-z0-9]+/g, '-')}`
+      await user.page.screenshot({ path: join(pictures, `${name}.png`), animations: 'disabled' })
+      expect({ path, found: await axeFindings(user.page) }).toEqual({ path, found: [] })
+    }
+  })
+})
