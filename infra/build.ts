@@ -5,7 +5,7 @@ import { build, type Plugin } from 'esbuild'
 import { withoutUnusedMembers } from './bundle-members.ts'
 import { builtinsAsTheyAre, lighten, lightSchemas, withoutJsonSchema } from './bundle-plugins.ts'
 import { ROOT } from './commands.ts'
-import { buildWeb } from './web/build.ts'
+import { buildConsole } from './web/build.ts'
 
 /**
  * Bundles the function to `rest.mjs` in `directory`, and the modules that it imports on demand beside it. Returns the size of
@@ -62,10 +62,10 @@ function lateName(path: string): string {
   return `${basename(path, '.ts')}.mjs`
 }
 
-/** `npm run build`: bundles the function into `dist/`, prints its size, and builds the web console into `dist/web`. */
+/** `npm run build`: bundles the function into `dist/`, prints its size, and builds the web console into `dist/console`. */
 if (import.meta.main) {
   const bytes = await buildFunction(join(ROOT, 'dist'))
   process.stdout.write(`dist/rest.mjs: ${(bytes / 1000).toFixed(1)} KB\n`)
-  buildWeb(join(ROOT, 'dist/web'))
-  process.stdout.write('dist/web: the web console\n')
+  buildConsole(join(ROOT, 'dist/console'))
+  process.stdout.write('dist/console: the web console\n')
 }

@@ -14,7 +14,7 @@ import { findLambdaRuntime } from './lambda-runtime/program.ts'
 import { findObjectStore } from './object-store/program.ts'
 import { findOpenApiGenerator } from './openapi-generator/program.ts'
 import { findSdkRuntimes } from './sdk-runtimes/program.ts'
-import { ensureWeb } from './web/build.ts'
+import { ensureConsole } from './web/build.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
 const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
@@ -131,7 +131,7 @@ interface Suite extends JestRun {
 async function main(args: readonly string[]): Promise<void> {
   const suites = suitesOf(args)
   rmSync(SUMMARY, { force: true })
-  ensureWeb()
+  ensureConsole()
   const beside = suites.filter(({ lane }) => lane).map((suite) => runBeside(suite))
   const inTurn = suites.filter(({ lane }) => lane === undefined)
   const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])

@@ -7,7 +7,7 @@ import { openLogFile } from './log-file.ts'
 import { assertPortsFree } from './ports.ts'
 import { createServiceProcess, endOnSignal } from './service-process.ts'
 import { readUpSettings, type UpSettings } from './up-settings.ts'
-import { ensureWeb } from './web/build.ts'
+import { ensureConsole } from './web/build.ts'
 
 /** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
 async function main(): Promise<void> {
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const settings = readUpSettings(process.env)
   const lock = await lockDataDir(settings)
   await assertPortsFree(settings)
-  ensureWeb()
+  ensureConsole()
   const agent = createServiceProcess({
     name: 'agent',
     command: agentCommand(),

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../commands.ts'
-import { buildWeb } from '../web/build.ts'
+import { buildConsole } from '../web/build.ts'
 import { bundlePrograms } from './bundle.ts'
 import { dropBundledPackages } from './bundled-packages.ts'
 
@@ -49,7 +49,7 @@ export function layOut(root: string, source: ReleaseSource): void {
   installPackages(lib, source.architecture)
   bundlePrograms(lib)
   dropBundledPackages(lib)
-  buildWeb(join(lib, 'web'))
+  buildConsole(join(lib, 'console'))
   const { version, commit } = source
   writeFileSync(join(lib, 'release.json'), `${JSON.stringify({ version, commit })}\n`)
   place(root, 'infra/release/boxyard', 'usr/bin/boxyard')

@@ -6,22 +6,22 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { ROOT } from '../commands.ts'
 
 /** Where the web console of this checkout is, once it is built. */
-export const WEB_DIRECTORY = join(ROOT, '.build/web')
+export const CONSOLE_DIRECTORY = join(ROOT, '.build/console')
 
 /** Builds the web console unless it is of this source; installs the packages of its build first. */
-export function ensureWeb(): void {
-  const stamp = join(ROOT, '.build/web.stamp')
+export function ensureConsole(): void {
+  const stamp = join(ROOT, '.build/console.stamp')
   const source = sourceHash()
-  if (existsSync(WEB_DIRECTORY) && existsSync(stamp) && readFileSync(stamp, 'utf8') === source) return
+  if (existsSync(CONSOLE_DIRECTORY) && existsSync(stamp) && readFileSync(stamp, 'utf8') === source) return
   run(['bash', join(ROOT, 'infra/setup.sh'), 'web'])
   process.stdout.write('Building the web console (some 10 s)\n')
   rmSync(stamp, { force: true })
-  buildWeb(WEB_DIRECTORY)
+  buildConsole(CONSOLE_DIRECTORY)
   writeFileSync(stamp, source)
 }
 
 /** Builds the web console into `directory` with compressed files beside its files; replaces what was there at the end. */
-export function buildWeb(directory: string): void {
+export function buildConsole(directory: string): void {
   const made = `${directory}.${process.pid}`
   const old = `${made}.old`
   try {

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
-import { WEB_DIRECTORY } from '../../../infra/web/build.ts'
+import { CONSOLE_DIRECTORY, ensureConsole } from '../../../infra/web/build.ts'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
@@ -15,7 +15,10 @@ import {
   visitorOf,
 } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useOwnService(async () => ({ settings: { BOXYARD_WEB_DIR: WEB_DIRECTORY } }))
+const { client, service } = useOwnService(async () => {
+  ensureConsole()
+  return { settings: { BOXYARD_CONSOLE_DIR: CONSOLE_DIRECTORY } }
+})
 const { newUser } = useBrowser('localhost')
 const BOXES = '/v1/projects/yard/boxes'
 /** What the browser itself says of an answer that the page shows in words. */

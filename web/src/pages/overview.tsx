@@ -82,13 +82,15 @@ function Counts({ boxes }: { boxes: NonNullable<Health['boxes']> }) {
     ['Unknown', boxes.unknown, 'unknown'],
   ] as const
   return (
-    <dl aria-label="Boxes" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
+    <ul aria-label="Boxes" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
       {shown.map(([name, count, status]) => (
-        <Link key={status} to="/boxes" search={{ status }} className="rounded-lg hover:bg-raised">
-          <Figure name={name} value={count} note="boxes" />
-        </Link>
+        <li key={status}>
+          <Link to="/boxes" search={{ status }} className="block rounded-lg hover:opacity-80">
+            <Figure name={name} value={count} note="boxes" />
+          </Link>
+        </li>
       ))}
-    </dl>
+    </ul>
   )
 }
 

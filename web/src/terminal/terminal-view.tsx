@@ -11,14 +11,23 @@ import { FilterInput } from '../ui/field.tsx'
 import { type AttachmentState, attach } from './attachment.ts'
 import { DARK, LIGHT } from './colours.ts'
 
+interface TerminalViewProps {
+  box: Ref
+  session: string
+  /** Told whenever it is attached: the session is there then. */
+  onOpen(): void
+}
+
 /** A terminal of a session of a box, as large as its place. */
-export function TerminalView({ box: { project, name }, session }: { box: Ref; session: string }) {
+export function TerminalView({ box: { project, name }, session, onOpen }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null)
   const parts = useRef<{ terminal: Terminal; search: SearchAddon } | null>(null)
   const [state, setState] = useState<AttachmentState>({ kind: 'connecting' })
   const [attempt, setAttempt] = useState(0)
   const [isSearching, setSearching] = useState(false)
   const isDark = useIsDark()
+  const opened = useRef(onOpen)
+  opened.current = onOpen
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
@@ -40,7 +49,14 @@ export function TerminalView({ box: { project, name }, session }: { box: Ref; se
     parts.current = { terminal, search }
     const observer = new ResizeObserver(() => fit.fit())
     observer.observe(element)
-    const attachment = attach(terminal, { box: { project, name }, session, onState: setState })
+    const attachment = attach(terminal, {
+      box: { project, name },
+      session,
+      onState: (now) => {
+        setState(now)
+        if (now.kind === 'open') opened.current()
+      },
+    })
     return () => {
       observer.disconnect()
       attachment.close()

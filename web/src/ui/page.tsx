@@ -58,9 +58,9 @@ export function Loading({ what = 'Loading' }: { what?: string }) {
 export function Figure({ name, value, note }: { name: string; value: ReactNode; note?: ReactNode }) {
   return (
     <div className="rounded-lg border border-line bg-panel p-4">
-      <dt className="text-muted">{name}</dt>
-      <dd className="mt-1 text-2xl font-semibold tabular-nums">{value}</dd>
-      {note !== undefined && <dd className="mt-1 text-xs text-muted">{note}</dd>}
+      <p className="text-muted">{name}</p>
+      <p className="mt-1 text-2xl font-semibold tabular-nums">{value}</p>
+      {note !== undefined && <p className="mt-1 text-xs text-muted">{note}</p>}
     </div>
   )
 }

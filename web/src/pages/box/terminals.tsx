@@ -79,7 +79,12 @@ function RunningTerminals({ box }: { box: Ref }) {
           <Plus aria-hidden className="size-4" />
         </button>
       </nav>
-      <TerminalView key={named} box={box} session={named} />
+      <TerminalView
+        key={named}
+        box={box}
+        session={named}
+        onOpen={() => void queries.invalidateQueries({ queryKey: sessionsQuery(box).queryKey })}
+      />
       <Confirm
         title={`End the session ${ending ?? ''}?`}
         about="Its shell and what runs in it are ended, for everybody who is attached to it."
