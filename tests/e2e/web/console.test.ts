@@ -158,7 +158,7 @@ describe('every page', () => {
   const PAGES: readonly [path: string, heading: string][] = [
     ['/', 'Overview'],
     ['/boxes', 'Boxes'],
-    ['/boxes?create=box', 'Boxes'],
+    ['/boxes?create=box', 'Create a box'],
     ['/boxes/yard/one', 'yard/one'],
     ['/boxes/yard/one/connect', 'yard/one'],
     ['/events', 'Events'],

@@ -36,7 +36,7 @@ export function visitorOf(page: Page, url: string): Visitor {
     // Playwright at times does not hear of `load` when the machine is busy.
     open: async (path, heading) => {
       await page.goto(`${url}${path}`, { waitUntil: 'commit' })
-      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+      await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
     },
     sees,
     press: (button) => page.getByRole('button', { name: button, exact: true }).click(),
