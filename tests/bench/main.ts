@@ -5,6 +5,7 @@ import { benchCli } from './cli.ts'
 import { benchCluster } from './cluster/sections.ts'
 import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
+import { benchConsole } from './console.ts'
 import { BENCH_SETTINGS } from './context.ts'
 import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
@@ -60,6 +61,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('ports')) await benchPorts()
   if (wants('ssh')) await benchSsh()
   if (wants('terminals')) await benchTerminals()
+  if (wants('console')) await benchConsole()
   if (wants('shortcuts')) await benchShortcuts()
   if (wants('neighbours')) await benchNeighbours()
   if (wants('attacks')) await benchAttacks()

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll } from '@jest/globals'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
+import { type LaunchedBrowser, launchChromium } from './chromium.ts'
 
 /** A user with a browser without cookies, and one page in it. */
 export interface BrowserUser {
@@ -20,32 +18,18 @@ export function useBrowser(
   domain: string,
   { trust }: { trust?: () => string } = {},
 ): { newUser(): Promise<BrowserUser> } {
-  let home: string
-  let browser: Browser | null = null
+  let browser: LaunchedBrowser | null = null
   let contexts: BrowserContext[] = []
-  const launch = async (): Promise<void> => {
-    home = mkdtempSync(join(tmpdir(), 'boxyard-browser-'))
-    const executablePath = join(home, 'chromium')
-    const launcher = join(import.meta.dirname, '../../fixtures/without-netlink.ts')
-    const script = `#!/bin/sh\nexec '${process.execPath}' '${launcher}' /usr/bin/chromium "$@"\n`
-    writeFileSync(executablePath, script, { mode: 0o755 })
-    browser = await chromium.launch({
-      executablePath,
-      // Chromium's sandbox does not work for root, which tests run as.
-      args: [
-        '--no-sandbox',
+  beforeAll(async () => {
+    browser = await launchChromium(
+      [
         `--host-resolver-rules=MAP *.${domain} 127.0.0.1`,
         ...(trust === undefined ? [] : [`--ignore-certificate-errors-spki-list=${trust()}`]),
       ],
-      ...(trust === undefined ? {} : { ignoreDefaultArgs: ['--disable-back-forward-cache'] }),
-      env: { PATH: process.env['PATH'], HOME: home },
-    })
-  }
-  beforeAll(launch)
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(home, { recursive: true, force: true })
+      trust === undefined ? {} : { ignoreDefaultArgs: ['--disable-back-forward-cache'] },
+    )
   })
+  afterAll(() => browser?.end())
   return {
     newUser: async () => {
       if (browser === null) throw new Error('the browser has not started')
