@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router'
 import { meQuery } from './api/queries.ts'
 import { hasSession } from './api/session.ts'
+import { BOX_PARTS } from './pages/box/parts.ts'
 import { Failure, Missing } from './pages/failure.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Layout } from './shell/layout.tsx'
@@ -64,6 +65,7 @@ export function createAppRouter(queries: QueryClient) {
         '/terminal',
         lazyRouteComponent(() => import('./pages/box/terminals.tsx'), 'Terminals'),
       ),
+      ...BOX_PARTS.map(([path, component]) => ofBox(path, component)),
       ofBox(
         '/connect',
         lazyRouteComponent(() => import('./pages/box/connect.tsx'), 'Connect'),

@@ -21,10 +21,16 @@ export function watchSession(ended: Ended): void {
   onEnded = ended
 }
 
+/** Returns the headers that make a request one of the session. */
+export function sessionHeaders(): Record<string, string> {
+  const key = localStorage.getItem(KEY)
+  return key === null ? {} : { [HEADER]: key }
+}
+
 /** Sends a request of the session; forgets the session if the service does not take it. */
 export async function sessionFetch(request: Request): Promise<Response> {
   const key = localStorage.getItem(KEY)
-  if (key !== null) request.headers.set(HEADER, key)
+  for (const [name, value] of Object.entries(sessionHeaders())) request.headers.set(name, value)
   const response = await fetch(request)
   if (response.status === 401 && key !== null && key === localStorage.getItem(KEY)) {
     localStorage.removeItem(KEY)
@@ -63,7 +69,8 @@ async function post(path: string, headers: Record<string, string>): Promise<Resp
   }
 }
 
-function problemOf(status: number, body: Record<string, unknown>): ApiError {
+/** Returns the error that an answer tells. */
+export function problemOf(status: number, body: Record<string, unknown>): ApiError {
   const text = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback)
   const detail = text(body['detail'], `The service answered with status ${status}.`)
   const requestId = text(body['request_id'], '') || null

@@ -9,6 +9,12 @@ export type Config = AnswerOf<'getConfig'>
 export type StorageReport = AnswerOf<'getStorage'>
 export type BoxMetrics = AnswerOf<'getBoxMetrics'>
 export type BoxSnapshot = ItemOf<'listBoxSnapshots'>
+export type DiffChange = ItemOf<'diffBoxSnapshot'>
+export type FileEntry = ItemOf<'listFiles'>
+export type FileContent = AnswerOf<'readFile'>
+export type ExecLine = ItemOf<'listExecs'>
+export type ExecRecord = AnswerOf<'getExec'>
+export type Service = AnswerOf<'getService'>
 export type Token = ItemOf<'listTokens'>
 export type AuditLine = ItemOf<'listAudit'>
 

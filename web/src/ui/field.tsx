@@ -44,6 +44,48 @@ export function SelectField({ label, hint, error, className = '', ...rest }: Fie
   )
 }
 
+/** A labelled yes or no. */
+export function CheckField({ label, hint, error, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
+  const id = useId()
+  const about = hint === undefined && error === undefined ? undefined : `${id}-about`
+  return (
+    <div className={`flex flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="flex items-center gap-2 text-sm font-medium">
+        <input id={id} type="checkbox" aria-describedby={about} {...rest} className="size-4 accent-accent" />
+        {label}
+      </label>
+      <About id={about} hint={hint} error={error} />
+    </div>
+  )
+}
+
+/** A labelled text of several lines. */
+export function TextAreaField({
+  label,
+  hint,
+  error,
+  className = '',
+  ...rest
+}: FieldProps & ComponentProps<'textarea'>) {
+  const id = useId()
+  const about = hint === undefined && error === undefined ? undefined : `${id}-about`
+  return (
+    <div className={`flex flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      <textarea
+        id={id}
+        aria-describedby={about}
+        spellCheck={false}
+        {...rest}
+        className={`${INPUT} w-full font-mono text-xs`}
+      />
+      <About id={about} hint={hint} error={error} />
+    </div>
+  )
+}
+
 function About({ id, hint, error }: { id: string | undefined; hint: ReactNode; error: string | undefined }) {
   if (id === undefined) return null
   return (

@@ -67,5 +67,7 @@ const readers = ({ canRead }: Rights): boolean => canRead
 const TABS = [
   { to: '/boxes/$project/$name', name: 'Figures', isFor: readers },
   { to: '/boxes/$project/$name/terminal', name: 'Terminal', isFor: ({ canExec }: Rights) => canExec },
+  { to: '/boxes/$project/$name/files', name: 'Files', isFor: readers },
+  { to: '/boxes/$project/$name/snapshots', name: 'Snapshots', isFor: readers },
   { to: '/boxes/$project/$name/connect', name: 'Connect', isFor: readers },
 ] as const

@@ -1,0 +1,149 @@
+import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
+import { Download as DownloadIcon, FilePlus, FolderPlus, Upload as UploadIcon } from 'lucide-react'
+import { type DragEvent, useMemo, useRef, useState } from 'react'
+import { download } from '../../../api/transfers.ts'
+import type { FileEntry } from '../../../api/types.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button } from '../../../ui/button.tsx'
+import { FilterInput } from '../../../ui/field.tsx'
+import { Empty } from '../../../ui/page.tsx'
+import { tellError } from '../../../ui/toasts.tsx'
+import { VirtualRows } from '../../../ui/virtual-rows.tsx'
+import { type DroppedFile, readDropped } from './dropped.ts'
+import { EntryRow, type FileAct } from './entry-row.tsx'
+import { DeleteEntry, MakeEntry, RenameEntry } from './file-dialogs.tsx'
+import { childOf, nameOfPlace, type Place } from './place.ts'
+import { directoriesFirst, type FilesAt, listQuery, readQueryOf } from './queries.ts'
+import { RestorePath } from './restore-path.tsx'
+import { UploadList } from './upload-list.tsx'
+import { useUploads } from './uploads.ts'
+
+/** The entries of a directory, and what is made in it; files are dropped onto it. */
+export function Directory({ at }: { at: FilesAt }) {
+  const { box, place, snapshot } = at
+  const { canWrite } = useRights()
+  const isChangeable = canWrite && snapshot === undefined
+  const list = useSuspenseInfiniteQuery(listQuery(at))
+  const [text, setText] = useState('')
+  const [making, setMaking] = useState<'directory' | 'file' | null>(null)
+  const [acting, setActing] = useState<{ what: FileAct; place: Place; type: FileEntry['type'] } | null>(null)
+  const { uploads, add, replace, remove } = useUploads(box, place)
+  const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(add, tellError) : null)
+  const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
+  const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
+  const actingOn = (what: FileAct): Place | null => (acting?.what === what ? acting.place : null)
+  const close = (): void => setActing(null)
+  return (
+    <div {...drop.handlers} className={drop.isOver ? 'rounded-lg outline-2 outline-offset-4 outline-accent' : ''}>
+      <div className="flex flex-col gap-4">
+        <div className="flex flex-wrap items-center gap-2">
+          <FilterInput label="Filter by name" value={text} onChange={(event) => setText(event.target.value)} />
+          {isChangeable && <MakeButtons add={add} make={setMaking} />}
+          <Button onClick={() => void downloadTar(at).catch(tellError)}>
+            <DownloadIcon aria-hidden className="size-4" /> Download as tar
+          </Button>
+          {snapshot !== undefined && canWrite && place.text !== '/' && (
+            <Button onClick={() => setActing({ what: 'restore', place, type: 'directory' })}>
+              Restore this directory
+            </Button>
+          )}
+        </div>
+        <UploadList uploads={uploads} replace={replace} remove={remove} />
+        {files.length === 0 ? (
+          <Empty title="Nothing is in here">{isChangeable && 'Drop files here, or make one.'}</Empty>
+        ) : (
+          <VirtualRows
+            label={`Entries of ${place.text}`}
+            items={shown}
+            rowPx={41}
+            keyOf={({ path, path_base64: bytes }) => bytes ?? path}
+          >
+            {(entry) => (
+              <EntryRow
+                at={{ ...at, place: childOf(place, entry) }}
+                entry={entry}
+                act={(what) => setActing({ what, place: childOf(place, entry), type: entry.type })}
+              />
+            )}
+          </VirtualRows>
+        )}
+        {list.hasNextPage && (
+          <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            Show more of them ({files.length} so far)
+          </Button>
+        )}
+      </div>
+      <MakeEntry box={box} place={place} what={making} close={() => setMaking(null)} />
+      <RenameEntry box={box} place={actingOn('rename')} close={close} />
+      <DeleteEntry box={box} place={actingOn('delete')} type={acting?.type ?? 'file'} close={close} />
+      <RestorePath box={box} snapshot={snapshot ?? ''} place={actingOn('restore')} close={close} />
+    </div>
+  )
+}
+
+interface MakeButtonsProps {
+  add(files: DroppedFile[]): void
+  make(what: 'directory' | 'file'): void
+}
+
+function MakeButtons({ add, make }: MakeButtonsProps) {
+  return (
+    <>
+      <UploadButton add={(chosen) => add(chosen.map((file) => ({ path: file.name, file })))} />
+      <Button onClick={() => make('directory')}>
+        <FolderPlus aria-hidden className="size-4" /> New directory
+      </Button>
+      <Button onClick={() => make('file')}>
+        <FilePlus aria-hidden className="size-4" /> New file
+      </Button>
+    </>
+  )
+}
+
+function UploadButton({ add }: { add(files: File[]): void }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to upload"
+        onChange={(event) => {
+          add([...(event.target.files ?? [])])
+          event.target.value = ''
+        }}
+      />
+      <Button onClick={() => input.current?.click()} title="Or drop files onto the list">
+        <UploadIcon aria-hidden className="size-4" /> Upload
+      </Button>
+    </>
+  )
+}
+
+/** Takes what is dropped onto an element; null takes nothing. */
+function useDrop(take: ((items: DataTransferItemList) => void) | null) {
+  const [isOver, setOver] = useState(false)
+  if (take === null) return { isOver: false, handlers: {} }
+  const handlers = {
+    onDragOver: (event: DragEvent) => {
+      if (!event.dataTransfer.types.includes('Files')) return
+      event.preventDefault()
+      setOver(true)
+    },
+    onDragLeave: () => setOver(false),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault()
+      setOver(false)
+      take(event.dataTransfer.items)
+    },
+  }
+  return { isOver, handlers }
+}
+
+/** Lets the browser take a tar of what is at a path. */
+export async function downloadTar(at: FilesAt): Promise<void> {
+  const fileName = `${nameOfPlace(at.place).replaceAll('/', at.box.name)}.tar`
+  await download(at.box, { operation: 'readArchive', query: readQueryOf(at), fileName })
+}

@@ -1,0 +1,159 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import type { FileEntry, Ref } from '../../../api/types.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Confirm } from '../../../ui/confirm.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { TextField } from '../../../ui/field.tsx'
+import { Problem } from '../../../ui/problem.tsx'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { childOf, nameOfPlace, type Place, parentOf, placeQuery } from './place.ts'
+
+interface NameDialogProps {
+  title: string
+  action: string
+  start: string
+  isOpen: boolean
+  close(): void
+  /** Does it; the dialog tells what it throws. */
+  act(name: string): Promise<void>
+}
+
+/** Asks for the name of a file or directory. */
+function NameDialog({ title, action, start, isOpen, close, act }: NameDialogProps) {
+  const [name, setName] = useState(start)
+  const run = useMutation({ mutationFn: act, onSuccess: close })
+  return (
+    <Dialog title={title} isOpen={isOpen} close={close}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          run.mutate(name)
+        }}
+      >
+        <TextField
+          label="Name"
+          required
+          autoComplete="off"
+          spellCheck={false}
+          pattern="[^\/]+"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        {run.error !== null && <Problem error={run.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={run.isPending}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Makes a directory or an empty file in a directory. */
+export function MakeEntry({
+  box,
+  place,
+  what,
+  close,
+}: {
+  box: Ref
+  place: Place
+  what: 'directory' | 'file' | null
+  close(): void
+}) {
+  const refresh = useFilesRefresh(box)
+  const make = async (name: string): Promise<void> => {
+    const query = placeQuery(childOf(place, { path: name, path_base64: null }))
+    const path = { project: box.project, name: box.name }
+    if (what === 'directory') await api().call('makeDirectory', { path, body: query })
+    else await api().call('writeFile', { path, query, body: { content: '' }, headers: { 'if-none-match': '*' } })
+    await refresh()
+  }
+  return (
+    <NameDialog
+      key={what}
+      title={`New ${what} in ${place.text}`}
+      action="Make it"
+      start=""
+      isOpen={what !== null}
+      close={close}
+      act={make}
+    />
+  )
+}
+
+/** Renames an entry of a directory; the other way round is the undo. */
+export function RenameEntry({ box, place, close }: { box: Ref; place: Place | null; close(): void }) {
+  const refresh = useFilesRefresh(box)
+  const move = async (from: Place, to: Place): Promise<void> => {
+    const path = { project: box.project, name: box.name }
+    await api().call('moveFile', { path, body: { ...fieldsOf('from', from), ...fieldsOf('to', to) } })
+    await refresh()
+  }
+  const rename = async (name: string): Promise<void> => {
+    if (place === null) return
+    const to = childOf(parentOf(place), { path: name, path_base64: null })
+    await move(place, to)
+    tell(`${nameOfPlace(place)} is ${name} now.`, () => void move(to, place).catch(tellError))
+  }
+  return (
+    <NameDialog
+      key={place?.text}
+      title={`Rename ${place?.text ?? ''}`}
+      action="Rename"
+      start={place === null ? '' : nameOfPlace(place)}
+      isOpen={place !== null}
+      close={close}
+      act={rename}
+    />
+  )
+}
+
+interface DeleteEntryProps {
+  box: Ref
+  place: Place | null
+  type: FileEntry['type']
+  close(): void
+}
+
+/** Asks whether an entry is to be deleted, and deletes it, a directory with all that is in it. */
+export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
+  const refresh = useFilesRefresh(box)
+  const remove = useMutation({
+    mutationFn: (which: Place) =>
+      api().call('deleteFile', {
+        path: { project: box.project, name: box.name },
+        query: { ...placeQuery(which), recursive: type === 'directory' },
+      }),
+    onSuccess: async (_, which) => {
+      tell(`${which.text} is deleted.`)
+      await refresh()
+    },
+    onError: tellError,
+  })
+  return (
+    <Confirm
+      title={`Delete ${place?.text ?? ''}?`}
+      about={`${type === 'directory' ? 'It goes with all that is in it. ' : ''}It comes back only from a snapshot that has it.`}
+      action="Delete"
+      isOpen={place !== null}
+      close={close}
+      act={() => place !== null && remove.mutate(place)}
+    />
+  )
+}
+
+/** Returns what reads the files on screen anew. */
+export function useFilesRefresh({ project, name }: Ref): () => Promise<void> {
+  const queries = useQueryClient()
+  return () => queries.invalidateQueries({ queryKey: ['files', project, name] })
+}
+
+function fieldsOf<Side extends 'from' | 'to'>(side: Side, { text, base64 }: Place): Record<string, string> {
+  return base64 === null ? { [side]: text } : { [`${side}_base64`]: base64 }
+}

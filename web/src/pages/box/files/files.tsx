@@ -1,0 +1,130 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { History } from 'lucide-react'
+import { boxSnapshotsQuery } from '../../../api/queries.ts'
+import { usePageSearch } from '../../../shell/page-search.ts'
+import { FilterSelect } from '../../../ui/field.tsx'
+import { Loading } from '../../../ui/page.tsx'
+import { Problem } from '../../../ui/problem.tsx'
+import { useBoxRef } from '../box.tsx'
+import { newestFirst } from '../snapshots/queries.ts'
+import { Directory } from './directory.tsx'
+import { FileView } from './file-view.tsx'
+import { nameOfPlace, parentOf, parentsOf, placeOf, placeSearch, targetOf } from './place.ts'
+import { type FilesAt, statQuery } from './queries.ts'
+
+/** Files of the box, now or as a snapshot has them: a directory, or one file. */
+export function FilesPage() {
+  const box = useBoxRef()
+  const search = usePageSearch<{ path: string; path64: string; snapshot: string }>()
+  const at: FilesAt = { box, place: placeOf(search), snapshot: search.snapshot }
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-4 p-4 md:p-6">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Crumbs at={at} />
+        <Moment at={at} />
+      </div>
+      {at.snapshot !== undefined && (
+        <p role="status" className="flex items-center gap-2 rounded-md bg-accent-soft px-3 py-2">
+          <History aria-hidden className="size-4 shrink-0" />
+          <span>
+            As {at.snapshot} has it, to read and to restore.{' '}
+            <Link
+              to="/boxes/$project/$name/files"
+              params={box}
+              search={placeSearch(at.place)}
+              className="font-medium underline"
+            >
+              See it as it is now
+            </Link>
+          </span>
+        </p>
+      )}
+      <AtPlace key={`${at.snapshot} ${at.place.base64 ?? at.place.text}`} at={at} />
+    </div>
+  )
+}
+
+function AtPlace({ at }: { at: FilesAt }) {
+  const { data: entry, error, refetch } = useQuery(statQuery(at))
+  if (error !== null && entry === undefined) {
+    return (
+      <>
+        <Problem error={error} retry={() => void refetch()} />
+        <PlaceLink at={{ ...at, place: parentOf(at.place) }}>Go to the directory above</PlaceLink>
+      </>
+    )
+  }
+  if (entry === undefined) return <Loading what="Reading" />
+  if (entry.type === 'directory') return <Directory at={at} />
+  if (entry.type === 'file') return <FileView at={at} entry={entry} />
+  if (entry.type === 'symlink') {
+    return (
+      <p>
+        This is a link to <code className="break-all">{entry.target}</code>.{' '}
+        <PlaceLink at={{ ...at, place: targetOf(at.place, entry.target ?? '') }}>Go there</PlaceLink>
+      </p>
+    )
+  }
+  return <p>This is a {entry.type}: it has no content to show.</p>
+}
+
+/** A link to a path, at the same moment. */
+export function PlaceLink({ at, children, className = '' }: { at: FilesAt; children: string; className?: string }) {
+  const { box, place, snapshot } = at
+  return (
+    <Link
+      to="/boxes/$project/$name/files"
+      params={{ project: box.project, name: box.name }}
+      search={{ ...placeSearch(place), ...(snapshot === undefined ? {} : { snapshot }) }}
+      preload={false}
+      className={`underline ${className}`}
+    >
+      {children}
+    </Link>
+  )
+}
+
+function Crumbs({ at }: { at: FilesAt }) {
+  const places = parentsOf(at.place)
+  return (
+    <nav aria-label="Path" className="min-w-0">
+      <ol className="flex flex-wrap items-center gap-x-1 font-mono text-sm">
+        {places.map((place, index) => (
+          <li key={place.text} className="flex items-center gap-1 break-all">
+            {index > 1 && <span className="text-muted">/</span>}
+            {index === places.length - 1 ? (
+              <span aria-current="page" className="font-semibold">
+                {nameOfPlace(place)}
+              </span>
+            ) : (
+              <PlaceLink at={{ ...at, place }}>{nameOfPlace(place)}</PlaceLink>
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}
+
+/** Chooses between now and the snapshots, at the same path. */
+function Moment({ at: { box, place, snapshot } }: { at: FilesAt }) {
+  const { data: snapshots } = useSuspenseQuery(boxSnapshotsQuery(box))
+  const navigate = useNavigate()
+  const names = newestFirst(snapshots).map(({ name }) => name)
+  if (names.length === 0 && snapshot === undefined) return null
+  const choose = (chosen: string): void => {
+    const search = { ...placeSearch(place), ...(chosen === '' ? {} : { snapshot: chosen }) }
+    void navigate({ to: '/boxes/$project/$name/files', params: box, search })
+  }
+  return (
+    <FilterSelect label="As it was" value={snapshot ?? ''} onChange={(event) => choose(event.target.value)}>
+      <option value="">now</option>
+      {[...new Set([...(snapshot === undefined ? [] : [snapshot]), ...names])].map((name) => (
+        <option key={name} value={name}>
+          in {name}
+        </option>
+      ))}
+    </FilterSelect>
+  )
+}

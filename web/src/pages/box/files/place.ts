@@ -1,0 +1,85 @@
+/** A path of a box; with its bytes, as base64, where these are not UTF-8. */
+export interface Place {
+  text: string
+  base64: string | null
+}
+
+/** A path as answers have it. */
+interface PathView {
+  path: string
+  path_base64: string | null
+}
+
+/** Returns the path that an address names; `/` where it names none. */
+export function placeOf({ path, path64 }: { path?: string; path64?: string }): Place {
+  if (path64 !== undefined) return placeOfBytes(fromBase64(path64))
+  return { text: path?.startsWith('/') ? path : '/', base64: null }
+}
+
+/** Returns the path as an address names it. */
+export function placeSearch({ text, base64 }: Place): { path: string } | { path64: string } {
+  return base64 === null ? { path: text } : { path64: base64 }
+}
+
+/** Returns the path as requests name it. */
+export function placeQuery({ text, base64 }: Place): { path: string } | { path_base64: string } {
+  return base64 === null ? { path: text } : { path_base64: base64 }
+}
+
+/** Returns a path that an answer tells. */
+export function placeOfView({ path, path_base64: base64 }: PathView): Place {
+  return { text: path, base64 }
+}
+
+/** Returns the path of an entry of a directory. */
+export function childOf(place: Place, entry: PathView): Place {
+  const bytes = entry.path_base64 === null ? toBytes(entry.path) : fromBase64(entry.path_base64)
+  return placeOfBytes(`${bytesOf(place).replace(/\/+$/, '')}/${bytes}`)
+}
+
+/** Returns the directories that lead to a path, from `/` on, and the path itself. */
+export function parentsOf(place: Place): Place[] {
+  const parts = bytesOf(place).split('/').filter(Boolean)
+  const below = parts.map((_, index) => placeOfBytes(`/${parts.slice(0, index + 1).join('/')}`))
+  return [{ text: '/', base64: null }, ...below]
+}
+
+/** Returns the directory that a path is in. */
+export function parentOf(place: Place): Place {
+  return parentsOf(place).at(-2) ?? { text: '/', base64: null }
+}
+
+/** Returns the last part of a path. */
+export function nameOfPlace({ text }: Place): string {
+  return text.slice(text.lastIndexOf('/') + 1) || '/'
+}
+
+/** Returns where a symbolic link leads to: its target is absolute, or begins in the directory of the link. */
+export function targetOf(link: Place, target: string): Place {
+  const base = target.startsWith('/') ? [] : parentOf(link).text.split('/').filter(Boolean)
+  for (const part of target.split('/')) {
+    if (part === '..') base.pop()
+    else if (part !== '' && part !== '.') base.push(part)
+  }
+  return { text: `/${base.join('/')}`, base64: null }
+}
+
+// Bytes are strings of characters up to 255 here.
+function bytesOf({ text, base64 }: Place): string {
+  return base64 === null ? toBytes(text) : fromBase64(base64)
+}
+
+function toBytes(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
+}
+
+function fromBase64(base64: string): string {
+  return atob(base64.replaceAll('-', '+').replaceAll('_', '/'))
+}
+
+function placeOfBytes(bytes: string): Place {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(
+    Uint8Array.from(bytes, (char) => char.charCodeAt(0)),
+  )
+  return { text, base64: toBytes(text) === bytes ? null : btoa(bytes) }
+}

@@ -1,0 +1,90 @@
+import { ApiError } from '@boxyard/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import { boxSnapshotsQuery } from '../../../api/queries.ts'
+import type { Ref } from '../../../api/types.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { CheckField } from '../../../ui/field.tsx'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { type Place, placeQuery } from './place.ts'
+
+interface RestorePathProps {
+  box: Ref
+  snapshot: string
+  /** What is to come back; null: nothing is asked. */
+  place: Place | null
+  close(): void
+}
+
+/** Asks whether a file or directory is to be as a snapshot has it, and brings it back; undone by what was kept before. */
+export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
+  const { project, name } = box
+  const queries = useQueryClient()
+  const [isKept, setKept] = useState(true)
+  const restore = useMutation({
+    mutationFn: (wanted: Place) => restoreKeeping({ box, snapshot, place: wanted, isKept }),
+    onSuccess: async (kept, wanted) => {
+      const undo = kept === null ? undefined : () => void undoRestore(box, kept, wanted).then(refresh, tellError)
+      tell(`${wanted.text} is as ${snapshot} has it.`, undo)
+      await refresh()
+    },
+    onError: tellError,
+  })
+  const refresh = async (): Promise<void> => {
+    for (const key of ['files', 'box-diff']) await queries.invalidateQueries({ queryKey: [key, project, name] })
+    await queries.invalidateQueries({ queryKey: boxSnapshotsQuery(box).queryKey })
+  }
+  return (
+    <Dialog
+      title={`Restore ${place?.text ?? ''} from ${snapshot}?`}
+      about="What is at this path now is replaced at once by what the snapshot has there, a directory with all that is in it. The rest of the box stays as it is."
+      isOpen={place !== null}
+      close={close}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          close()
+          if (place) restore.mutate(place)
+        }}
+      >
+        <CheckField
+          label="Take a snapshot before"
+          checked={isKept}
+          onChange={(event) => setKept(event.target.checked)}
+          hint="Then what is there now stays reachable, and this can be undone."
+        />
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="danger">
+            Restore
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+async function restoreKeeping(wanted: { box: Ref; snapshot: string; place: Place; isKept: boolean }) {
+  const { box, snapshot, place, isKept } = wanted
+  const path = { project: box.project, name: box.name }
+  const comment = `Before ${place.text} was restored from ${snapshot}`.slice(0, 1024)
+  const kept = isKept ? await api().call('createBoxSnapshot', { path, body: { comment } }) : null
+  await api().call('restoreFile', { path, body: { ...placeQuery(place), snapshot } })
+  return kept?.name ?? null
+}
+
+async function undoRestore(box: Ref, kept: string, place: Place): Promise<void> {
+  const path = { project: box.project, name: box.name }
+  try {
+    await api().call('restoreFile', { path, body: { ...placeQuery(place), snapshot: kept } })
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'file_not_found')) throw error
+    // There was nothing before.
+    await api().call('deleteFile', { path, query: { ...placeQuery(place), recursive: true } })
+  }
+  tell(`${place.text} is as it was before.`)
+}

@@ -1,0 +1,77 @@
+import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import { boxQuery, boxSnapshotsQuery } from '../../../api/queries.ts'
+import type { Box, BoxSnapshot, Ref } from '../../../api/types.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { CheckField } from '../../../ui/field.tsx'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { newestFirst } from './queries.ts'
+
+interface Restoring {
+  snapshot: string
+  withData: boolean
+}
+
+/** Asks whether a box is to be as a snapshot has it, and restores it; the restore is undone by another. */
+export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSnapshot | null; close(): void }) {
+  const queries = useQueryClient()
+  const [withData, setWithData] = useState(true)
+  const hasData = (snapshot?.data.length ?? 0) > 0
+  const restore = useMutation({
+    mutationFn: (wanted: Restoring) => restoreAndFindOld(queries, box, wanted),
+    onSuccess: (old, wanted) =>
+      tell(
+        `${box.project}/${box.name} is as ${wanted.snapshot} has it.`,
+        old === null ? undefined : () => restore.mutate({ snapshot: old, withData: wanted.withData }),
+      ),
+    onError: tellError,
+  })
+  return (
+    <Dialog
+      title={`Restore ${box.project}/${box.name} to ${snapshot?.name ?? ''}?`}
+      about={`${box.status === 'running' ? 'It is stopped and started with the disk of the snapshot. ' : ''}What its disk holds now is kept as an automatic snapshot, so this can be undone; the newest three of those stay. Settings, tags and mounts stay as they are.`}
+      isOpen={snapshot !== null}
+      close={close}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          close()
+          if (snapshot) restore.mutate({ snapshot: snapshot.name, withData: hasData && withData })
+        }}
+      >
+        {hasData && (
+          <CheckField
+            label="Its data volumes as well"
+            checked={withData}
+            onChange={(event) => setWithData(event.target.checked)}
+            hint={`${snapshot?.data.map(({ name }) => name).join(', ')}: those that the box writes to get back what they held.`}
+          />
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="danger">
+            Restore
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Restores, and returns the automatic snapshot that this left; null if it is not there any more. */
+async function restoreAndFindOld(queries: QueryClient, ref: Ref, wanted: Restoring): Promise<string | null> {
+  const path = { project: ref.project, name: ref.name }
+  const before = await queries.query({ ...boxSnapshotsQuery(ref), staleTime: 0 })
+  const body = { snapshot: wanted.snapshot, include_data: wanted.withData }
+  const { headers } = await api().callFully('restoreBox', { path, body })
+  const operation = headers.get('operation-location')
+  if (operation !== null) await api().waitForOperation(operation)
+  const after = await queries.query({ ...boxSnapshotsQuery(ref), staleTime: 0 })
+  void queries.invalidateQueries({ queryKey: boxQuery(ref).queryKey })
+  const known = new Set(before.map(({ id }) => id))
+  return newestFirst(after).find(({ id, automatic }) => automatic && !known.has(id))?.name ?? null
+}

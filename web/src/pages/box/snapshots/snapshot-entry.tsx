@@ -1,0 +1,122 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { BoxSnapshot, Ref } from '../../../api/types.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button, buttonStyle } from '../../../ui/button.tsx'
+import { Ago } from '../../../ui/now.tsx'
+import { Chip } from '../../../ui/status.tsx'
+import { bytesText, timeText } from '../../../ui/words.ts'
+import { LIVE, snapshotQuery } from './queries.ts'
+
+/** What can be done with a snapshot. */
+export type SnapshotAct = 'restore' | 'fork' | 'delete'
+
+interface EntryProps {
+  box: Ref
+  snapshot: BoxSnapshot
+  /** The snapshot before it, if there is one. */
+  older: string | null
+  /** Whether its sizes are counted without being asked for. */
+  isCounted: boolean
+  act(what: SnapshotAct): void
+}
+
+/** A snapshot on the time line: what it is, what it holds, and where it leads. */
+export function SnapshotEntry({ box, snapshot, older, isCounted, act }: EntryProps) {
+  const { name, automatic, comment, data, created_at: at } = snapshot
+  return (
+    <li className="relative rounded-lg border border-line bg-panel p-4 before:absolute before:top-5 before:-left-[1.6rem] before:size-2.5 before:rounded-full before:bg-strong">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-4 gap-y-1">
+        <h3 className="flex flex-wrap items-center gap-2 font-semibold">
+          {name}
+          {automatic && <Chip>automatic</Chip>}
+        </h3>
+        <span className="text-muted">
+          {timeText(at)} · <Ago time={at} />
+        </span>
+      </div>
+      {(comment !== null || automatic) && (
+        <p className="mt-1 break-words">{comment ?? 'What a restore replaced; the newest three of these are kept.'}</p>
+      )}
+      <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
+        <Sizes box={box} snapshot={snapshot} isCounted={isCounted} />
+        {data.length > 0 && (
+          <span className="flex flex-wrap items-center gap-1">
+            with the volumes
+            {data.map((each) => (
+              <Chip key={each.name}>{`${each.name} at ${each.path}${each.read_only ? ', read only' : ''}`}</Chip>
+            ))}
+          </span>
+        )}
+      </div>
+      <EntryActions box={box} name={name} older={older} act={act} />
+    </li>
+  )
+}
+
+function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older' | 'act'> & { name: string }) {
+  const { canWrite } = useRights()
+  const params = { project: box.project, name: box.name }
+  return (
+    <div className="mt-3 flex flex-wrap gap-2">
+      <Link
+        to="/boxes/$project/$name/snapshots"
+        params={params}
+        search={{ from: name, to: LIVE }}
+        className={buttonStyle()}
+      >
+        Changes until now
+      </Link>
+      {older !== null && (
+        <Link
+          to="/boxes/$project/$name/snapshots"
+          params={params}
+          search={{ from: older, to: name }}
+          className={buttonStyle()}
+        >
+          Changes since {older}
+        </Link>
+      )}
+      <Link
+        to="/boxes/$project/$name/files"
+        params={params}
+        search={{ path: '/', snapshot: name }}
+        className={buttonStyle()}
+      >
+        Files then
+      </Link>
+      {canWrite && (
+        <>
+          <Button onClick={() => act('restore')} aria-label={`Restore ${name}`}>
+            Restore
+          </Button>
+          <Button onClick={() => act('fork')} aria-label={`Fork from ${name}`}>
+            Fork
+          </Button>
+          <Button kind="danger" onClick={() => act('delete')} aria-label={`Delete ${name}`}>
+            Delete
+          </Button>
+        </>
+      )}
+    </div>
+  )
+}
+
+function Sizes({ box, snapshot, isCounted }: { box: Ref; snapshot: BoxSnapshot; isCounted: boolean }) {
+  const [isAsked, setAsked] = useState(false)
+  const { data } = useQuery({ ...snapshotQuery(box, snapshot.name), enabled: isCounted || isAsked })
+  if (data === undefined && !isCounted && !isAsked) {
+    return (
+      <button type="button" className="underline" onClick={() => setAsked(true)}>
+        Count its size
+      </button>
+    )
+  }
+  return (
+    <span className="tabular-nums">
+      {bytesText((data ?? snapshot).size_bytes)}
+      {data !== undefined && `, of which ${bytesText(data.unique_bytes)} in it alone`}
+    </span>
+  )
+}
