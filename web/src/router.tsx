@@ -3,7 +3,7 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
-  lazyRouteComponent,
+  lazyRouteComponent as lazy,
   Outlet,
   redirect,
 } from '@tanstack/react-router'
@@ -39,42 +39,23 @@ export function createAppRouter(queries: QueryClient) {
     },
     loader: ({ context }) => context.queries.query({ ...meQuery, staleTime: 'static' }),
   })
-  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazy>) =>
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
-  const box = page(
-    '/boxes/$project/$name',
-    lazyRouteComponent(() => import('./pages/box/box.tsx'), 'BoxPage'),
-  )
-  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+  const box = page('/boxes/$project/$name', VIEWS.BoxPage)
+  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazy>) =>
     createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf })
   const pages = [
-    page(
-      '/',
-      lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview'),
-    ),
-    page(
-      '/boxes',
-      lazyRouteComponent(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage'),
-    ),
+    page('/', VIEWS.Overview),
+    page('/boxes', VIEWS.BoxesPage),
     box.addChildren([
-      ofBox(
-        '/',
-        lazyRouteComponent(() => import('./pages/box/figures.tsx'), 'BoxFigures'),
-      ),
-      ofBox(
-        '/terminal',
-        lazyRouteComponent(() => import('./pages/box/terminals.tsx'), 'Terminals'),
-      ),
+      ofBox('/', VIEWS.BoxFigures),
+      ofBox('/terminal', VIEWS.Terminals),
       ...BOX_PARTS.map(([path, component]) => ofBox(path, component)),
-      ofBox(
-        '/connect',
-        lazyRouteComponent(() => import('./pages/box/connect.tsx'), 'Connect'),
-      ),
+      ofBox('/connect', VIEWS.Connect),
     ]),
-    page(
-      '/events',
-      lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage'),
-    ),
+    page('/volumes', VIEWS.VolumesPage),
+    page('/volumes/$project/$name', VIEWS.VolumePage),
+    page('/events', VIEWS.EventsPage),
   ]
   return createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
@@ -93,4 +74,17 @@ function textsOf(search: Record<string, unknown>): Record<string, string> {
       typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
     ),
   )
+}
+
+/** What pages show, each loaded when it is opened. */
+const VIEWS = {
+  BoxPage: lazy(() => import('./pages/box/box.tsx'), 'BoxPage'),
+  Overview: lazy(() => import('./pages/overview.tsx'), 'Overview'),
+  BoxesPage: lazy(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage'),
+  BoxFigures: lazy(() => import('./pages/box/figures.tsx'), 'BoxFigures'),
+  Terminals: lazy(() => import('./pages/box/terminals.tsx'), 'Terminals'),
+  Connect: lazy(() => import('./pages/box/connect.tsx'), 'Connect'),
+  VolumesPage: lazy(() => import('./pages/volumes/volumes.tsx'), 'VolumesPage'),
+  VolumePage: lazy(() => import('./pages/volumes/volume.tsx'), 'VolumePage'),
+  EventsPage: lazy(() => import('./pages/events.tsx'), 'EventsPage'),
 }

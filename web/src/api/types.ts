@@ -17,6 +17,9 @@ export type ExecRecord = AnswerOf<'getExec'>
 export type Service = AnswerOf<'getService'>
 export type Token = ItemOf<'listTokens'>
 export type AuditLine = ItemOf<'listAudit'>
+export type VolumeSnapshot = ItemOf<'listVolumeSnapshots'>
+export type Backup = ItemOf<'listBackups'>
+export type Base = ItemOf<'listBases'>
 
 /** A box or volume by its name. */
 export interface Ref {

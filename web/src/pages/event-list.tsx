@@ -36,5 +36,12 @@ export function ResourceLink({ event: { resource } }: { event: BoxyardEvent }) {
       </Link>
     )
   }
+  if (kind === 'data') {
+    return (
+      <Link to="/volumes/$project/$name" params={{ project, name }} className="underline">
+        {text}
+      </Link>
+    )
+  }
   return <span>{text}</span>
 }

@@ -1,5 +1,8 @@
 import { type ComponentProps, type ReactNode, useId } from 'react'
 
+/** What names of boxes, volumes and the like match. */
+export const NAME_PATTERN = '[a-z0-9]+(-[a-z0-9]+)*'
+
 const INPUT = 'rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm placeholder:text-muted'
 
 interface FieldProps {

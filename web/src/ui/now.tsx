@@ -26,7 +26,8 @@ function subscribe(listener: () => void): () => void {
 
 /** How long ago something was; the exact time is its title. */
 export function Ago({ time }: { time: string | null | undefined }) {
-  const text = agoText(time, Math.max(useNow(), Date.now() - 10_000))
+  // The timer renders it anew; whatever else does, has a later time.
+  const text = agoText(time, Math.max(useNow(), Date.now()))
   return (
     <time dateTime={time ?? undefined} title={timeText(time)} className="whitespace-nowrap">
       {text}

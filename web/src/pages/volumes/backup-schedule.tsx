@@ -1,0 +1,108 @@
+import type { CallInput } from '@boxyard/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import type { Volume } from '../../api/types.ts'
+import { refreshVolume, volumeQuery } from '../../api/volume-queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { CheckField, Form, type FormValues } from '../../ui/form.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { tell } from '../../ui/toasts.tsx'
+import { intervalOf, scheduleText, UNITS } from './schedule-words.ts'
+
+type Body = CallInput<'updateBackupSchedule'>['body']
+
+/** Says how often a volume is backed up, and changes it. */
+export function BackupSchedule({ volume }: { volume: Volume }) {
+  const { get, change } = useSearchState()
+  const { backup_schedule: schedule } = volume
+  const close = (): void => change({ dialog: '' })
+  return (
+    <>
+      {schedule !== null && <p className="mb-3">{scheduleText(schedule)}</p>}
+      <Dialog
+        title={`Schedule of backups of ${volume.name}`}
+        about="A backup at once, and then every so often. What you asked for yourself stays until you delete it."
+        isOpen={get('dialog') === 'schedule'}
+        close={close}
+      >
+        <ScheduleForm volume={volume} close={close} />
+      </Dialog>
+    </>
+  )
+}
+
+function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
+  const { project, name, backup_schedule: before } = volume
+  const [isOn, setOn] = useState(true)
+  const queries = useQueryClient()
+  const update = useMutation({
+    mutationFn: (body: Body) => api().call('updateBackupSchedule', { path: { project, name }, body }),
+    onSuccess: (after) => {
+      queries.setQueryData(volumeQuery(volume).queryKey, after)
+      void refreshVolume(queries, volume)
+      close()
+      const undo = (): void => update.mutate(before ?? { interval_seconds: null })
+      tell(
+        after.backup_schedule === null
+          ? `${name} is no longer backed up by itself.`
+          : scheduleText(after.backup_schedule),
+        undo,
+      )
+    },
+  })
+  const { count, unit } = intervalOf(before?.interval_seconds ?? 86_400)
+  return (
+    <Form
+      action="Save"
+      isBusy={update.isPending}
+      error={update.error}
+      close={close}
+      send={(form) => update.mutate(isOn ? bodyOf(form) : { interval_seconds: null })}
+    >
+      <CheckField label="Back up by itself" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
+      {isOn && (
+        <div className="grid grid-cols-2 gap-4">
+          <TextField label="Every" name="count" type="number" required min="1" step="1" defaultValue={count} />
+          <SelectField label="Unit" name="unit" defaultValue={unit.seconds}>
+            {UNITS.map(({ name: word, seconds }) => (
+              <option key={word} value={seconds}>
+                {word}
+              </option>
+            ))}
+          </SelectField>
+          <TextField
+            label="Older ones kept"
+            name="keep_count"
+            type="number"
+            min="1"
+            max="10000"
+            step="1"
+            placeholder="all"
+            defaultValue={before ? (before.keep_count ?? '') : 7}
+            hint="beside the newest"
+          />
+          <TextField
+            label="Kept for days"
+            name="keep_days"
+            type="number"
+            min="0.001"
+            step="any"
+            placeholder="for ever"
+            defaultValue={before?.keep_seconds ? before.keep_seconds / 86_400 : ''}
+          />
+        </div>
+      )}
+    </Form>
+  )
+}
+
+function bodyOf(form: FormValues): Body {
+  const [kept, days] = [Number(form.text('keep_count')), Number(form.text('keep_days'))]
+  return {
+    interval_seconds: Number(form.text('count')) * Number(form.text('unit')),
+    keep_count: kept > 0 ? kept : null,
+    keep_seconds: days > 0 ? Math.round(days * 86_400) : null,
+  }
+}

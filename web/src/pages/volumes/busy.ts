@@ -1,0 +1,14 @@
+/** Who keeps a volume from being taken away, as a refusal `volume_busy` tells. */
+export interface VolumeUsers {
+  /** The path in the box at which they use it. */
+  path: string
+  processes: readonly { pid: string; name: string }[]
+}
+
+/** Reads the processes out of the detail of `volume_busy`; null if it names none. */
+export function parseVolumeUsers(detail: string): VolumeUsers | null {
+  const [, path, list] = / at (\/[^:]*): (\d+ \(.*\))\.$/.exec(detail) ?? []
+  if (path === undefined || list === undefined) return null
+  const processes = [...list.matchAll(/(\d+) \((.*?)\)(?=, \d+ \(|$)/g)]
+  return { path, processes: processes.map(([, pid = '', name = '']) => ({ pid, name })) }
+}

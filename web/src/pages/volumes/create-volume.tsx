@@ -1,0 +1,177 @@
+import type { CallInput } from '@boxyard/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { runJob } from '../../api/jobs.ts'
+import { configQuery, volumesQuery } from '../../api/queries.ts'
+import { storedBackupsQuery, volumeSnapshotsQuery } from '../../api/volume-queries.ts'
+import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
+import { parseTags } from '../../ui/tags.ts'
+import { TagsField } from '../../ui/tags-field.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { bytesText, timeText } from '../../ui/words.ts'
+
+/** Creates a data volume: empty, as a copy of a volume or a snapshot, or of a backup. */
+export function CreateVolume({ isOpen, close }: { isOpen: boolean; close(): void }) {
+  return (
+    <Dialog
+      title="Create a volume"
+      about="Data that comes and goes while boxes run. A copy takes milliseconds, and shares what is the same."
+      isOpen={isOpen}
+      close={close}
+    >
+      <CreateVolumeForm close={close} />
+    </Dialog>
+  )
+}
+
+type Source = 'empty' | 'volume' | 'snapshot' | 'backup'
+
+function CreateVolumeForm({ close }: { close(): void }) {
+  const [chosen, setProject] = useState<string | null>(null)
+  const [first = 'demo'] = useKnownProjects()
+  const project = chosen ?? first
+  const [source, setSource] = useState<Source>('empty')
+  const { data: config } = useQuery(configQuery)
+  const create = useCreateVolume(project, source, close)
+  return (
+    <Form action="Create" isBusy={create.isPending} error={create.error} close={close} send={create.mutate}>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <ProjectField value={project} change={setProject} />
+        <TextField
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          autoComplete="off"
+          spellCheck={false}
+          pattern={NAME_PATTERN}
+          hint="a–z, 0–9 and -"
+        />
+        <SelectField label="Holds" value={source} onChange={(event) => setSource(event.target.value as Source)}>
+          <option value="empty">Nothing</option>
+          <option value="volume">A copy of a volume</option>
+          <option value="snapshot">A copy of a snapshot</option>
+          <option value="backup">What a backup holds</option>
+        </SelectField>
+        <TextField
+          label="Size in GiB"
+          name="size_gb"
+          type="number"
+          min="0.01"
+          step="any"
+          placeholder={source === 'empty' ? String(config?.defaults.volume_size_gb ?? '') : 'that of its source'}
+        />
+      </div>
+      {(source === 'volume' || source === 'snapshot') && <VolumeSource project={project} source={source} />}
+      {source === 'backup' && <BackupSource project={project} />}
+      <TagsField name="tags" />
+    </Form>
+  )
+}
+
+function useCreateVolume(project: string, source: Source, close: () => void) {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return useMutation({
+    mutationFn: async (form: FormValues) => {
+      const body = bodyOf(form, source)
+      const { name } = body
+      const begin = () =>
+        api().callFully('createVolume', {
+          path: { project },
+          query: { wait_seconds: source === 'backup' ? 0 : 20 },
+          body,
+        })
+      const words = { words: `Creating ${project}/${name} from a backup`, place: 'volumes' }
+      // A backup may take minutes to come: the dialog does not wait for it.
+      if (source === 'backup') void runJob(words, begin).then(() => end(name), tellError)
+      else {
+        await runJob(words, begin)
+        await end(name)
+      }
+      close()
+      if (source !== 'backup') await navigate({ to: '/volumes/$project/$name', params: { project, name } })
+    },
+  })
+  async function end(name: string): Promise<void> {
+    tell(`The volume ${project}/${name} is created.`)
+    await queries.invalidateQueries({ queryKey: volumesQuery.queryKey })
+  }
+}
+
+function bodyOf(form: FormValues, source: Source): CallInput<'createVolume'>['body'] {
+  const size = Number(form.text('size_gb'))
+  return {
+    name: form.text('name'),
+    ...(size > 0 ? { size_gb: size } : {}),
+    ...(source === 'volume' || source === 'snapshot' ? { from: form.text('from') } : {}),
+    ...(source === 'snapshot' ? { from_snapshot: form.text('from_snapshot') } : {}),
+    ...(source === 'backup' ? { from_backup: form.text('from_backup') } : {}),
+    tags: parseTags(form.text('tags')),
+  }
+}
+
+function VolumeSource({ project, source }: { project: string; source: Source }) {
+  const { data: volumes = [] } = useQuery(volumesQuery)
+  const names = volumes.filter((volume) => volume.project === project).map(({ name }) => name)
+  const [chosen, setChosen] = useState('')
+  const from = names.includes(chosen) ? chosen : (names[0] ?? '')
+  const { data: snapshots = [] } = useQuery({
+    ...volumeSnapshotsQuery({ project, name: from }),
+    enabled: from !== '' && source === 'snapshot',
+  })
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      <SelectField
+        label="Volume"
+        name="from"
+        required
+        value={from}
+        hint={names.length === 0 ? `${project} has no volume yet.` : undefined}
+        onChange={(event) => setChosen(event.target.value)}
+      >
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      {source === 'snapshot' && (
+        <SelectField
+          label="Snapshot"
+          name="from_snapshot"
+          required
+          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
+        >
+          {snapshots.toReversed().map(({ name, created_at }) => (
+            <option key={name} value={name}>
+              {name}, {timeText(created_at)}
+            </option>
+          ))}
+        </SelectField>
+      )}
+    </div>
+  )
+}
+
+function BackupSource({ project }: { project: string }) {
+  const { data: backups = [], isPending } = useQuery({ ...storedBackupsQuery(project), enabled: project !== '' })
+  const done = backups.filter(({ status }) => status === 'done').toReversed()
+  return (
+    <SelectField
+      label="Backup"
+      name="from_backup"
+      required
+      hint={done.length === 0 && !isPending ? `The store holds no backup of ${project}.` : undefined}
+    >
+      {done.map(({ id, volume, created_at, size_bytes }) => (
+        <option key={id} value={id}>
+          {volume}, {timeText(created_at)} ({bytesText(size_bytes)})
+        </option>
+      ))}
+    </SelectField>
+  )
+}

@@ -1,0 +1,97 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { runJob } from '../../api/jobs.ts'
+import type { Backup, Volume } from '../../api/types.ts'
+import { refreshVolume } from '../../api/volume-queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { NAME_PATTERN, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { timeText } from '../../ui/words.ts'
+import { placeOfVolume } from './place.ts'
+import { tellRestored } from './volume-snapshots.tsx'
+
+/** Restores a backup: as a new volume, or over the one that it was made of, which can be undone. */
+export function RestoreBackup({ volume, backup, close }: { volume: Volume; backup: Backup; close(): void }) {
+  const { project, name } = volume
+  const [isNew, setNew] = useState(true)
+  const restore = useRestore(volume, backup, close)
+  return (
+    <Dialog
+      title={`Restore the backup of ${timeText(backup.created_at)}`}
+      about="All of it is verified as it comes. Until all of it is there, nothing is changed."
+      isOpen
+      close={close}
+    >
+      <Form
+        action="Restore"
+        isBusy={restore.isPending}
+        error={restore.error}
+        close={close}
+        send={(form) => restore.mutate(isNew ? form.text('as') : null)}
+      >
+        <fieldset className="flex flex-col gap-2">
+          <legend className="mb-1 text-sm font-medium">Restore it</legend>
+          <label className="flex items-center gap-2">
+            <input type="radio" name="where" checked={isNew} onChange={() => setNew(true)} /> as a new volume
+          </label>
+          <label className="flex items-center gap-2">
+            <input type="radio" name="where" checked={!isNew} onChange={() => setNew(false)} /> over {project}/{name}
+          </label>
+        </fieldset>
+        {isNew ? (
+          <TextField
+            label="Name of the new volume"
+            name="as"
+            required
+            spellCheck={false}
+            pattern={NAME_PATTERN}
+            defaultValue={`${name}-restored`}
+          />
+        ) : (
+          <p className="rounded-md bg-warn-soft p-3">
+            {volume.attachments.length === 0
+              ? 'What the volume holds now'
+              : `What the volume holds now is replaced in ${volume.attachments.map(({ box }) => box).join(', ')}, which go on running. It`}{' '}
+            is kept as an automatic snapshot, so that this can be undone.
+          </p>
+        )}
+      </Form>
+    </Dialog>
+  )
+}
+
+function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () => void) {
+  const { project, name } = volume
+  const queries = useQueryClient()
+  const undo = (snapshot: string): void =>
+    void api()
+      .call('restoreVolume', { path: { project, name }, body: { snapshot } })
+      .then(() => tell(`${project}/${name} is as it was before.`), tellError)
+  return useMutation({
+    // The end is told where the visitor is by then: it may take minutes.
+    mutationFn: async (as: string | null) => {
+      const place = placeOfVolume(volume)
+      const words = as === null ? `Restoring ${project}/${name}` : `Restoring a backup as ${project}/${as}`
+      const body = as === null ? {} : { as }
+      const begin = () =>
+        api().callFully('restoreBackup', {
+          path: { project, name, backup: id },
+          query: { wait_seconds: 0 },
+          body,
+        })
+      // What is refused at once is shown in the dialog.
+      const answer = await begin()
+      close()
+      void runJob({ words, place }, () => Promise.resolve(answer))
+        .then(() =>
+          as === null
+            ? tellRestored(`${project}/${name} is as it was backed up at ${timeText(made)}.`, volume, undo)
+            : tell(`The backup is restored as ${project}/${as}.`),
+        )
+        .catch(tellError)
+        .finally(() => void refreshVolume(queries, volume))
+    },
+  })
+}

@@ -1,0 +1,110 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { api } from '../../api/client.ts'
+import type { Volume } from '../../api/types.ts'
+import { refreshVolume, volumeQuery } from '../../api/volume-queries.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { parseTags } from '../../ui/tags.ts'
+import { TagsField } from '../../ui/tags-field.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+
+/** Changes size and tags of a volume, and deletes it. */
+export function VolumeActions({ volume }: { volume: Volume }) {
+  const { get, change } = useSearchState()
+  const close = (): void => change({ dialog: '' })
+  return (
+    <>
+      <Button onClick={() => change({ dialog: 'change' })}>Size and tags</Button>
+      <Button kind="danger" onClick={() => change({ dialog: 'delete' })}>
+        Delete
+      </Button>
+      <Dialog
+        title={`Size and tags of ${volume.name}`}
+        about="It grows and shrinks while boxes use it; it never shrinks below what it holds."
+        isOpen={get('dialog') === 'change'}
+        close={close}
+      >
+        <ChangeForm volume={volume} close={close} />
+      </Dialog>
+      <DeleteVolume volume={volume} isOpen={get('dialog') === 'delete'} close={close} />
+    </>
+  )
+}
+
+function ChangeForm({ volume, close }: { volume: Volume; close(): void }) {
+  const { project, name, size_gb: before } = volume
+  const queries = useQueryClient()
+  const update = useMutation({
+    mutationFn: (body: { size_gb: number; tags: Record<string, string> }) =>
+      api().call('updateVolume', { path: { project, name }, body }),
+    onSuccess: (after) => {
+      queries.setQueryData(volumeQuery(volume).queryKey, after)
+      void refreshVolume(queries, volume)
+      const words =
+        after.size_gb === before ? `${project}/${name} is changed.` : `${project}/${name} has ${after.size_gb} GiB.`
+      close()
+      tell(words, () => update.mutate({ size_gb: before, tags: volume.tags }))
+    },
+  })
+  return (
+    <Form
+      action="Change"
+      isBusy={update.isPending}
+      error={update.error}
+      close={close}
+      send={(form) => update.mutate({ size_gb: Number(form.text('size_gb')), tags: parseTags(form.text('tags')) })}
+    >
+      <TextField
+        label="Size in GiB"
+        name="size_gb"
+        type="number"
+        min="0.01"
+        step="any"
+        required
+        autoFocus
+        defaultValue={before}
+      />
+      <TagsField name="tags" tags={volume.tags} />
+    </Form>
+  )
+}
+
+function DeleteVolume({ volume, isOpen, close }: { volume: Volume; isOpen: boolean; close(): void }) {
+  const { project, name, attachments } = volume
+  const navigate = useNavigate()
+  const remove = useMutation({
+    mutationFn: () => api().call('deleteVolume', { path: { project, name } }),
+    onSuccess: async () => {
+      tell(`The volume ${project}/${name} is deleted.`)
+      await navigate({ to: '/volumes' })
+    },
+    onError: tellError,
+  })
+  if (attachments.length > 0) {
+    const boxes = attachments.map(({ box }) => box).join(', ')
+    return (
+      <Dialog title={`${project}/${name} is in use`} isOpen={isOpen} close={close}>
+        <p>Detach it from {boxes} first: a volume that a box has is not deleted.</p>
+        <div className="mt-4 flex justify-end">
+          <Button onClick={close}>Close</Button>
+        </div>
+      </Dialog>
+    )
+  }
+  return (
+    <Confirm
+      title={`Delete the volume ${project}/${name}?`}
+      about="Its data and its snapshots are gone for good. Its backups stay in the store, and can be restored as a new volume."
+      action="Delete"
+      typed={name}
+      isOpen={isOpen}
+      close={close}
+      act={() => remove.mutate()}
+    />
+  )
+}

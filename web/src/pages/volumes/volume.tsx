@@ -1,0 +1,81 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import type { Ref, Volume } from '../../api/types.ts'
+import { volumeQuery } from '../../api/volume-queries.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Jobs } from '../../ui/jobs.tsx'
+import { Ago } from '../../ui/now.tsx'
+import { Meter, Page } from '../../ui/page.tsx'
+import { Tags } from '../../ui/tags-field.tsx'
+import { bytesText } from '../../ui/words.ts'
+import { Attachments } from './attachments.tsx'
+import { placeOfVolume } from './place.ts'
+import { VolumeActions } from './volume-actions.tsx'
+import { VolumeBackups } from './volume-backups.tsx'
+import { VolumeSnapshots } from './volume-snapshots.tsx'
+
+/** One volume: where it is attached, its snapshots and backups, and what can be done with it. */
+export function VolumePage() {
+  const { project = '', name = '' } = useParams({ strict: false }) as Partial<Ref>
+  const { data: volume } = useSuspenseQuery(volumeQuery({ project, name }))
+  const { canWrite } = useRights()
+  return (
+    <Page title={`${project}/${name}`} actions={canWrite && <VolumeActions volume={volume} />}>
+      <nav aria-label="Above" className="-mt-4 text-muted">
+        <Link to="/volumes" className="underline">
+          All volumes
+        </Link>
+      </nav>
+      <Jobs place={placeOfVolume(volume)} />
+      <Facts volume={volume} />
+      <Attachments volume={volume} />
+      <VolumeSnapshots volume={volume} />
+      <VolumeBackups volume={volume} />
+    </Page>
+  )
+}
+
+function Facts({ volume }: { volume: Volume }) {
+  const { used_bytes: used, size_gb: size, from, tags, created_at: created, id } = volume
+  return (
+    <div className="flex flex-col gap-4 rounded-lg border border-line bg-panel p-4">
+      {used === null ? (
+        <p className="text-bad">Its data is missing: restore a backup.</p>
+      ) : (
+        <Meter
+          name="Used, snapshots included"
+          used={used}
+          total={size * GIB}
+          words={`${bytesText(used)} of ${size} GiB`}
+        />
+      )}
+      <dl className="flex flex-wrap gap-x-8 gap-y-3">
+        <Fact name="Created">
+          <Ago time={created} />
+        </Fact>
+        <Fact name="Made of">{from ?? 'nothing: it was empty'}</Fact>
+        <Fact name="Id">
+          <code className="text-xs select-all">{id}</code>
+        </Fact>
+        {Object.keys(tags).length > 0 && (
+          <Fact name="Tags">
+            <span className="flex flex-wrap gap-1">
+              <Tags tags={tags} />
+            </span>
+          </Fact>
+        )}
+      </dl>
+    </div>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <dt className="text-xs text-muted">{name}</dt>
+      <dd className="break-all">{children}</dd>
+    </div>
+  )
+}
+
+const GIB = 2 ** 30

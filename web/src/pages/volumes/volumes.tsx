@@ -1,0 +1,140 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useDeferredValue, useMemo } from 'react'
+import { volumesQuery } from '../../api/queries.ts'
+import type { Volume } from '../../api/types.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Button } from '../../ui/button.tsx'
+import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { Jobs } from '../../ui/jobs.tsx'
+import { type Column, LongTable } from '../../ui/long-table.tsx'
+import { Ago } from '../../ui/now.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { Tags } from '../../ui/tags-field.tsx'
+import { bytesText } from '../../ui/words.ts'
+import { CreateVolume } from './create-volume.tsx'
+import { selectVolumes } from './select-volumes.ts'
+
+/** All data volumes: found, sorted, and made. */
+export function VolumesPage() {
+  const { data: volumes } = useSuspenseQuery(volumesQuery)
+  const { get, change } = useSearchState()
+  const { canWrite } = useRights()
+  const text = useDeferredValue(get('q'))
+  const [project, use, sort] = [get('project'), get('use'), get('sort')]
+  const shown = useMemo(() => selectVolumes(volumes, { text, project, use, sort }), [volumes, text, project, use, sort])
+  const projects = useMemo(() => [...new Set(volumes.map((volume) => volume.project))], [volumes])
+  return (
+    <Page
+      title="Volumes"
+      actions={
+        canWrite && (
+          <Button kind="primary" onClick={() => change({ dialog: 'create' })}>
+            Create a volume
+          </Button>
+        )
+      }
+    >
+      <Jobs place="volumes" />
+      {volumes.length > 0 && (
+        <div className="flex flex-wrap items-center gap-2">
+          <FilterInput
+            label="Name, tag or box"
+            value={get('q')}
+            onChange={(event) => change({ q: event.target.value })}
+          />
+          <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
+            <option value="">All projects</option>
+            {projects.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </FilterSelect>
+          <FilterSelect label="Use" value={use} onChange={(event) => change({ use: event.target.value })}>
+            <option value="">Attached or not</option>
+            <option value="attached">Attached</option>
+            <option value="free">Not attached</option>
+          </FilterSelect>
+          <span role="status" className="text-muted tabular-nums">
+            {shown.length === volumes.length ? '' : `${shown.length} of `}
+            {volumes.length} {volumes.length === 1 ? 'volume' : 'volumes'}
+          </span>
+        </div>
+      )}
+      {shown.length > 0 ? (
+        <LongTable
+          label="Volumes"
+          grid="grid-cols-[1fr_6.5rem] md:grid-cols-[2fr_2fr_7rem_7rem] lg:grid-cols-[2fr_2fr_7rem_7rem_12rem_6rem]"
+          columns={COLUMNS}
+          items={shown}
+          keyOf={({ id }) => id}
+          sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
+        />
+      ) : volumes.length > 0 ? (
+        <Empty title="No volume is like that">
+          <Button onClick={() => change({ q: '', project: '', use: '' })}>Show all</Button>
+        </Empty>
+      ) : (
+        <Empty title="No volumes yet">
+          A data volume comes and goes while boxes run, and outlives them.{' '}
+          {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type{' '}
+          <code>boxyard volume create data</code>.
+        </Empty>
+      )}
+      <CreateVolume isOpen={get('dialog') === 'create' && canWrite} close={() => change({ dialog: '' })} />
+    </Page>
+  )
+}
+
+/** The boxes that have a volume, with links to them. */
+function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
+  if (attachments.length === 0) return <span className="text-muted">–</span>
+  return (
+    <span className="flex flex-wrap gap-x-2">
+      {attachments.map(({ box, path, read_only: isReadOnly }) => (
+        <Link
+          key={box}
+          to="/boxes/$project/$name"
+          params={{ project, name: box }}
+          preload={false}
+          title={path}
+          className="hover:underline"
+        >
+          {box}
+          {isReadOnly && <span className="text-muted"> (reads)</span>}
+        </Link>
+      ))}
+    </span>
+  )
+}
+
+const COLUMNS: readonly Column<Volume>[] = [
+  {
+    name: 'Name',
+    sort: 'name',
+    of: ({ project, name }) => (
+      <Link
+        to="/volumes/$project/$name"
+        params={{ project, name }}
+        preload={false}
+        className="font-medium break-all hover:underline"
+      >
+        <span className="font-normal text-muted">{project}/</span>
+        {name}
+      </Link>
+    ),
+  },
+  { name: 'Attached to', from: 'md', of: (volume) => <AttachedTo volume={volume} /> },
+  { name: 'Used', sort: '-used', isNumber: true, of: ({ used_bytes }) => bytesText(used_bytes) },
+  { name: 'Size', sort: '-size', isNumber: true, from: 'md', of: ({ size_gb }) => `${size_gb} GiB` },
+  {
+    name: 'Tags',
+    from: 'lg',
+    of: ({ tags }) => (
+      <span className="flex flex-wrap gap-1">
+        <Tags tags={tags} />
+      </span>
+    ),
+  },
+  { name: 'Created', sort: '-created', from: 'lg', of: ({ created_at }) => <Ago time={created_at} /> },
+]

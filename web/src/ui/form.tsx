@@ -1,0 +1,66 @@
+import type { ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { Problem } from './problem.tsx'
+
+interface FormProps {
+  /** The word of the button, such as `Create`. */
+  action: string
+  isBusy: boolean
+  /** What the last try failed with; null: nothing. */
+  error: unknown
+  isReady?: boolean
+  close(): void
+  send(form: FormValues): void
+  children: ReactNode
+}
+
+/** The form of a dialog, which shows what it failed with and can be sent again. */
+export function Form({ action, isBusy, error, isReady = true, close, send, children }: FormProps) {
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const form = new FormData(event.currentTarget)
+        const text = (name: string): string => {
+          const value = form.get(name)
+          return typeof value === 'string' ? value.trim() : ''
+        }
+        send({ text, has: (name) => form.has(name) })
+      }}
+    >
+      {children}
+      {error !== null && <Problem error={error} />}
+      <div className="flex justify-end gap-2">
+        <Button onClick={close}>Cancel</Button>
+        <Button type="submit" kind="primary" disabled={isBusy || !isReady}>
+          {isBusy ? `${action}…` : action}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** What the fields of a form hold, by their names. */
+export interface FormValues {
+  text(name: string): string
+  /** Whether a box is ticked. */
+  has(name: string): boolean
+}
+
+/** A box to tick, with its label. */
+export function CheckField({
+  label,
+  hint,
+  ...rest
+}: { label: string; hint?: string } & Omit<React.ComponentProps<'input'>, 'type'>) {
+  return (
+    <label className="flex items-start gap-2">
+      <input type="checkbox" {...rest} className="mt-0.5 size-4 accent-accent" />
+      <span>
+        {label}
+        {hint !== undefined && <span className="block text-xs text-muted">{hint}</span>}
+      </span>
+    </label>
+  )
+}

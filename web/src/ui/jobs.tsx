@@ -1,0 +1,34 @@
+import { useSyncExternalStore } from 'react'
+import { currentJobs, watchJobs } from '../api/jobs.ts'
+
+/** The work under way that belongs to a place, with how far each is. */
+export function Jobs({ place }: { place: string }) {
+  const jobs = useSyncExternalStore(watchJobs, currentJobs).filter((job) => job.place === place)
+  return (
+    <div role="status" aria-label="Under way" className="flex flex-col gap-2 empty:hidden">
+      {jobs.map(({ id, words, progress }) => (
+        <div key={id} className="rounded-lg border border-line bg-panel p-3">
+          <div className="flex justify-between gap-3">
+            <span>{words}…</span>
+            <span className="text-muted tabular-nums">
+              {progress === null ? '' : `${Math.round(100 * progress)} %`}
+            </span>
+          </div>
+          <div
+            role="progressbar"
+            aria-label={words}
+            aria-valuemin={0}
+            aria-valuemax={100}
+            aria-valuenow={progress === null ? undefined : Math.round(100 * progress)}
+            className="mt-2 h-2 overflow-hidden rounded-full bg-raised"
+          >
+            <div
+              className={`h-full bg-accent ${progress === null ? 'w-full animate-pulse opacity-40' : ''}`}
+              style={progress === null ? {} : { width: `${100 * progress}%` }}
+            />
+          </div>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,124 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { ArrowDown, ArrowUp } from 'lucide-react'
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+
+/** A column of a long table. */
+export interface Column<Item> {
+  name: string
+  of(item: Item): ReactNode
+  /** Whether it is a figure. */
+  isNumber?: boolean
+  /** The width of the page from which it is shown; left out: any. */
+  from?: 'md' | 'lg'
+  /** What the table is sorted by when its head is pressed; left out: it does not sort. */
+  sort?: string
+}
+
+interface LongTableProps<Item> {
+  label: string
+  /** The classes that give columns their widths, at each width of the page. */
+  grid: string
+  columns: readonly Column<Item>[]
+  items: readonly Item[]
+  keyOf(item: Item): string
+  /** What it is sorted by now, and what a head does that is pressed. */
+  sorting?: { by: string; change(by: string): void }
+}
+
+/** A table of any length, of which only the rows in sight are in the page. */
+export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }: LongTableProps<Item>) {
+  const frame = useRef<HTMLDivElement>(null)
+  const top = useTop(frame)
+  const rows = useWindowVirtualizer({
+    count: items.length,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    scrollMargin: top,
+    getItemKey: (index) => keyOf(items[index] as Item),
+  })
+  const line = `grid items-center gap-x-4 px-3 ${grid}`
+  return (
+    <div
+      role="table"
+      aria-label={label}
+      aria-rowcount={items.length + 1}
+      className="rounded-lg border border-line bg-panel"
+    >
+      <div role="rowgroup">
+        <div role="row" aria-rowindex={1} className={`${line} border-b border-line py-2 text-xs text-muted`}>
+          {columns.map((column) => (
+            <Head key={column.name} column={column} sorting={sorting} />
+          ))}
+        </div>
+      </div>
+      <div ref={frame} role="rowgroup" className="relative" style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index, key, start }) => (
+          <div
+            key={key}
+            ref={rows.measureElement}
+            data-index={index}
+            role="row"
+            aria-rowindex={index + 2}
+            className={`${line} absolute inset-x-0 top-0 min-h-[41px] py-1.5 ${index + 1 < items.length ? 'border-b border-line' : ''} hover:bg-raised/50`}
+            style={{ transform: `translateY(${start - top}px)` }}
+          >
+            {columns.map((column) => (
+              <div key={column.name} role="cell" className={`min-w-0 ${classOf(column)}`}>
+                {column.of(items[index] as Item)}
+              </div>
+            ))}
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTableProps<Item>['sorting'] }) {
+  const { name, sort } = column
+  const [by, isDown] = sorting?.by.startsWith('-') ? [sorting.by.slice(1), true] : [sorting?.by, false]
+  const isSorted = sort !== undefined && by === sort.replace(/^-/, '')
+  const Arrow = isDown ? ArrowDown : ArrowUp
+  return (
+    <div
+      role="columnheader"
+      aria-sort={isSorted ? (isDown ? 'descending' : 'ascending') : undefined}
+      className={classOf(column)}
+    >
+      {sort !== undefined && sorting ? (
+        <button
+          type="button"
+          className="inline-flex items-center gap-1 hover:text-text"
+          onClick={() => sorting.change(isSorted ? (isDown ? (by ?? '') : `-${by}`) : sort)}
+        >
+          {name}
+          {isSorted && <Arrow aria-hidden className="size-3" />}
+        </button>
+      ) : name === '' ? (
+        <span className="sr-only">Actions</span>
+      ) : (
+        name
+      )}
+    </div>
+  )
+}
+
+function classOf<Item>({ from, isNumber }: Column<Item>): string {
+  return `${from === undefined ? '' : HIDDEN[from]} ${isNumber ? 'text-right tabular-nums' : ''}`
+}
+
+/** Returns where an element begins in the page, also when what is above it changes. */
+function useTop(element: React.RefObject<HTMLElement | null>): number {
+  const [top, setTop] = useState(0)
+  useLayoutEffect(() => {
+    const measure = (): void => setTop((element.current?.getBoundingClientRect().top ?? 0) + window.scrollY)
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    measure()
+    return () => observer.disconnect()
+  }, [element])
+  return top
+}
+
+const ROW_PX = 41
+const HIDDEN = { md: 'max-md:hidden', lg: 'max-lg:hidden' }

@@ -1,0 +1,22 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+
+/** The state of a page that its address holds. */
+export interface SearchState {
+  /** Returns a part; empty where the address does not have it. */
+  get(name: string): string
+  /** Changes parts; empty ones leave the address. */
+  change(parts: Readonly<Record<string, string>>): void
+}
+
+/** Returns the state that the address holds, so that every view of a page has a link. */
+export function useSearchState(): SearchState {
+  const search: Readonly<Record<string, string | undefined>> = useSearch({ strict: false })
+  const navigate = useNavigate()
+  return {
+    get: (name) => search[name] ?? '',
+    change: (parts) => {
+      const next = Object.fromEntries(Object.entries({ ...search, ...parts }).filter(([, value]) => value))
+      void navigate({ to: '.', search: next, replace: true })
+    },
+  }
+}
