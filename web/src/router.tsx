@@ -56,6 +56,8 @@ export function createAppRouter(queries: QueryClient) {
     page('/volumes', VIEWS.VolumesPage),
     page('/volumes/$project/$name', VIEWS.VolumePage),
     page('/events', VIEWS.EventsPage),
+    page('/storage', VIEWS.StoragePage),
+    page('/tokens', VIEWS.TokensPage),
   ]
   return createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
@@ -87,4 +89,6 @@ const VIEWS = {
   VolumesPage: lazy(() => import('./pages/volumes/volumes.tsx'), 'VolumesPage'),
   VolumePage: lazy(() => import('./pages/volumes/volume.tsx'), 'VolumePage'),
   EventsPage: lazy(() => import('./pages/events.tsx'), 'EventsPage'),
+  TokensPage: lazy(() => import('./pages/tokens/tokens.tsx'), 'TokensPage'),
+  StoragePage: lazy(() => import('./pages/storage/storage.tsx'), 'StoragePage'),
 }

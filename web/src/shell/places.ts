@@ -31,7 +31,7 @@ export const PLACES: readonly Place[] = [
   { to: '/bases', name: 'Bases', icon: Layers, isFor: readers },
   { to: '/projects', name: 'Projects', icon: FolderKanban, isFor: readers },
   { to: '/events', name: 'Events', icon: Activity, isFor: readers },
-  { to: '/storage', name: 'Storage', icon: HardDrive, isFor: readers },
+  { to: '/storage', name: 'Storage', icon: HardDrive, isFor: ({ isAdmin }) => isAdmin },
   { to: '/tokens', name: 'Tokens', icon: KeyRound, isFor: () => true },
   { to: '/audit', name: 'Audit', icon: ScrollText, isFor: ({ isAdmin }) => isAdmin },
   { to: '/settings', name: 'Settings', icon: SlidersHorizontal, isFor: () => true },

@@ -56,7 +56,7 @@ export function CheckField({
 }: { label: string; hint?: string } & Omit<React.ComponentProps<'input'>, 'type'>) {
   return (
     <label className="flex items-start gap-2">
-      <input type="checkbox" {...rest} className="mt-0.5 size-4 accent-accent" />
+      <input type="checkbox" {...rest} className="mt-0.5 size-4 shrink-0 accent-accent" />
       <span>
         {label}
         {hint !== undefined && <span className="block text-xs text-muted">{hint}</span>}

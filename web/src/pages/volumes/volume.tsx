@@ -16,7 +16,7 @@ import { VolumeSnapshots } from './volume-snapshots.tsx'
 
 /** One volume: where it is attached, its snapshots and backups, and what can be done with it. */
 export function VolumePage() {
-  const { project = '', name = '' } = useParams({ strict: false }) as Partial<Ref>
+  const { project = '', name = '' } = useParams({ strict: false })
   const { data: volume } = useSuspenseQuery(volumeQuery({ project, name }))
   const { canWrite } = useRights()
   return (

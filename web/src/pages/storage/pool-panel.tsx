@@ -1,0 +1,65 @@
+import type { StorageReport } from '../../api/types.ts'
+import { Meter, Panel } from '../../ui/page.tsx'
+import { bytesText } from '../../ui/words.ts'
+
+type Pool = NonNullable<StorageReport['pool']>
+
+/** How full the pool is, what its disk failed at, and what waits to be destroyed; in a fleet also of each cell. */
+export function PoolPanel({ report }: { report: StorageReport }) {
+  const { pool, deleting, cells = [] } = report
+  if (pool === null) return null
+  return (
+    <Panel title="Pool">
+      <div className="flex flex-col gap-4">
+        <PoolMeters pool={pool} />
+        <DeviceErrors errors={pool.device_errors} />
+        {deleting !== null && deleting > 0 && (
+          <p className="text-muted">
+            {deleting} {deleting === 1 ? 'subvolume waits' : 'subvolumes wait'} to be destroyed; what{' '}
+            {deleting === 1 ? 'it frees' : 'they free'} is still counted.
+          </p>
+        )}
+        {cells.length > 1 &&
+          cells.map(({ cell, pool: own }) => (
+            <Meter
+              key={cell}
+              name={`Cell ${cell}`}
+              used={own.used_bytes}
+              total={own.total_bytes}
+              words={`${bytesText(own.used_bytes)} of ${bytesText(own.total_bytes)}`}
+            />
+          ))}
+      </div>
+    </Panel>
+  )
+}
+
+function PoolMeters({ pool }: { pool: Pool }) {
+  const { data, metadata, used_bytes: used, total_bytes: total, available_bytes: free } = pool
+  return (
+    <>
+      <Meter
+        name="Used, of what the pool can grow to"
+        used={used}
+        total={total}
+        words={`${bytesText(used)} of ${bytesText(total)}, ${bytesText(free)} free`}
+      />
+      <p className="text-muted">
+        Allocated now, and grown when needed: {bytesText(data.total_bytes)} for data, of which{' '}
+        {bytesText(data.used_bytes)} are in use, and {bytesText(metadata.total_bytes)} for metadata, of which{' '}
+        {bytesText(metadata.used_bytes)} are.
+      </p>
+    </>
+  )
+}
+
+function DeviceErrors({ errors }: { errors: Pool['device_errors'] }) {
+  const found = Object.entries(errors).filter(([, count]) => count > 0)
+  if (found.length === 0) return <p>The disk has made no errors.</p>
+  return (
+    <p className="rounded-md bg-warn-soft p-3">
+      The disk has made errors: {found.map(([kind, count]) => `${count} ${kind}`).join(', ')}. Look after it, check the
+      pool, and bring back what is damaged from backups.
+    </p>
+  )
+}

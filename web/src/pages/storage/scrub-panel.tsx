@@ -1,0 +1,97 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../api/client.ts'
+import { storageQuery } from '../../api/queries.ts'
+import type { StorageReport } from '../../api/types.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Button } from '../../ui/button.tsx'
+import { Ago } from '../../ui/now.tsx'
+import { Meter, Panel } from '../../ui/page.tsx'
+import { Status } from '../../ui/status.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { bytesText } from '../../ui/words.ts'
+
+type Scrub = NonNullable<StorageReport['scrub']>
+
+/** The last check of all that is stored against its checksums, or the one under way; starts another. */
+export function ScrubPanel({ report }: { report: StorageReport }) {
+  const { isAdmin, isOfAll } = useRights()
+  const queries = useQueryClient()
+  const { scrub, pool } = report
+  const isRunning = scrub?.status === 'running'
+  // No event tells of it.
+  useQuery({ ...storageQuery, refetchInterval: isRunning ? POLL_MS : false })
+  const start = useMutation({
+    mutationFn: () => api().call('startScrub', {}),
+    onSuccess: async () => {
+      tell('The check has begun. Boxes go on meanwhile.')
+      await queries.invalidateQueries({ queryKey: storageQuery.queryKey })
+    },
+    onError: tellError,
+  })
+  if (!isOfAll) return null
+  return (
+    <Panel
+      title="Check of the checksums"
+      actions={
+        isAdmin && (
+          <Button disabled={isRunning || start.isPending} onClick={() => start.mutate()}>
+            {isRunning || start.isPending ? 'Checking…' : 'Check now'}
+          </Button>
+        )
+      }
+    >
+      {scrub === null ? (
+        <p className="text-muted">
+          The pool was not checked yet. A check (scrub) reads all that is stored and compares it with its checksums.
+        </p>
+      ) : (
+        <ScrubState scrub={scrub} usedBytes={pool ? pool.data.used_bytes + pool.metadata.used_bytes : null} />
+      )}
+    </Panel>
+  )
+}
+
+function ScrubState({ scrub, usedBytes }: { scrub: Scrub; usedBytes: number | null }) {
+  const { status, started_at: started, ended_at: ended, checked_bytes: checked, errors } = scrub
+  const isKnown = status === 'running' || status === 'done'
+  return (
+    <div className="flex flex-col gap-3">
+      <p className="flex flex-wrap gap-x-4 gap-y-1">
+        <Status status={status} />
+        <span className="text-muted">
+          begun <Ago time={started} />
+          {ended !== null && (
+            <>
+              , ended <Ago time={ended} />
+            </>
+          )}
+        </span>
+        {isKnown && <span>{bytesText(checked)} checked</span>}
+        {isKnown && (
+          <span className={errors > 0 ? 'font-medium text-bad' : ''}>
+            {errors === 0 ? 'no errors' : `${errors} errors`}
+          </span>
+        )}
+      </p>
+      {status === 'running' && usedBytes !== null && (
+        <Meter
+          name="Checked"
+          used={checked}
+          total={Math.max(usedBytes, checked)}
+          words={`${bytesText(checked)} of ${bytesText(Math.max(usedBytes, checked))}`}
+        />
+      )}
+      {status === 'done' && errors > 0 && (
+        <p className="rounded-md bg-bad-soft p-3">
+          The log of the kernel names the files: bring them back from snapshots of before, or from backups.
+        </p>
+      )}
+      {status === 'failed' && (
+        <p className="rounded-md bg-warn-soft p-3">It could not be carried out; health says why. Start another.</p>
+      )}
+      {status === 'interrupted' && <p>The agent ended meanwhile. Start another.</p>}
+    </div>
+  )
+}
+
+const POLL_MS = 2_000

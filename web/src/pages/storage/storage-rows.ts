@@ -1,0 +1,98 @@
+import type { StorageReport } from '../../api/types.ts'
+
+export type StoredKind = 'box' | 'volume' | 'snapshot' | 'base' | 'orphan'
+
+/** Something in the pool that takes space. */
+export interface Stored {
+  key: string
+  kind: StoredKind
+  /** Null for what no project owns. */
+  project: string | null
+  /** The box or volume that it is, or that it is a snapshot of; the name of a base or an orphan. */
+  name: string
+  /** Whether it is, or is of, a box or a volume; null for bases and orphans. */
+  owner: 'box' | 'volume' | null
+  /** Name of the snapshot; null for anything else. */
+  snapshot: string | null
+  /** What it refers to, shared or not. */
+  sizeBytes: number | null
+  /** What deleting it alone would free. */
+  uniqueBytes: number | null
+}
+
+/** What a list of stored things shows, as in the address of the page. */
+export interface StoredFilter {
+  text: string
+  /** A kind; empty for all. */
+  kind: string
+  /** `frees`, `size` or `name`; with `-` before it the other way round. */
+  sort: string
+}
+
+/** Returns everything that a report tells of, one after another. */
+export function storedOf({ boxes, volumes, bases, orphans }: StorageReport): Stored[] {
+  return [
+    ...boxes.flatMap((box) => ownerRows(box, 'box')),
+    ...volumes.flatMap((volume) => ownerRows(volume, 'volume')),
+    ...bases.map(({ project, name, ...sizes }) => rowOf({ kind: 'base', project, name, sizes })),
+    ...orphans.map(({ subvolume, ...sizes }) => rowOf({ kind: 'orphan', project: null, name: subvolume, sizes })),
+  ]
+}
+
+/** Returns those that have all words of the text in their names, in order. */
+export function selectStored(rows: readonly Stored[], { text, kind, sort }: StoredFilter): Stored[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = rows.filter(
+    (row) => (kind === '' || row.kind === kind) && words.every((word) => storedName(row).toLowerCase().includes(word)),
+  )
+  const by = sort.replace(/^-/, '')
+  found.sort((a, b) =>
+    by === 'name'
+      ? compare(storedName(a), storedName(b))
+      : by === 'size'
+        ? (a.sizeBytes ?? -1) - (b.sizeBytes ?? -1)
+        : (a.uniqueBytes ?? -1) - (b.uniqueBytes ?? -1) || (a.sizeBytes ?? -1) - (b.sizeBytes ?? -1),
+  )
+  return sort.startsWith('-') ? found.reverse() : found
+}
+
+/** Returns the whole name of something, such as `demo/db@v1`. */
+export function storedName({ project, name, snapshot }: Stored): string {
+  return `${project === null ? '' : `${project}/`}${name}${snapshot === null ? '' : `@${snapshot}`}`
+}
+
+interface Sizes {
+  size_bytes: number | null
+  unique_bytes: number | null
+}
+
+function ownerRows(owner: StorageReport['boxes'][number], kind: 'box' | 'volume'): Stored[] {
+  const { project, name, snapshots } = owner
+  return [
+    { ...rowOf({ kind, project, name, sizes: owner }), owner: kind },
+    ...snapshots.map((snapshot) => ({
+      ...rowOf({ kind: 'snapshot', project, name, sizes: snapshot }),
+      key: `${kind} ${project}/${name}@${snapshot.name}`,
+      owner: kind,
+      snapshot: snapshot.name,
+    })),
+  ]
+}
+
+function rowOf(row: { kind: StoredKind; project: string | null; name: string; sizes: Sizes }): Stored {
+  const { kind, project, name, sizes } = row
+  return {
+    key: `${kind} ${project ?? ''}/${name}`,
+    kind,
+    project,
+    name,
+    owner: null,
+    snapshot: null,
+    sizeBytes: sizes.size_bytes,
+    uniqueBytes: sizes.unique_bytes,
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}

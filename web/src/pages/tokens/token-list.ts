@@ -1,0 +1,64 @@
+import type { Token } from '../../api/types.ts'
+
+export type TokenState = 'live' | 'expired' | 'revoked'
+
+/** Returns whether a token is good at a time, and else why not. */
+export function tokenState({ revoked_at: revoked, expires_at: expires }: Token, now: number): TokenState {
+  if (revoked !== null) return 'revoked'
+  return expires !== null && Date.parse(expires) <= now ? 'expired' : 'live'
+}
+
+/** What a list of tokens shows, as in the address of the page. */
+export interface TokenFilter {
+  text: string
+  /** `live`, `ended` or `all`. */
+  state: string
+  /** `name`, `created` or `expires`; with `-` before it the other way round. */
+  sort: string
+}
+
+/** Returns the tokens that have all words of the text, in order. */
+export function selectTokens(tokens: readonly Token[], { text, state, sort }: TokenFilter, now: number): Token[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = tokens.filter(
+    (token) =>
+      (state === 'all' || (state === 'live') === (tokenState(token, now) === 'live')) &&
+      words.every((word) => wordsOf(token).includes(word)),
+  )
+  const value = VALUES[sort.replace(/^-/, '')] ?? (({ name }: Token) => name)
+  found.sort((a, b) => compare(value(a), value(b)))
+  return sort.startsWith('-') ? found.reverse() : found
+}
+
+/** Returns the tokens that end with one: those that were minted with it, with those, and so on. */
+export function mintedWith(tokens: readonly Token[], id: string): Token[] {
+  const found: Token[] = []
+  const isOf = new Set([id])
+  // Whoever mints is older than what is minted.
+  for (const token of tokens.toSorted((a, b) => compare(a.created_at, b.created_at))) {
+    if (token.created_by === null || !isOf.has(token.created_by)) continue
+    isOf.add(token.id)
+    found.push(token)
+  }
+  return found
+}
+
+/** Returns the projects of a token in words. */
+export function projectsText(projects: Token['projects']): string {
+  return projects === '*' ? 'all projects' : projects.join(', ')
+}
+
+function wordsOf({ name, id, projects, permissions }: Token): string {
+  return `${name} ${id} ${projectsText(projects)} ${permissions.join(' ')}`.toLowerCase()
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
+const VALUES: Readonly<Record<string, (token: Token) => string>> = {
+  name: ({ name }) => name,
+  created: ({ created_at }) => created_at,
+  // One that never expires comes after all others.
+  expires: ({ expires_at }) => expires_at ?? '~',
+}

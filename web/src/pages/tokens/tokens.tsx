@@ -1,0 +1,124 @@
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useDeferredValue, useMemo, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { meQuery, tokensQuery } from '../../api/queries.ts'
+import type { Token } from '../../api/types.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { LongTable } from '../../ui/long-table.tsx'
+import { useNow } from '../../ui/now.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { MintToken } from './mint-token.tsx'
+import { tokenColumns } from './token-columns.tsx'
+import { mintedWith, selectTokens, tokenState } from './token-list.ts'
+
+/** Tokens: who minted which, what each may do and until when; mints and revokes them. */
+export function TokensPage() {
+  const { data: tokens } = useSuspenseQuery(tokensQuery)
+  const { data: me } = useSuspenseQuery(meQuery)
+  const { get, change } = useSearchState()
+  const [revoked, setRevoked] = useState<Token | null>(null)
+  const now = useNow()
+  const text = useDeferredValue(get('q'))
+  const [state, sort] = [get('state') || 'live', get('sort') || '-created']
+  const shown = useMemo(() => selectTokens(tokens, { text, state, sort }, now), [tokens, text, state, sort, now])
+  const columns = useMemo(() => tokenColumns({ tokens, me, now, revoke: setRevoked }), [tokens, me, now])
+  return (
+    <Page
+      title="Tokens"
+      actions={
+        <Button kind="primary" onClick={() => change({ dialog: 'mint' })}>
+          Mint a token
+        </Button>
+      }
+    >
+      {tokens.length > 0 && (
+        <div className="flex flex-wrap items-center gap-2">
+          <FilterInput
+            label="Name, project or permission"
+            value={get('q')}
+            onChange={(event) => change({ q: event.target.value })}
+          />
+          <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
+            <option value="live">Live</option>
+            <option value="ended">Expired or revoked</option>
+            <option value="all">All</option>
+          </FilterSelect>
+          <span role="status" className="text-muted tabular-nums">
+            {shown.length} of {tokens.length} {tokens.length === 1 ? 'token' : 'tokens'}
+          </span>
+        </div>
+      )}
+      {shown.length > 0 ? (
+        <LongTable
+          label="Tokens"
+          grid="grid-cols-[1fr_6rem_5.5rem] md:grid-cols-[1.3fr_1.5fr_1fr_7rem_6rem] lg:grid-cols-[1.3fr_1.5fr_1fr_8rem_6rem_7rem_6rem]"
+          columns={columns}
+          items={shown}
+          keyOf={({ id }) => id}
+          sorting={{ by: sort, change: (by) => change({ sort: by === '-created' ? '' : by }) }}
+        />
+      ) : tokens.length > 0 ? (
+        <Empty title="No token is like that">
+          <Button onClick={() => change({ q: '', state: 'all' })}>Show all</Button>
+        </Empty>
+      ) : (
+        <Empty title="No tokens yet">
+          Mint one for each program and each person, with no more than they need: it can be revoked alone.
+        </Empty>
+      )}
+      <MintToken isOpen={get('dialog') === 'mint'} close={() => change({ dialog: '' })} />
+      <Revoke token={revoked} tokens={tokens} ownId={me.id} close={() => setRevoked(null)} />
+    </Page>
+  )
+}
+
+interface RevokeProps {
+  /** The one to revoke; null: none. */
+  token: Token | null
+  tokens: readonly Token[]
+  /** The token of this session. */
+  ownId: string
+  close(): void
+}
+
+function Revoke({ token, tokens, ownId, close }: RevokeProps) {
+  const queries = useQueryClient()
+  const now = useNow()
+  const revoke = useMutation({
+    mutationFn: ({ id }: Token) => api().call('deleteToken', { path: { token: id } }),
+    onSuccess: (_, { name }) => tell(`The token ${name} is revoked.`),
+    onError: tellError,
+    onSettled: () => queries.invalidateQueries({ queryKey: tokensQuery.queryKey }),
+  })
+  const ends = token ? mintedWith(tokens, token.id).filter((each) => tokenState(each, now) === 'live') : []
+  const isOwn = token?.id === ownId || ends.some(({ id }) => id === ownId)
+  return (
+    <Confirm
+      title={`Revoke the token ${token?.name}?`}
+      about={[
+        'It ends at once, with the sessions and open connections that it began.',
+        ...(ends.length > 0
+          ? [`So ${ends.length === 1 ? 'does' : 'do'} what was minted with it: ${namesOf(ends)}.`]
+          : []),
+        ...(isOwn ? ['This session is one of it: you are signed out.'] : []),
+      ].join(' ')}
+      action="Revoke"
+      typed={token?.name}
+      isOpen={token !== null}
+      close={close}
+      act={() => token && revoke.mutate(token)}
+    />
+  )
+}
+
+function namesOf(tokens: readonly Token[]): string {
+  const names = tokens.slice(0, NAMED_MAX).map(({ name }) => name)
+  const more = tokens.length - names.length
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+const NAMED_MAX = 10
