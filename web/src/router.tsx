@@ -56,6 +56,7 @@ export function createAppRouter(queries: QueryClient) {
     page('/volumes', VIEWS.VolumesPage),
     page('/volumes/$project/$name', VIEWS.VolumePage),
     page('/events', VIEWS.EventsPage),
+    page('/bases', VIEWS.BasesPage),
     page('/storage', VIEWS.StoragePage),
     page('/tokens', VIEWS.TokensPage),
   ]
@@ -91,4 +92,5 @@ const VIEWS = {
   EventsPage: lazy(() => import('./pages/events.tsx'), 'EventsPage'),
   TokensPage: lazy(() => import('./pages/tokens/tokens.tsx'), 'TokensPage'),
   StoragePage: lazy(() => import('./pages/storage/storage.tsx'), 'StoragePage'),
+  BasesPage: lazy(() => import('./pages/bases/bases.tsx'), 'BasesPage'),
 }

@@ -11,6 +11,8 @@ export interface Job {
   place: string
   /** From 0 to 1; null while it is unknown. */
   progress: number | null
+  /** Ends it before it is done; left out where it cannot be. */
+  stop?: (() => void) | undefined
 }
 
 let jobs: readonly Job[] = []
@@ -32,7 +34,7 @@ export function watchJobs(listener: () => void): () => void {
  * @throws ApiError that of the answer, or of the operation
  */
 export async function runJob(
-  words: Pick<Job, 'words' | 'place'>,
+  words: Omit<Job, 'id' | 'progress'>,
   begin: () => Promise<FullAnswer<unknown>>,
 ): Promise<AnswerOf<'getOperation'> | null> {
   const { status, headers } = await begin()

@@ -1,17 +1,23 @@
 import { useSyncExternalStore } from 'react'
 import { currentJobs, watchJobs } from '../api/jobs.ts'
+import { Button } from './button.tsx'
 
 /** The work under way that belongs to a place, with how far each is. */
 export function Jobs({ place }: { place: string }) {
   const jobs = useSyncExternalStore(watchJobs, currentJobs).filter((job) => job.place === place)
   return (
     <div role="status" aria-label="Under way" className="flex flex-col gap-2 empty:hidden">
-      {jobs.map(({ id, words, progress }) => (
+      {jobs.map(({ id, words, progress, stop }) => (
         <div key={id} className="rounded-lg border border-line bg-panel p-3">
-          <div className="flex justify-between gap-3">
+          <div className="flex items-center justify-between gap-3">
             <span>{words}…</span>
-            <span className="text-muted tabular-nums">
+            <span className="flex items-center gap-2 text-muted tabular-nums">
               {progress === null ? '' : `${Math.round(100 * progress)} %`}
+              {stop && (
+                <Button kind="quiet" aria-label={`Stop: ${words}`} onClick={stop}>
+                  Stop
+                </Button>
+              )}
             </span>
           </div>
           <div

@@ -14,10 +14,12 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
             <a className="underline" href={`/problems/${error.code}`} target="_blank" rel="noreferrer">
               {error.code}
             </a>
-            {error.requestId !== null && <span className="ml-2 select-all">{error.requestId}</span>}
+            {error.requestId !== null && <span className="ml-2 break-all select-all">{error.requestId}</span>}
           </p>
         )}
         {isOfApi &&
+          // A single one is in the detail already.
+          error.errors.length > 1 &&
           error.errors.map(({ pointer, detail }) => (
             <p key={pointer} className="mt-1 text-xs">
               <code>{pointer}</code> {detail}

@@ -16,7 +16,8 @@ import { VolumeSnapshots } from './volume-snapshots.tsx'
 
 /** One volume: where it is attached, its snapshots and backups, and what can be done with it. */
 export function VolumePage() {
-  const { project = '', name = '' } = useParams({ strict: false })
+  const params: unknown = useParams({ strict: false })
+  const { project = '', name = '' } = params as Partial<Ref>
   const { data: volume } = useSuspenseQuery(volumeQuery({ project, name }))
   const { canWrite } = useRights()
   return (

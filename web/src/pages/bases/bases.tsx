@@ -1,0 +1,128 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useDeferredValue, useMemo, useState } from 'react'
+import { basesQuery, sharedBasesQuery } from '../../api/queries.ts'
+import type { Base } from '../../api/types.ts'
+import { type Rights, useRights } from '../../shell/rights.ts'
+import { Button } from '../../ui/button.tsx'
+import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { Jobs } from '../../ui/jobs.tsx'
+import { type Column, LongTable } from '../../ui/long-table.tsx'
+import { Ago } from '../../ui/now.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { bytesText } from '../../ui/words.ts'
+import { DeleteBase } from './delete-base.tsx'
+import { MakeBase } from './make-base.tsx'
+import { baseName, selectBases, sourceText } from './select-bases.ts'
+
+/** The bases that boxes are made from, shared ones and those of projects: found, made and deleted. */
+export function BasesPage() {
+  const { data: shared } = useSuspenseQuery(sharedBasesQuery)
+  const { data: own } = useSuspenseQuery(basesQuery)
+  const { get, change } = useSearchState()
+  const rights = useRights()
+  const [deleted, setDeleted] = useState<Base | null>(null)
+  const bases = useMemo(() => [...shared, ...own], [shared, own])
+  const text = useDeferredValue(get('q'))
+  const [project, sort] = [get('project'), get('sort')]
+  const shown = useMemo(() => selectBases(bases, { text, project, sort }), [bases, text, project, sort])
+  const projects = useMemo(() => [...new Set(own.map((base) => base.project ?? ''))], [own])
+  const columns = useMemo(() => [...COLUMNS, deleteColumn(rights, setDeleted)], [rights])
+  return (
+    <Page
+      title="Bases"
+      actions={
+        rights.canWrite && (
+          <Button kind="primary" onClick={() => change({ dialog: 'make' })}>
+            Make a base
+          </Button>
+        )
+      }
+    >
+      <Jobs place="bases" />
+      <div className="flex flex-wrap items-center gap-2">
+        <FilterInput label="Name or source" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
+        <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
+          <option value="">Shared and own</option>
+          <option value="*">Shared</option>
+          {projects.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </FilterSelect>
+        <span role="status" className="text-muted tabular-nums">
+          {shown.length} of {bases.length} {bases.length === 1 ? 'base' : 'bases'}
+        </span>
+      </div>
+      {shown.length > 0 ? (
+        <LongTable
+          label="Bases"
+          grid="grid-cols-[1fr_5rem_5.5rem] md:grid-cols-[1.2fr_1.6fr_4rem_6rem_6rem_6rem]"
+          columns={columns}
+          items={shown}
+          keyOf={({ id }) => id}
+          sorting={{ by: sort, change: (by) => change({ sort: by }) }}
+        />
+      ) : (
+        <Empty title={bases.length > 0 ? 'No base is like that' : 'No bases yet'}>
+          {bases.length > 0 ? (
+            <Button onClick={() => change({ q: '', project: '' })}>Show all</Button>
+          ) : (
+            'Boxes are made from bases: make one of an image, such as debian:12.'
+          )}
+        </Empty>
+      )}
+      {own.length === 0 && bases.length > 0 && (
+        <p className="text-muted">
+          No project has a base of its own yet. Make one of a box that is set up as you like it, and others start from
+          there in milliseconds.
+        </p>
+      )}
+      <MakeBase isOpen={get('dialog') === 'make' && rights.canWrite} close={() => change({ dialog: '' })} />
+      <DeleteBase base={deleted} close={() => setDeleted(null)} />
+    </Page>
+  )
+}
+
+function deleteColumn({ canWrite, isAdmin, isOfAll }: Rights, ask: (base: Base) => void): Column<Base> {
+  return {
+    name: '',
+    of: (base) =>
+      canWrite &&
+      (base.project !== null || (isAdmin && isOfAll)) && (
+        <span className="flex justify-end">
+          <Button kind="quiet" aria-label={`Delete ${baseName(base)}`} onClick={() => ask(base)}>
+            Delete
+          </Button>
+        </span>
+      ),
+  }
+}
+
+const COLUMNS: readonly Column<Base>[] = [
+  {
+    name: 'Name',
+    sort: 'name',
+    of: ({ project, name, source }) => (
+      <>
+        <span className="font-medium break-all">
+          {project !== null && <span className="font-normal text-muted">{project}/</span>}
+          {name}
+        </span>
+        {project === null && <span className="text-muted"> (shared)</span>}
+        <span className="block text-xs break-words text-muted md:hidden">{sourceText(source)}</span>
+      </>
+    ),
+  },
+  {
+    name: 'Made of',
+    from: 'md',
+    of: ({ source }) => (
+      <span className="break-words" title={source}>
+        {sourceText(source)}
+      </span>
+    ),
+  },
+  { name: 'Version', from: 'md', isNumber: true, of: ({ version }) => version },
+  { name: 'Size', sort: '-size', isNumber: true, of: ({ size_bytes }) => bytesText(size_bytes) },
+  { name: 'Made', sort: '-created', from: 'md', of: ({ created_at }) => <Ago time={created_at} /> },
+]

@@ -1,0 +1,49 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../api/client.ts'
+import type { Base } from '../../api/types.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { baseName } from './select-bases.ts'
+
+/** Deletes a base, after it was told which boxes were made from it: they stay. */
+export function DeleteBase({ base, close }: { base: Base | null; close(): void }) {
+  const queries = useQueryClient()
+  const { data: used } = useQuery({
+    queryKey: ['base', base?.id],
+    queryFn: ({ signal }) => api().call('getBase', { ...inputOf(base), signal }),
+    enabled: base !== null,
+  })
+  const remove = useMutation({
+    mutationFn: (each: Base) => api().call('deleteBase', inputOf(each)),
+    onSuccess: (_, each) => tell(`The base ${baseName(each)} is deleted.`),
+    onError: tellError,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['bases'] }),
+  })
+  const name = base ? baseName(base) : ''
+  return (
+    <Confirm
+      title={base?.project === null ? `Delete the shared base ${name}?` : `Delete the base ${name}?`}
+      about={`${usersText(used?.used_by ?? null)} No box can be made from it any more.`}
+      action="Delete"
+      typed={base?.name}
+      isOpen={base !== null}
+      close={close}
+      act={() => base && remove.mutate(base)}
+    />
+  )
+}
+
+function usersText(users: Base['used_by']): string {
+  if (users === null || users.count === 0) return 'Boxes that were made from it stay as they are.'
+  const names = users.boxes.slice(0, NAMED_MAX).map(({ project, name }) => `${project}/${name}`)
+  const more = users.count - names.length
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${users.count === 1 ? 'was' : 'were'} made from it, and ${users.count === 1 ? 'stays as it is' : 'stay as they are'}.`
+}
+
+function inputOf(base: Base | null) {
+  // A shared base is read and deleted by way of any project.
+  const path = { project: base?.project ?? 'shared', base: base?.name ?? '' }
+  return { path, query: { shared: base?.project === null } }
+}
+
+const NAMED_MAX = 8

@@ -1,0 +1,148 @@
+import type { CallInput } from '@boxyard/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { runJob } from '../../api/jobs.ts'
+import { boxesQuery, boxSnapshotsQuery } from '../../api/queries.ts'
+import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
+import { useRights } from '../../shell/rights.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
+import { CheckField, Form, type FormValues } from '../../ui/form.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { timeText } from '../../ui/words.ts'
+
+type Source = 'box' | 'snapshot' | 'image'
+
+/** Makes a base: of a box, of a snapshot of one, or of an image of a registry. */
+export function MakeBase({ isOpen, close }: { isOpen: boolean; close(): void }) {
+  return (
+    <Dialog
+      title="Make a base"
+      about="What boxes are made from, in milliseconds. Boxes that exist never change with it."
+      isOpen={isOpen}
+      close={close}
+    >
+      <MakeBaseForm close={close} />
+    </Dialog>
+  )
+}
+
+function MakeBaseForm({ close }: { close(): void }) {
+  const [first = 'demo'] = useKnownProjects()
+  const [chosen, setProject] = useState<string | null>(null)
+  const [source, setSource] = useState<Source>('image')
+  const { isAdmin, isOfAll } = useRights()
+  const project = chosen ?? first
+  const make = useMakeBase(project, source, close)
+  return (
+    <Form action="Make" isBusy={make.isPending} error={make.error} close={close} send={make.mutate}>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <ProjectField value={project} change={setProject} />
+        <TextField
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          autoComplete="off"
+          spellCheck={false}
+          pattern={NAME_PATTERN}
+          hint="a–z, 0–9 and -"
+        />
+      </div>
+      <SelectField label="Made of" value={source} onChange={(event) => setSource(event.target.value as Source)}>
+        <option value="image">An image of a registry</option>
+        <option value="box">A box as it is now</option>
+        <option value="snapshot">A snapshot of a box</option>
+      </SelectField>
+      {source === 'image' ? (
+        <TextField
+          label="Image"
+          name="image"
+          required
+          maxLength={512}
+          spellCheck={false}
+          placeholder="debian:12"
+          hint="A public one, such as debian:12 or ghcr.io/user/tool:1, at an address that everybody reaches."
+        />
+      ) : (
+        <BoxSource project={project} source={source} />
+      )}
+      {isAdmin && isOfAll && (
+        <CheckField label="Share it with all projects" name="shared" hint="Every project may make boxes from it." />
+      )}
+    </Form>
+  )
+}
+
+function BoxSource({ project, source }: { project: string; source: Source }) {
+  const { data: boxes = [] } = useQuery(boxesQuery)
+  const names = boxes.filter((box) => box.project === project).map(({ name }) => name)
+  const [chosen, setChosen] = useState('')
+  const box = names.includes(chosen) ? chosen : (names[0] ?? '')
+  const { data: snapshots = [] } = useQuery({
+    ...boxSnapshotsQuery({ project, name: box }),
+    enabled: box !== '' && source === 'snapshot',
+  })
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      <SelectField
+        label="Box"
+        name="box"
+        required
+        value={box}
+        hint={names.length === 0 ? `${project} has no box yet.` : undefined}
+        onChange={(event) => setChosen(event.target.value)}
+      >
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      {source === 'snapshot' && (
+        <SelectField
+          label="Snapshot"
+          name="snapshot"
+          required
+          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
+        >
+          {snapshots.toReversed().map(({ name, created_at }) => (
+            <option key={name} value={name}>
+              {name}, {timeText(created_at)}
+            </option>
+          ))}
+        </SelectField>
+      )}
+    </div>
+  )
+}
+
+function useMakeBase(project: string, source: Source, close: () => void) {
+  const queries = useQueryClient()
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ['bases'] })
+  return useMutation({
+    mutationFn: async (form: FormValues) => {
+      const body = bodyOf(form, source)
+      const query = { wait_seconds: source === 'image' ? 0 : 20 }
+      // What is refused at once is shown in the dialog; an image may take minutes, and is told of where it ends.
+      const answer = await api().callFully('createBase', { path: { project }, query, body })
+      close()
+      const stop = (): void =>
+        void api()
+          .call('deleteBase', { path: { project, base: body.name }, query: { shared: body.shared === true } })
+          .catch(tellError)
+      const words = `Making the base ${project}/${body.name} of ${form.text('image') || form.text('box')}`
+      void runJob({ words, place: 'bases', stop }, () => Promise.resolve(answer))
+        .then(() => tell(`The base ${body.shared ? body.name : `${project}/${body.name}`} is made.`), tellError)
+        .finally(() => void refresh())
+    },
+  })
+}
+
+function bodyOf(form: FormValues, source: Source): CallInput<'createBase'>['body'] {
+  return {
+    name: form.text('name'),
+    ...(source === 'image' ? { image: form.text('image') } : { box: form.text('box') }),
+    ...(source === 'snapshot' ? { snapshot: form.text('snapshot') } : {}),
+    ...(form.has('shared') ? { shared: true } : {}),
+  }
+}
