@@ -5,6 +5,9 @@ import { sessionFetch } from './session.ts'
 
 /** What a follower of the events is told. */
 export interface LiveListener {
+  /** Where to go on: `now`, or what `onCursor` was told last. */
+  since: string
+  onCursor(cursor: string): void
   onEvent(event: BoxyardEvent): void
   /** Told when the stream is open, and when it is lost; events may be missed if `isComplete` is false. */
   onState(state: { isOpen: boolean; isComplete: boolean }): void
@@ -12,7 +15,7 @@ export interface LiveListener {
 
 /** Follows the events of all projects by one stream until `signal` aborts: connects again where it was, with pauses that double. */
 export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
-  let cursor = 'now'
+  let cursor = listener.since
   let pauseMs = PAUSE_MS
   while (!signal.aborted) {
     try {
@@ -25,7 +28,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
       listener.onState({ isOpen: true, isComplete: cursor !== 'now' })
       for await (const message of readEventStream(withinSilence(stream))) {
         pauseMs = PAUSE_MS
-        if (message.id !== '') cursor = message.id
+        if (message.id !== '') listener.onCursor((cursor = message.id))
         if (message.name === 'problem') break
         if (message.name === 'message' && message.data !== '')
           listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
