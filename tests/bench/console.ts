@@ -63,7 +63,7 @@ async function measureLoads({ service, context }: ConsoleBench): Promise<void> {
     page.on('response', (answer) => paths.push(new URL(answer.url()).pathname))
     await page.goto(`${service.url}/`, { waitUntil: 'commit' })
     // By the page's own clock: the first frame in which the page has its content, and answers.
-    times.push(await page.evaluate(INTERACTIVE))
+    times.push(await run<number>(page, INTERACTIVE))
     const files = paths.map((path) => join(CONSOLE_DIRECTORY, `${path === '/' ? '/index.html' : path}.gz`))
     gzipBytes = files.filter((file) => existsSync(file)).reduce((sum, file) => sum + statSync(file).size, 0)
     await page.close()
@@ -80,7 +80,7 @@ async function measureChanges({ service, client, page }: ConsoleBench): Promise<
   const times: number[] = []
   for (let round = 0; round < CHANGES; round++) {
     const word = round % 2 === 0 ? 'stopped' : 'running'
-    const seen = page.evaluate(SEEN, ['[role="row"]', 'demo/web', word])
+    const seen = run<number>(page, SEEN, ['[role="row"]', 'demo/web', word])
     await client.post(`/v1/projects/demo/boxes/web/${round % 2 === 0 ? 'stop' : 'resume'}`)
     const changed = Date.now()
     times.push(Math.max(0, (await seen) - changed))
@@ -98,7 +98,7 @@ async function measureEcho({ service, page }: ConsoleBench): Promise<void> {
   await pause(500)
   const times: number[] = []
   for (let round = 0; round < KEYS; round++) {
-    const seen = page.evaluate(ECHO)
+    const seen = run<number>(page, ECHO)
     await page.keyboard.press('abcdefghij'[round % 10] ?? 'a')
     times.push(await seen)
     if (round % 40 === 39) await page.keyboard.press('Enter')
@@ -136,7 +136,7 @@ async function measureFlood({ service, page }: ConsoleBench): Promise<void> {
   await page.locator('.xterm-helper-textarea').focus()
   await page.keyboard.type('yes\n')
   await pause(1_000)
-  const gaps = await page.evaluate(FRAMES, 5_000)
+  const gaps = await run<number[]>(page, FRAMES, 5_000)
   await page.keyboard.press('Control+c')
   report('console: frames while `yes` runs', summary(gaps), 'p95 200 ms', percentile(gaps, 0.95) <= 200)
 }
@@ -154,7 +154,7 @@ async function measureLongList({ service, client, page }: ConsoleBench): Promise
   )
   await arrive(page, `${service.url}/boxes`, 'Boxes')
   await page.getByText('10000 boxes').waitFor()
-  const gaps = await page.evaluate(SCROLL, 5_000)
+  const gaps = await run<number[]>(page, SCROLL, 5_000)
   await page.unroute('**/v1/projects/-/boxes?*')
   const perSecond = 1000 / percentile(gaps, 0.5)
   const measured = `${perSecond.toFixed(0)} a second; ${summary(gaps)}`
@@ -171,17 +171,22 @@ async function measureIdle({ service, page }: ConsoleBench): Promise<void> {
   report('console: requests of an idle tab in a minute', String(count), '1', count <= 1)
 }
 
+/** Runs a program of the page with a value, and returns what it comes to. */
+function run<T>(page: Page, program: string, given?: unknown): Promise<T> {
+  return page.evaluate<T>(`(${program})(${JSON.stringify(given)})`)
+}
+
 const LOADS = 10
 const CHANGES = 20
 const KEYS = 100
 
 /** Programs of the page, as text: their types are those of a browser. */
-const INTERACTIVE = `new Promise((resolve) => {
+const INTERACTIVE = `() => new Promise((resolve) => {
   const look = () => document.querySelector('h1') && document.querySelector('[role="meter"]')
     ? requestAnimationFrame(() => setTimeout(() => resolve(performance.now())))
     : requestAnimationFrame(look)
   look()
-})` as unknown as () => Promise<number>
+})`
 const SEEN = `([rows, name, word]) => new Promise((resolve) => {
   const look = () => {
     const found = [...document.querySelectorAll(rows)].some((row) => row.textContent.includes(name) && row.textContent.includes(word))
@@ -191,8 +196,8 @@ const SEEN = `([rows, name, word]) => new Promise((resolve) => {
   if (look()) return
   const observer = new MutationObserver(() => look() && observer.disconnect())
   observer.observe(document.body, { subtree: true, childList: true, characterData: true })
-})` as unknown as (given: string[]) => Promise<number>
-const ECHO = `new Promise((resolve) => {
+})`
+const ECHO = `() => new Promise((resolve) => {
   let start = null
   addEventListener('keydown', () => { start = performance.now() }, { capture: true, once: true })
   const observer = new MutationObserver(() => {
@@ -201,7 +206,7 @@ const ECHO = `new Promise((resolve) => {
     resolve(performance.now() - start)
   })
   observer.observe(document.querySelector('.xterm-rows'), { subtree: true, childList: true, characterData: true })
-})` as unknown as () => Promise<number>
+})`
 const FRAMES = `(ms) => new Promise((resolve) => {
   const gaps = []
   const begin = performance.now()
@@ -213,7 +218,7 @@ const FRAMES = `(ms) => new Promise((resolve) => {
     else resolve(gaps.slice(1))
   }
   requestAnimationFrame(step)
-})` as unknown as (ms: number) => Promise<number[]>
+})`
 const SCROLL = `(ms) => new Promise((resolve) => {
   const gaps = []
   const begin = performance.now()
@@ -226,4 +231,4 @@ const SCROLL = `(ms) => new Promise((resolve) => {
     else resolve(gaps.slice(1))
   }
   requestAnimationFrame(step)
-})` as unknown as (ms: number) => Promise<number[]>
+})`
