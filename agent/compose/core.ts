@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { newId, newIdOfCell } from '../../shared/ids.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import { type Backups, createBackups } from '../core/backups/backups.ts'
@@ -6,6 +7,7 @@ import type { BackupJobsDeps } from '../core/backups/jobs.ts'
 import { type BackupSchedules, createBackupSchedules } from '../core/backups/schedules.ts'
 import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
+import { startUsageHistory } from '../core/boxes/usage-history.ts'
 import { serviceOutputs } from '../core/common/service-instances.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
@@ -20,7 +22,9 @@ import { recoverAutomatic } from '../core/snapshots/automatic.ts'
 import { startPoolShares } from '../core/volumes/pool-shares.ts'
 import { netProber } from '../drivers/edge/prober.ts'
 import { readBootId } from '../drivers/host/facts.ts'
+import { openUsageHistory } from '../drivers/store/usage-history.ts'
 import type { Meter } from '../ports/host/meter.ts'
+import type { UsageHistory } from '../ports/store/usage-history.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 import { scheduleRetention } from './retention.ts'
@@ -30,6 +34,7 @@ export interface CoreParts {
   reconciler: Reconciler
   execs: Execs
   activity: BoxActivity
+  history: UsageHistory
   supervisor: ServiceSupervisor
   forks: Forks
   jobs: Jobs
@@ -90,7 +95,10 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   await backups.recover()
   await jobs.failUnresumed()
   closers.add('backup schedules', backups.startSchedules())
-  return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
+  const history = openUsageHistory(join(settings.dataDir, 'metrics.db'), logger)
+  closers.add('history of metrics', () => history.close())
+  closers.add('looks at boxes', startUsageHistory({ ...drivers, store, history, clock, logger }))
+  return { reconciler, execs, activity, history, supervisor, forks, jobs, backups, standingFaults }
 }
 
 /** Returns what makes ids that have no owner by a name; those of a cell of a fleet name it, so that every door finds them. */

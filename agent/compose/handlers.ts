@@ -61,6 +61,7 @@ import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
 import type { Cell, KeptHome } from '../ports/fleet/directory.ts'
 import type { Meter } from '../ports/host/meter.ts'
 import type { Store } from '../ports/store/store.ts'
+import type { UsageHistory } from '../ports/store/usage-history.ts'
 import { type BackupParts, idsOf } from './core.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
@@ -75,6 +76,7 @@ export interface HandlerParts extends DeploymentDeps {
   reconciler: Reconciler
   execs: Execs
   activity: BoxActivity
+  history: UsageHistory
   meter: Meter
   supervisor: ServiceSupervisor
   edge: Pick<EdgeParts, 'routes' | 'address' | 'claims'>
@@ -142,7 +144,7 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
       sharedBases: () => sharedBaseNames(store),
     }),
     ...createOperationHandlers({ operations }),
-    ...createBoxHandlers({ ...shared, boxes, replies, scheduling, limits: settings.limits }),
+    ...createBoxHandlers({ ...shared, history: parts.history, boxes, replies, scheduling, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),
       restore: createBoxRestore({ ...shared, boxes }),

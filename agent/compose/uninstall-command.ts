@@ -133,6 +133,7 @@ const DATABASE = ['boxyard.db', 'boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-
 /** Everything that the service makes in its data directory. */
 const OWN_NAMES = [
   ...DATABASE,
+  ...['metrics.db', 'metrics.db-wal', 'metrics.db-shm'],
   ...Array.from({ length: 100 }, (_, version) => `boxyard.db.v${version}`),
   ...['pool.img', 'pool.img.new', 'keys', 'admin.token', 'execs', 'backups', 'acme', 'log', 'lock'],
   ...['restored-settings.conf', RESTORE_MARK, 'instance'],

@@ -16,7 +16,6 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     args: '<box=name>',
     fields: ['seconds:number from now, at most 604800; 0 ends it'],
   },
-  { words: 'metrics', operation: 'getBoxMetrics', args: '<box=name>' },
   {
     words: 'publish',
     operation: 'publishBox',

@@ -39,8 +39,33 @@ const top: Verb = {
   },
 }
 
-/** The verb that shows usage. */
-export const TOP_VERBS: readonly Verb[] = [top]
+const metrics: Verb = {
+  words: 'metrics',
+  args: '<box>',
+  flags: [
+    ['--history', 'what it has used, by the minute for the last two hours'],
+    ['--step <seconds>', 'of its history: 60, or 600 for the last 24 hours'],
+  ],
+  summary: 'Get the resource usage of a box, from the counters of the kernel, or what it has used',
+  details: 'A minute in which the box did not run, or the service did not look, is not in its history.',
+  examples: ['boxyard metrics web', 'boxyard metrics web --history', 'boxyard metrics web --step 600 -o json'],
+  operations: ['getBoxMetrics', 'getBoxMetricsHistory'],
+  run: async ({ boxyard, project, format, tell }, [name = ''], flags) => {
+    const path = { project: project(), name }
+    const { step } = flags
+    if (flags['history'] !== true && step === undefined)
+      return printAnswer(await boxyard.call('getBoxMetrics', { path }), format)
+    if (step !== undefined && step !== '60' && step !== '600') throw new UsageError('--step is 60 or 600.')
+    const query = { step_seconds: step === '600' ? (600 as const) : (60 as const) }
+    const history = await boxyard.call('getBoxMetricsHistory', { path, query })
+    if (history.points.length === 0) tell('There is none yet: it begins with the second full minute that a box runs.')
+    if (format === 'json' || format === 'yaml') return printAnswer(history, format)
+    printRows(history.points.map(historyRow))
+  },
+}
+
+/** The verbs that show usage. */
+export const TOP_VERBS: readonly Verb[] = [top, metrics]
 
 type Metrics = AnswerOf<'getBoxMetrics'>
 
@@ -83,6 +108,20 @@ export function usageRow(now: Metrics, before: Metrics | undefined): Record<stri
     disk: `${of(storage.used_bytes)} / ${of(storage.limit_bytes)}`,
     received: of(network?.received_bytes),
     sent: of(network?.sent_bytes),
+  }
+}
+
+/** Makes the row of a point of the history. A pure function. */
+export function historyRow(point: AnswerOf<'getBoxMetricsHistory'>['points'][number]): Record<string, string> {
+  const { cpu_cores: cores, storage_bytes: storage } = point
+  return {
+    until: point.at.slice(0, 16).replace('T', ' '),
+    cores: cores === null ? '-' : cores.toFixed(3),
+    memory: formatBytes(point.memory_bytes),
+    cache: formatBytes(point.cache_bytes),
+    disk: storage === null ? '-' : formatBytes(storage),
+    received: `${formatBytes(point.received_bytes_per_second)}/s`,
+    sent: `${formatBytes(point.sent_bytes_per_second)}/s`,
   }
 }
 

@@ -70,4 +70,21 @@ export const BOX_EXAMPLES = {
       storage: { used_bytes: 1048576, limit_bytes: 10737418240, unique_bytes: 1064960 },
     },
   },
+  getBoxMetricsHistory: {
+    response: {
+      box: 'web',
+      step_seconds: 60,
+      points: [
+        {
+          at: '2026-11-20T08:15:00.000Z',
+          cpu_cores: 0.021,
+          memory_bytes: 44040192,
+          cache_bytes: 8388608,
+          storage_bytes: 1048576,
+          received_bytes_per_second: 2007,
+          sent_bytes_per_second: 152,
+        },
+      ],
+    },
+  },
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { define } from '../operation.ts'
-import { boxMetricsSchema } from '../schemas/box-metrics.ts'
+import { boxMetricsHistoryQuery, boxMetricsHistorySchema, boxMetricsSchema } from '../schemas/box-metrics.ts'
 import {
   boxListQuery,
   boxListSchema,
@@ -140,6 +140,18 @@ export const boxOperations = {
     permission: 'read',
     params: boxParams,
     response: boxMetricsSchema,
+    errors: ['box_not_found'],
+  }),
+  getBoxMetricsHistory: define({
+    id: 'getBoxMetricsHistory',
+    method: 'GET',
+    path: '/v1/projects/{project}/boxes/{name}/metrics/history',
+    owner: 'box',
+    summary: 'Get what a box has used: by the minute for two hours, by ten minutes for a day',
+    permission: 'read',
+    params: boxParams,
+    query: boxMetricsHistoryQuery,
+    response: boxMetricsHistorySchema,
     errors: ['box_not_found'],
   }),
 } as const

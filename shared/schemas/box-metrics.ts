@@ -48,3 +48,54 @@ export const boxMetricsSchema = z
     id: 'BoxMetrics',
     description: 'Read from the kernel at the call. What only a running box has is null while it does not run.',
   })
+
+const rate = z.int().min(0)
+
+/** What a box used over the `step_seconds` before `at`. */
+const usagePointSchema = z
+  .looseObject({
+    at: timestampSchema.meta({ description: 'End of the interval.' }),
+    cpu_cores: z
+      .number()
+      .nullable()
+      .meta({ description: 'Cores in use on average; null where the host does not count them.' }),
+    memory_bytes: z.int().meta({
+      description:
+        'Memory in use, with the page cache of its files: of a minute at its end, of ten minutes on average, as are the next two.',
+    }),
+    cache_bytes: z.int().meta({ description: 'Part of it that the kernel can reclaim.' }),
+    storage_bytes: z.int().nullable().meta({
+      description:
+        'Compressed bytes written since its creation, which `storage_gb` limits; null while a restore replaces its disk.',
+    }),
+    received_bytes_per_second: rate.meta({ description: 'Received by the box, on average.' }),
+    sent_bytes_per_second: rate.meta({ description: 'Sent by the box, on average.' }),
+  })
+  .meta({ id: 'BoxMetricsPoint', description: 'What a box used over an interval.' })
+
+/** `GET B/metrics/history`. */
+export const boxMetricsHistorySchema = z
+  .looseObject({
+    box: nameSchema,
+    step_seconds: z.int().meta({ description: 'Length of the intervals: 60 or 600.' }),
+    points: z.array(usagePointSchema).meta({
+      description:
+        'Oldest first. There is none for an interval in which the box did not run, or the service did not look: a chart has a gap there.',
+    }),
+  })
+  .meta({
+    id: 'BoxMetricsHistory',
+    description: 'What a box has used. A fork, and a box of the same name that was made later, begin without any.',
+  })
+
+/** The query of `GET B/metrics/history`. */
+export const boxMetricsHistoryQuery = z.strictObject({
+  step_seconds: z
+    .enum(['60', '600'], { error: 'must be 60 or 600' })
+    .default('60')
+    .transform((text) => (text === '60' ? 60 : 600))
+    .meta({
+      description: 'Length of the intervals: 60 for the last two hours, 600 for the last 24.',
+      override: { type: 'integer', enum: [60, 600], default: 60 },
+    }),
+})

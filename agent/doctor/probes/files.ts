@@ -81,4 +81,13 @@ function certificates(directory: string): Wanted[] {
 
 /** Of directories above, that nobody but root may rename what is in them. */
 const PARENT = 0o755
-const OWN_FILES = ['admin.token', 'boxyard.db', 'boxyard.db-wal', 'boxyard.db-shm', 'instance', 'lock', 'pool.img']
+const OWN_FILES = [
+  'admin.token',
+  'boxyard.db',
+  'boxyard.db-wal',
+  'boxyard.db-shm',
+  'instance',
+  'lock',
+  'metrics.db',
+  'pool.img',
+]

@@ -64,6 +64,11 @@ export function createBoxStore(database: Database): BoxStore {
       database
         .all("SELECT record FROM boxes WHERE idle_stop IS NOT NULL AND status = 'running' ORDER BY id")
         .flatMap((row) => boxOf(row) ?? []),
+    running: async (after, limit) =>
+      database.all(RUNNING, after?.project ?? '', after?.id ?? '', limit).map((row) => ({
+        ...{ id: String(row.id), project: String(row.project) },
+        ...{ root: String(row.root), since: Number(row.since) },
+      })),
     countByStatus: async () => {
       const counts = { pending: 0, running: 0, stopped: 0, unknown: 0 }
       for (const row of database.all('SELECT status, count(*) AS n FROM boxes GROUP BY status')) {
@@ -158,6 +163,10 @@ function storedVolumes(database: Database, boxId: string): string[] {
   const rows = database.all('SELECT volume_id FROM attachments WHERE box_id = ?', boxId)
   return rows.map((row) => String(row.volume_id))
 }
+
+const RUNNING = `
+  SELECT id, project, record ->> '$.root' AS root, record ->> '$.observed.since' AS since FROM boxes INDEXED BY boxes_by_status
+  WHERE status = 'running' AND (project, id) > (?, ?) ORDER BY project, id LIMIT ?`
 
 /** Thrown to roll a transaction back. */
 class VolumeGone extends Error {}

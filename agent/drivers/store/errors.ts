@@ -27,6 +27,12 @@ export function isStorageFull(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'storage_full'
 }
 
+/** Returns true for the error of a file that is no database, or a damaged one. */
+export function isDamaged(error: unknown): boolean {
+  const code = resultCodeOf(error)
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
+}
+
 /** Returns true if the unique index refused a second box that writes to a volume. */
 export function isOneWriterConflict(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error
@@ -58,8 +64,10 @@ const PRIMARY_CODE = 0xff
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 const SQLITE_IOERR = 10
+const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
+const SQLITE_NOTADB = 26
 // SQLite reports a full disk as SQLITE_FULL only from writes, not from creating, growing or syncing a file.
 const AMBIGUOUS: ReadonlySet<number> = new Set([SQLITE_IOERR, SQLITE_CANTOPEN])
 const FULL_BELOW_BYTES = 65_536

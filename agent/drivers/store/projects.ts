@@ -29,7 +29,7 @@ function sumUse(database: Database, names: readonly string[]): ProjectUse[] {
     }
   }
   each(USE, (project, row) => {
-    project.used = usageOf(row)
+    project.used = useOfRow(row)
     project.boxes.other = project.used.boxes
   })
   each(STATUSES, ({ boxes }, row) => {
@@ -47,7 +47,7 @@ export const SUMS_OF_USE = `count(*) FILTER (WHERE is_box) AS boxes, count(*) FI
   total(cpus) AS cpus, total(ram_mb) AS ram_mb, total(storage_gb) AS storage_gb`
 
 /** Returns what `SUMS_OF_USE` has found. */
-export function usageOf(row: Row | null): Usage {
+export function useOfRow(row: Row | null): Usage {
   return {
     boxes: Number(row?.boxes),
     volumes: Number(row?.volumes),

@@ -1,6 +1,6 @@
 import type { QuotaRecord, QuotaStore } from '../../ports/store/volumes.ts'
 import type { Database } from './database.ts'
-import { listProjects, SUMS_OF_USE, usageOf } from './projects.ts'
+import { listProjects, SUMS_OF_USE, useOfRow } from './projects.ts'
 
 /** Creates the store of quotas in SQLite, which also sums the usage of the records. */
 export function createQuotaStore(database: Database): QuotaStore {
@@ -19,7 +19,7 @@ export function createQuotaStore(database: Database): QuotaStore {
       return { own: Number(row?.own), all: Number(row?.all_bytes) }
     },
     list: async (query) => listProjects(database, query),
-    usage: async (project) => usageOf(project === null ? database.get(USE_OF_ALL) : database.get(USE, project)),
+    usage: async (project) => useOfRow(project === null ? database.get(USE_OF_ALL) : database.get(USE, project)),
   }
 }
 

@@ -2,11 +2,13 @@ import { timestamp } from '../../../shared/time.ts'
 import type { Boxes, BoxRef } from '../../core/boxes/boxes.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
 import { type BoxMetrics, type BoxMetricsDeps, measureBox } from '../../core/boxes/metrics.ts'
+import { readUsageHistory } from '../../core/boxes/usage-history.ts'
 import { checkReadOnly } from '../../core/common/preconditions.ts'
 import { bytesOf } from '../../core/common/sizes.ts'
 import type { Scheduling, SchedulingRequest } from '../../core/fleet/scheduling.ts'
 import { OWNER_HEADER } from '../../ports/fleet/directory.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { UsageHistory, UsagePoint } from '../../ports/store/usage-history.ts'
 import type { Call, Handlers } from '../common/call.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 
@@ -21,9 +23,11 @@ type BoxHandlers = Pick<
   | 'resumeBox'
   | 'leaseBox'
   | 'getBoxMetrics'
+  | 'getBoxMetricsHistory'
 >
 
 export interface BoxHandlersDeps extends BoxMetricsDeps {
+  history: UsageHistory
   boxes: Boxes
   replies: BoxReplies
   scheduling: Scheduling
@@ -72,6 +76,11 @@ export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
       const box = await boxes.get(params)
       return { body: viewMetrics(box, await measureBox(deps, box), deps.limits) }
     },
+    getBoxMetricsHistory: async ({ params, query }) => {
+      const { id, name } = await boxes.get(params)
+      const points = await readUsageHistory(deps, id, query.step_seconds)
+      return { body: { box: name, step_seconds: query.step_seconds, points: points.map(viewPoint) } }
+    },
   }
 }
 
@@ -116,6 +125,18 @@ function viewMetrics(
       limit_bytes: bytesOf(config.storage_gb),
       unique_bytes: disk?.uniqueBytes ?? null,
     },
+  }
+}
+
+function viewPoint(point: UsagePoint) {
+  return {
+    at: timestamp(point.at),
+    cpu_cores: point.cpuCores,
+    memory_bytes: point.memoryBytes,
+    cache_bytes: point.cacheBytes,
+    storage_bytes: point.storageBytes,
+    received_bytes_per_second: point.receivedPerSecond,
+    sent_bytes_per_second: point.sentPerSecond,
   }
 }
 

@@ -120,7 +120,17 @@ export interface BoxStore {
   each(): AsyncIterable<BoxRecord>
   /** Running boxes that stop when idle. */
   withIdleStop(): Promise<BoxRecord[]>
+  /** Lists running boxes in some order that stays; those after `after`, at most `limit`. */
+  running(after: RunningBoxRef | null, limit: number): Promise<RunningBoxRef[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
+}
+
+/** A running box; `since` is when it came to run, ms since the epoch. */
+export interface RunningBoxRef {
+  id: string
+  project: string
+  root: string
+  since: number
 }
 
 /** A domain that another box or service has. */

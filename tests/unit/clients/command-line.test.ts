@@ -9,7 +9,7 @@ import { allVerbs } from '../../../cli/verbs/all.ts'
 import { findVerbs } from '../../../cli/verbs/find.ts'
 import { lastLines } from '../../../cli/verbs/logs.ts'
 import { resultLine } from '../../../cli/verbs/sync.ts'
-import { usageRow } from '../../../cli/verbs/top.ts'
+import { historyRow, usageRow } from '../../../cli/verbs/top.ts'
 import { openerOf } from '../../../cli/verbs/urls.ts'
 
 describe('a point stands for the box of the directory', () => {
@@ -112,4 +112,26 @@ test('the share of processors is that between two looks', () => {
   })
   expect(usageRow(before, undefined)).toMatchObject({ cpu: '-', processes: '3' })
   expect(usageRow(look('2026-01-01T00:00:02.000Z', null), before)).toMatchObject({ cpu: '-' })
+})
+
+test('a point of the history is a row, and what is not known a dash', () => {
+  const point = {
+    at: '2026-01-01T00:01:00.000Z',
+    cpu_cores: 0.5,
+    memory_bytes: 1_048_576,
+    cache_bytes: 0,
+    storage_bytes: null,
+    received_bytes_per_second: 2048,
+    sent_bytes_per_second: 0,
+  }
+  expect(historyRow(point)).toEqual({
+    until: '2026-01-01 00:01',
+    cores: '0.500',
+    memory: '1.0 MiB',
+    cache: '0 B',
+    disk: '-',
+    received: '2.0 KiB/s',
+    sent: '0 B/s',
+  })
+  expect(historyRow({ ...point, cpu_cores: null }).cores).toBe('-')
 })

@@ -32,6 +32,7 @@ export const OPERATIONS = {
   resumeBox: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/resume","retry":"key","ticket":false,"status":200,"summary":"Start a stopped box"},
   leaseBox: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/lease","retry":"key","ticket":false,"status":200,"summary":"Lease a box: it is not stopped as idle meanwhile; does not start it"},
   getBoxMetrics: {"method":"GET","path":"/v1/projects/{project}/boxes/{name}/metrics","retry":"safe","ticket":false,"status":200,"summary":"Get the resource usage of a box, from the counters of the kernel"},
+  getBoxMetricsHistory: {"method":"GET","path":"/v1/projects/{project}/boxes/{name}/metrics/history","retry":"safe","ticket":false,"status":200,"summary":"Get what a box has used: by the minute for two hours, by ten minutes for a day"},
   createBoxSnapshot: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/snapshots","retry":"key","ticket":false,"status":201,"summary":"Snapshot the disk of a box, running or not, with its data volumes at the same instant if asked"},
   listBoxSnapshots: {"method":"GET","path":"/v1/projects/{project}/boxes/{name}/snapshots","retry":"safe","ticket":false,"status":200,"summary":"List the snapshots of a box, oldest first"},
   getBoxSnapshot: {"method":"GET","path":"/v1/projects/{project}/boxes/{name}/snapshots/{snapshot}","retry":"safe","ticket":false,"status":200,"summary":"Get a snapshot of a box, with the bytes that only it has"},

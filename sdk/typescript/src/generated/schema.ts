@@ -505,6 +505,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{project}/boxes/{name}/metrics/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what a box has used: by the minute for two hours, by ten minutes for a day
+         * @description Get what a box has used: by the minute for two hours, by ten minutes for a day. Needs a token with `read`.
+         */
+        get: operations["getBoxMetricsHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project}/boxes/{name}/snapshots": {
         parameters: {
             query?: never;
@@ -3193,6 +3213,53 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description What a box has used. A fork, and a box of the same name that was made later, begin without any. */
+        BoxMetricsHistory: {
+            box: components["schemas"]["Name"];
+            /**
+             * Format: int64
+             * @description Length of the intervals: 60 or 600.
+             */
+            step_seconds: number;
+            /** @description Oldest first. There is none for an interval in which the box did not run, or the service did not look: a chart has a gap there. */
+            points: components["schemas"]["BoxMetricsPoint"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What a box used over an interval. */
+        BoxMetricsPoint: {
+            /** @description End of the interval. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Cores in use on average; null where the host does not count them. */
+            cpu_cores: number | null;
+            /**
+             * Format: int64
+             * @description Memory in use, with the page cache of its files: of a minute at its end, of ten minutes on average, as are the next two.
+             */
+            memory_bytes: number;
+            /**
+             * Format: int64
+             * @description Part of it that the kernel can reclaim.
+             */
+            cache_bytes: number;
+            /**
+             * Format: int64
+             * @description Compressed bytes written since its creation, which `storage_gb` limits; null while a restore replaces its disk.
+             */
+            storage_bytes: number | null;
+            /**
+             * Format: int64
+             * @description Received by the box, on average.
+             */
+            received_bytes_per_second: number;
+            /**
+             * Format: int64
+             * @description Sent by the box, on average.
+             */
+            sent_bytes_per_second: number;
+        } & {
+            [key: string]: unknown;
+        };
         Snapshot: {
             id: components["schemas"]["Id"];
             name: components["schemas"]["Name"];
@@ -4928,6 +4995,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BoxMetrics"];
+                };
+            };
+        };
+    };
+    getBoxMetricsHistory: {
+        parameters: {
+            query?: {
+                /** @description Length of the intervals: 60 for the last two hours, 600 for the last 24. */
+                step_seconds?: 60 | 600;
+            };
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description Answers 304 if the ETag still matches. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description A name, unique in its project. */
+                project: components["schemas"]["Name"];
+                /** @description A name, unique in its project. */
+                name: components["schemas"]["Name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoxMetricsHistory"];
                 };
             };
         };

@@ -38,6 +38,7 @@ OPERATIONS: Mapping[str, tuple[str, RetryMark]] = {
     "resume_box": ("resumeBox", "key"),
     "lease_box": ("leaseBox", "key"),
     "get_box_metrics": ("getBoxMetrics", "safe"),
+    "get_box_metrics_history": ("getBoxMetricsHistory", "safe"),
     "create_box_snapshot": ("createBoxSnapshot", "key"),
     "list_box_snapshots": ("listBoxSnapshots", "safe"),
     "get_box_snapshot": ("getBoxSnapshot", "safe"),

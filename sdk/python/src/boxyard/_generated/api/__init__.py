@@ -12,6 +12,7 @@ from .boxes.delete_box_snapshot import delete_box_snapshot
 from .boxes.diff_box_snapshot import diff_box_snapshot
 from .boxes.get_box import get_box
 from .boxes.get_box_metrics import get_box_metrics
+from .boxes.get_box_metrics_history import get_box_metrics_history
 from .boxes.get_box_snapshot import get_box_snapshot
 from .boxes.lease_box import lease_box
 from .boxes.list_box_snapshots import list_box_snapshots
@@ -129,6 +130,7 @@ __all__ = (
     "get_base",
     "get_box",
     "get_box_metrics",
+    "get_box_metrics_history",
     "get_box_snapshot",
     "get_config",
     "get_exec",

@@ -18,9 +18,11 @@ from .box_data_mounts_item import BoxDataMountsItem
 from .box_list import BoxList
 from .box_metrics import BoxMetrics
 from .box_metrics_cpu import BoxMetricsCpu
+from .box_metrics_history import BoxMetricsHistory
 from .box_metrics_memory import BoxMetricsMemory
 from .box_metrics_network_type_0 import BoxMetricsNetworkType0
 from .box_metrics_pids import BoxMetricsPids
+from .box_metrics_point import BoxMetricsPoint
 from .box_metrics_storage import BoxMetricsStorage
 from .box_reason import BoxReason
 from .box_state import BoxState
@@ -71,6 +73,7 @@ from .file_move import FileMove
 from .file_restore import FileRestore
 from .file_write import FileWrite
 from .file_write_encoding import FileWriteEncoding
+from .get_box_metrics_history_step_seconds import GetBoxMetricsHistoryStepSeconds
 from .get_exec_encoding import GetExecEncoding
 from .get_exec_output_encoding import GetExecOutputEncoding
 from .get_exec_output_stream import GetExecOutputStream
@@ -217,9 +220,11 @@ __all__ = (
     "BoxList",
     "BoxMetrics",
     "BoxMetricsCpu",
+    "BoxMetricsHistory",
     "BoxMetricsMemory",
     "BoxMetricsNetworkType0",
     "BoxMetricsPids",
+    "BoxMetricsPoint",
     "BoxMetricsStorage",
     "BoxReason",
     "BoxState",
@@ -270,6 +275,7 @@ __all__ = (
     "FileRestore",
     "FileWrite",
     "FileWriteEncoding",
+    "GetBoxMetricsHistoryStepSeconds",
     "GetExecEncoding",
     "GetExecOutputEncoding",
     "GetExecOutputStream",

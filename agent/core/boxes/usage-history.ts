@@ -1,0 +1,183 @@
+import type { Logger } from '../../../shared/log.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BoxStore, RunningBoxRef } from '../../ports/store/boxes.ts'
+import type { UsageHistory, UsagePoint } from '../../ports/store/usage-history.ts'
+
+export interface UsageHistoryDeps {
+  store: { boxes: Pick<BoxStore, 'ids' | 'running'> }
+  runtime: Pick<Runtime, 'usage'>
+  filesystem: Pick<CowFilesystem, 'usedBytes'>
+  history: UsageHistory
+  clock: Clock
+  logger: Logger
+}
+
+/**
+ * Looks at the running boxes at each full minute, a few at a time with pauses between them, and keeps what they have used since the look
+ * before: by the minute for two hours, condensed for a day. A box has no point for a minute in which it was not looked at twice in one
+ * run. The returned function ends that, and resolves once no look is under way.
+ */
+export function startUsageHistory(deps: UsageHistoryDeps): () => Promise<void> {
+  const { clock, logger } = deps
+  const state: State = { looks: new Map(), condensedAt: null }
+  const ending = new AbortController()
+  const { signal } = ending
+  const run = async (): Promise<void> => {
+    let fault = ''
+    while (!signal.aborted) {
+      const at = nextEnd(clock.now(), FINE.stepMs)
+      await clock.sleep(at - clock.now(), signal)
+      try {
+        const failed = await lookAtAll(deps, state, { at, signal })
+        if (!signal.aborted) await tidy(deps, state, at)
+        if (failed.length > 0) throw failed[0]
+        fault = ''
+      } catch (error) {
+        if (String(error) !== fault) logger.warn('the use of boxes is not kept', { error })
+        fault = String(error)
+      }
+    }
+  }
+  const ended = run()
+  return () => {
+    ending.abort()
+    return ended
+  }
+}
+
+/** Reads the points of a box of one step, oldest first, as far back as they are kept. */
+export function readUsageHistory(
+  { history, clock }: Pick<UsageHistoryDeps, 'history' | 'clock'>,
+  boxId: string,
+  stepSeconds: UsageStepSeconds,
+): Promise<UsagePoint[]> {
+  const { stepMs, keepMs } = stepSeconds === FINE.stepMs / 1000 ? FINE : COARSE
+  return history.read(boxId, { stepMs, after: clock.now() - keepMs, until: clock.now() })
+}
+
+/** The counters of a box at one time. */
+export interface UsageLook {
+  at: number
+  /** When its run began. */
+  since: number
+  cpuSeconds: number | null
+  receivedBytes: number
+  sentBytes: number
+}
+
+/**
+ * Returns the rates between two looks; null if they are not of one run, not some minutes apart at most, or if a counter went back. A
+ * pure function.
+ */
+export function ratesBetween(
+  before: UsageLook,
+  now: UsageLook,
+): Pick<UsagePoint, 'cpuCores' | 'receivedPerSecond' | 'sentPerSecond'> | null {
+  const seconds = (now.at - before.at) / 1000
+  if (before.since !== now.since || seconds <= 0 || seconds > GAP_SECONDS) return null
+  const cpuCores =
+    now.cpuSeconds === null || before.cpuSeconds === null ? null : (now.cpuSeconds - before.cpuSeconds) / seconds
+  const receivedPerSecond = (now.receivedBytes - before.receivedBytes) / seconds
+  const sentPerSecond = (now.sentBytes - before.sentBytes) / seconds
+  if ((cpuCores ?? 0) < 0 || receivedPerSecond < 0 || sentPerSecond < 0) return null
+  return { cpuCores, receivedPerSecond, sentPerSecond }
+}
+
+interface State {
+  /** The last look at each running box. */
+  looks: Map<string, UsageLook>
+  /** End of the last interval that was condensed; null: none by this process. */
+  condensedAt: number | null
+}
+
+/** Returns why boxes could not be looked at. */
+async function lookAtAll(
+  deps: UsageHistoryDeps,
+  state: State,
+  { at, signal }: { at: number; signal: AbortSignal },
+): Promise<unknown[]> {
+  const { store, history, clock } = deps
+  const before = state.looks
+  const looks = new Map<string, UsageLook>()
+  const failed: unknown[] = []
+  let points: UsagePoint[] = []
+  for (let last: RunningBoxRef | null = null; !signal.aborted; ) {
+    const boxes: RunningBoxRef[] = await store.boxes.running(last, LOOKS_IN_A_ROW)
+    for (const box of boxes)
+      try {
+        points.push(...(await lookAt(deps, box, { at, before, looks })))
+      } catch (error) {
+        failed.push(error)
+      }
+    last = boxes.at(-1) ?? null
+    const isLast = boxes.length < LOOKS_IN_A_ROW
+    // Nothing of it is synced; the bound is for the sake of the event loop.
+    if (points.length >= POINTS_IN_A_ROW || (isLast && points.length > 0)) {
+      await history.append(FINE.stepMs, points)
+      points = []
+    }
+    if (isLast) break
+    await clock.sleep(PAUSE_MS, signal)
+  }
+  state.looks = looks
+  return failed
+}
+
+async function lookAt(
+  { runtime, filesystem, clock }: UsageHistoryDeps,
+  { id, root, since }: RunningBoxRef,
+  { at, before, looks }: { at: number; before: ReadonlyMap<string, UsageLook>; looks: Map<string, UsageLook> },
+): Promise<UsagePoint[]> {
+  const usage = await runtime.usage(id)
+  if (usage === null) return []
+  const { cpuSeconds, memoryBytes, cacheBytes, network } = usage
+  const look = {
+    at: clock.now(),
+    since,
+    cpuSeconds,
+    receivedBytes: network.receivedBytes,
+    sentBytes: network.sentBytes,
+  }
+  looks.set(id, look)
+  const earlier = before.get(id)
+  const rates = earlier === undefined ? null : ratesBetween(earlier, look)
+  if (rates === null) return []
+  // Its root may be replaced just now, and a pool that does not answer takes no other figure away.
+  const storageBytes = await filesystem.usedBytes(root).catch(() => null)
+  return [{ boxId: id, at, memoryBytes, cacheBytes, storageBytes, ...rates }]
+}
+
+/** Condenses what has become due, forgets boxes that are gone, and drops what is old. */
+async function tidy({ store, history }: UsageHistoryDeps, state: State, now: number): Promise<void> {
+  const { stepMs } = COARSE
+  const due = Math.floor(now / stepMs) * stepMs
+  const first = Math.ceil((now - FINE.keepMs) / stepMs + 1) * stepMs
+  if (state.condensedAt === null || state.condensedAt < due) {
+    // The last that another process has condensed may be incomplete.
+    const begun = state.condensedAt === null ? await history.latest(stepMs) : state.condensedAt + stepMs
+    for (let at = Math.max(first, begun ?? 0); at <= due; at += stepMs)
+      await history.condense({ fromMs: FINE.stepMs, toMs: stepMs }, at)
+    await history.keep(new Set(await store.boxes.ids()))
+  }
+  state.condensedAt = due
+  for (const step of [FINE, COARSE]) await history.prune({ stepMs: step.stepMs, after: now - step.keepMs, until: now })
+}
+
+// A timer may end a little early: the same minute is not looked at twice.
+function nextEnd(now: number, stepMs: number): number {
+  return Math.floor((now + EARLY_MS) / stepMs + 1) * stepMs
+}
+
+/** The steps of points, in seconds. */
+export type UsageStepSeconds = 60 | 600
+
+const FINE = { stepMs: 60_000, keepMs: 2 * 3_600_000 }
+const COARSE = { stepMs: 600_000, keepMs: 24 * 3_600_000 }
+const EARLY_MS = 1000
+/** Seconds between two looks beyond which there is a gap: this process stood still, or the clock was set. */
+const GAP_SECONDS = 180
+const LOOKS_IN_A_ROW = 8
+const PAUSE_MS = 25
+const POINTS_IN_A_ROW = 1000

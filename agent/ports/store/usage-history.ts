@@ -1,0 +1,42 @@
+/** What a box used over an interval; of the finest step memory and disk are those at its end, else all are averages. */
+export interface UsagePoint {
+  boxId: string
+  /** End of the interval, a multiple of the step in ms since the epoch. */
+  at: number
+  /** Cores; null where the host does not count them. */
+  cpuCores: number | null
+  memoryBytes: number
+  /** The part of it that the kernel can reclaim. */
+  cacheBytes: number
+  /** Null while a restore replaces its disk. */
+  storageBytes: number | null
+  receivedPerSecond: number
+  sentPerSecond: number
+}
+
+/** Points of one step whose intervals end after `after`, and at `until` at the latest; in ms, as the step. */
+export interface UsageQuery {
+  stepMs: number
+  after: number
+  until: number
+}
+
+/**
+ * The use of boxes in the past. What is resolved survives the end of this process, though not always that of the host; what is damaged
+ * begins anew, empty.
+ */
+export interface UsageHistory {
+  /** Adds points of a step, in one commit; those that are there already are replaced. */
+  append(stepMs: number, points: readonly UsagePoint[]): Promise<void>
+  /** Makes points of step `toMs` that end at `at` of those of step `fromMs`, in turns of the event loop. */
+  condense(steps: { fromMs: number; toMs: number }, at: number): Promise<void>
+  /** Returns the points of a box, oldest first. */
+  read(boxId: string, query: UsageQuery): Promise<UsagePoint[]>
+  /** Returns the latest end of an interval of a step; null if there is none. */
+  latest(stepMs: number): Promise<number | null>
+  /** Drops the points of a step outside of a query. */
+  prune(query: UsageQuery): Promise<void>
+  /** Forgets all boxes but these; their points go when they are old. */
+  keep(boxIds: ReadonlySet<string>): Promise<void>
+  close(): Promise<void>
+}
