@@ -112,17 +112,22 @@ async function echoOfSocket(service: TestService): Promise<number[]> {
   const box = createBoxyard({ url: service.url, token: service.adminToken }).box('demo', 'api')
   const stream = await box.console({ session: 'echo-own', cols: 80, rows: 24 })
   const times: number[] = []
-  const encoder = new TextEncoder()
-  await stream.write(encoder.encode('cat\n'))
   const output = stream[Symbol.asyncIterator]()
-  await pause(500)
+  let text = ''
+  const until = async (has: () => boolean): Promise<void> => {
+    while (!has()) {
+      const { value, done } = await output.next()
+      if (done === true) throw new Error('the session has ended')
+      text += Buffer.from(value.bytes).toString()
+    }
+  }
+  await stream.write(Buffer.from('echo ready-$((1 + 1)); cat\n'))
+  await until(() => text.includes('ready-2'))
+  text = ''
   for (let round = 0; round < KEYS; round++) {
     const start = performance.now()
-    await stream.write(encoder.encode('x'))
-    for (;;) {
-      const { value, done } = await output.next()
-      if (done === true || new TextDecoder().decode(value.bytes).includes('x')) break
-    }
+    await stream.write(Buffer.from('x'))
+    await until(() => text.length > round)
     times.push(performance.now() - start)
   }
   stream.close()

@@ -8,6 +8,7 @@ export type Health = AnswerOf<'getHealth'>
 export type Config = AnswerOf<'getConfig'>
 export type StorageReport = AnswerOf<'getStorage'>
 export type BoxMetrics = AnswerOf<'getBoxMetrics'>
+export type BoxMetricsHistory = AnswerOf<'getBoxMetricsHistory'>
 export type BoxSnapshot = ItemOf<'listBoxSnapshots'>
 export type DiffChange = ItemOf<'diffBoxSnapshot'>
 export type FileEntry = ItemOf<'listFiles'>

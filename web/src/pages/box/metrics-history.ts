@@ -1,4 +1,4 @@
-import type { BoxMetrics } from '../../api/types.ts'
+import type { BoxMetrics, BoxMetricsHistory } from '../../api/types.ts'
 
 /** What a chart shows of one moment; null where it is not known. */
 export interface MetricsPoint {
@@ -6,7 +6,7 @@ export interface MetricsPoint {
   at: number
   cores: number | null
   memoryBytes: number | null
-  diskBytes: number
+  diskBytes: number | null
   receivedPerSecond: number | null
   sentPerSecond: number | null
 }
@@ -28,6 +28,20 @@ export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): Metrics
     receivedPerSecond: rate(reading.network?.received_bytes, before?.network?.received_bytes),
     sentPerSecond: rate(reading.network?.sent_bytes, before?.network?.sent_bytes),
   }
+}
+
+/** Returns the points of the last hour that the service has kept. */
+export function pointsOf({ points }: BoxMetricsHistory): MetricsPoint[] {
+  const all = points.map((point) => ({
+    at: Date.parse(point.at) / 1000,
+    cores: point.cpu_cores,
+    memoryBytes: point.memory_bytes,
+    diskBytes: point.storage_bytes,
+    receivedPerSecond: point.received_bytes_per_second,
+    sentPerSecond: point.sent_bytes_per_second,
+  }))
+  const newest = all.at(-1)?.at ?? 0
+  return all.filter(({ at }) => at > newest - KEPT_SECONDS)
 }
 
 /** Returns the points of the last hour with one more. */

@@ -1,9 +1,9 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { api } from '../../api/client.ts'
 import type { BoxMetrics, Ref } from '../../api/types.ts'
-import { type MetricsPoint, pointOf, withPoint } from './metrics-history.ts'
+import { type MetricsPoint, pointOf, pointsOf, withPoint } from './metrics-history.ts'
 
-/** The readings of a box since its page was first opened, for the last hour. */
+/** The readings of a box for the last hour: by the minute what the service has kept, closer together what this page has read. */
 interface Readings {
   last: BoxMetrics | null
   points: readonly MetricsPoint[]
@@ -13,7 +13,7 @@ const kept = new Map<string, Readings>()
 const listeners = new Set<() => void>()
 const NONE: Readings = { last: null, points: [] }
 
-/** Reads the metrics of a box every two seconds while its page is in sight. */
+/** Reads what the service has kept of a box, then its metrics every two seconds while its page is in sight. */
 export function useReadings({ project, name, id, isRunning }: Ref & { id: string; isRunning: boolean }): Readings {
   useEffect(() => {
     const stop = new AbortController()
@@ -29,7 +29,18 @@ export function useReadings({ project, name, id, isRunning }: Ref & { id: string
       }
       if (isRunning) timer = setTimeout(() => void read(), EVERY_MS)
     }
-    void read()
+    const begin = async (): Promise<void> => {
+      if (!kept.has(id)) {
+        const input = { path: { project, name }, signal: stop.signal }
+        const history = await api()
+          .call('getBoxMetricsHistory', input)
+          .catch(() => null)
+        if (stop.signal.aborted) return
+        if (history !== null && !kept.has(id)) keepPoints(id, { last: null, points: pointsOf(history) })
+      }
+      await read()
+    }
+    void begin()
     return () => {
       stop.abort()
       clearTimeout(timer)
@@ -40,8 +51,12 @@ export function useReadings({ project, name, id, isRunning }: Ref & { id: string
 
 function keep(id: string, reading: BoxMetrics): void {
   const { last, points } = kept.get(id) ?? NONE
+  keepPoints(id, { last: reading, points: withPoint(points, pointOf(reading, last)) })
+}
+
+function keepPoints(id: string, readings: Readings): void {
   kept.delete(id)
-  kept.set(id, { last: reading, points: withPoint(points, pointOf(reading, last)) })
+  kept.set(id, readings)
   for (const oldest of kept.keys()) {
     if (kept.size <= BOXES_KEPT) break
     kept.delete(oldest)
