@@ -1,5 +1,6 @@
 import { ApiError, type BoxyardEvent } from '@boxyard/sdk'
 import type { QueryClient } from '@tanstack/react-query'
+import { replaceBox } from './box-list.ts'
 import { boxesQuery, boxQuery } from './queries.ts'
 import type { Box, Ref } from './types.ts'
 
@@ -49,19 +50,6 @@ async function refreshBox(queries: QueryClient, ref: Ref): Promise<void> {
     .catch(() => undefined)
   if (box === undefined) return
   queries.setQueryData(boxesQuery.queryKey, (list: Box[] | undefined) => list && replaceBox(list, ref, box))
-}
-
-/** Returns the list with `box` in its place, by project and name; null takes it out. */
-export function replaceBox(list: readonly Box[], ref: Ref, box: Box | null): Box[] {
-  const rest = list.filter(({ project, name }) => project !== ref.project || name !== ref.name)
-  if (box === null) return rest
-  const place = rest.findIndex((each) => compareRefs(each, box) > 0)
-  return place < 0 ? [...rest, box] : rest.toSpliced(place, 0, box)
-}
-
-function compareRefs(a: Ref, b: Ref): number {
-  if (a.project !== b.project) return a.project < b.project ? -1 : 1
-  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1
 }
 
 function boxOf({ resource }: BoxyardEvent): Ref | null {
