@@ -98,9 +98,9 @@ async function measureEcho({ service, page }: ConsoleBench): Promise<void> {
   await pause(500)
   const times: number[] = []
   for (let round = 0; round < KEYS; round++) {
-    const seen = run<number>(page, ECHO)
+    await run(page, LISTEN)
     await page.keyboard.press('abcdefghij'[round % 10] ?? 'a')
-    times.push(await seen)
+    times.push(await page.evaluate<number>('globalThis.echo'))
     if (round % 40 === 39) await page.keyboard.press('Enter')
     await pause(30)
   }
@@ -202,7 +202,7 @@ const SEEN = `([rows, name, word]) => new Promise((resolve) => {
   const observer = new MutationObserver(() => look() && observer.disconnect())
   observer.observe(document.body, { subtree: true, childList: true, characterData: true })
 })`
-const ECHO = `() => new Promise((resolve) => {
+const LISTEN = `() => void (globalThis.echo = new Promise((resolve) => {
   let start = null
   addEventListener('keydown', () => { start = performance.now() }, { capture: true, once: true })
   const observer = new MutationObserver(() => {
@@ -211,7 +211,7 @@ const ECHO = `() => new Promise((resolve) => {
     resolve(performance.now() - start)
   })
   observer.observe(document.querySelector('.xterm-rows'), { subtree: true, childList: true, characterData: true })
-})`
+}))`
 const FRAMES = `(ms) => new Promise((resolve) => {
   const gaps = []
   const begin = performance.now()
