@@ -4,4 +4,5 @@ import { lazyRouteComponent } from '@tanstack/react-router'
 export const BOX_PARTS = [
   ['/files', lazyRouteComponent(() => import('./files/files.tsx'), 'FilesPage')],
   ['/snapshots', lazyRouteComponent(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],
+  ['/commands', lazyRouteComponent(() => import('./commands/commands.tsx'), 'CommandsPage')],
 ] as const

@@ -1,0 +1,68 @@
+import type { OutputPiece } from '@boxyard/sdk'
+
+/** Output of one stream without a break by the other. */
+export interface OutputBlock {
+  id: number
+  stream: OutputPiece['stream']
+  text: string
+}
+
+/** The end of what a command has written. */
+export interface OutputLog {
+  blocks: readonly OutputBlock[]
+  /** Whether earlier output is left out. */
+  isCut: boolean
+  nextId: number
+}
+
+export const NO_OUTPUT: OutputLog = { blocks: [], isCut: false, nextId: 1 }
+
+/** Returns the log with more output, of which the last 128 Ki characters are kept, and of these the last 2,000 lines. */
+export function withOutput(log: OutputLog, more: readonly Pick<OutputBlock, 'stream' | 'text'>[]): OutputLog {
+  const blocks = [...log.blocks]
+  let { isCut, nextId } = log
+  for (const { stream, text } of more) {
+    const last = blocks.at(-1)
+    if (last?.stream === stream) blocks[blocks.length - 1] = { ...last, text: last.text + text }
+    else blocks.push({ id: nextId++, stream, text })
+  }
+  const start = startOfKept(blocks)
+  while (start.block > 0 || start.character > 0) {
+    const first = blocks.shift()
+    if (first === undefined) break
+    isCut = true
+    if (start.block === 0) {
+      blocks.unshift({ ...first, text: first.text.slice(start.character) })
+      break
+    }
+    start.block--
+  }
+  return { blocks, isCut, nextId }
+}
+
+/** Returns where the kept end of blocks begins. */
+function startOfKept(blocks: readonly OutputBlock[]): { block: number; character: number } {
+  let characters = 0
+  let lines = 0
+  for (let block = blocks.length - 1; block >= 0; block--) {
+    const text = blocks[block]?.text ?? ''
+    for (let character = text.length - 1; character >= 0; character--) {
+      characters++
+      if (text.charCodeAt(character) === LINE_FEED) lines++
+      if (characters > KEPT_CHARACTERS || lines > KEPT_LINES) return { block, character: character + 1 }
+    }
+  }
+  return { block: 0, character: 0 }
+}
+
+/** Returns text without the sequences that colour it and move the cursor in a terminal. */
+export function withoutEscapes(text: string): string {
+  return text.replaceAll(ESCAPES, '')
+}
+
+const KEPT_CHARACTERS = 128 * 1024
+/** More of them take a browser too long to lay out many times a second. */
+const KEPT_LINES = 2_000
+const LINE_FEED = 10
+// ECMA-48, 5.4: control sequences; and those that set a title, which end with BEL or ST.
+const ESCAPES = new RegExp(String.raw`\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\)?)`, 'g')

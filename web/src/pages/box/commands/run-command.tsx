@@ -1,0 +1,107 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Ref } from '../../../api/types.ts'
+import { Button } from '../../../ui/button.tsx'
+import { CheckField, TextField } from '../../../ui/field.tsx'
+import { Panel } from '../../../ui/page.tsx'
+import { Problem } from '../../../ui/problem.tsx'
+import { textOf } from '../../boxes/create-box.tsx'
+import { useLiveCommand } from './live-command.ts'
+import { OutputView } from './output-view.tsx'
+import { execsQuery } from './queries.ts'
+import { SignalCommand } from './signal-command.tsx'
+
+/** Runs a line of the shell in the box, and shows what it writes as it writes it. */
+export function RunCommand({ box }: { box: Ref }) {
+  const queries = useQueryClient()
+  const refresh = (): void => void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
+  const { live, run, isRunning } = useLiveCommand(box, refresh)
+  const start = (form: FormData): void => {
+    const seconds = Number(textOf(form, 'timeout'))
+    void run(textOf(form, 'line'), {
+      cwd: textOf(form, 'cwd') || undefined,
+      user: textOf(form, 'user') || undefined,
+      timeoutSeconds: seconds > 0 ? seconds : undefined,
+      noHup: form.has('noHup'),
+    })
+  }
+  return (
+    <Panel title="Run a command">
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          start(new FormData(event.currentTarget))
+        }}
+      >
+        <div className="flex items-end gap-2">
+          <TextField
+            label="Line for the shell"
+            name="line"
+            required
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            placeholder="uname -a"
+            className="min-w-0 flex-1 [&_input]:font-mono"
+          />
+          <Button type="submit" kind="primary" disabled={isRunning}>
+            Run
+          </Button>
+        </div>
+        <RunOptions />
+      </form>
+      {live && (
+        <div className="mt-4 flex flex-col gap-2">
+          <div className="flex flex-wrap items-center justify-between gap-2">
+            <p role="status">
+              <code className="break-all">{live.line}</code>{' '}
+              <span className="text-muted">{live.end ?? 'is running…'}</span>
+            </p>
+            <span className="flex items-center gap-3">
+              {live.id !== null && (
+                <Link
+                  to="/boxes/$project/$name/commands"
+                  params={{ project: box.project, name: box.name }}
+                  search={{ exec: live.id }}
+                  className="underline"
+                >
+                  Its record
+                </Link>
+              )}
+              {isRunning && live.id !== null && <SignalCommand box={box} exec={live.id} />}
+            </span>
+          </div>
+          {live.error !== null && <Problem error={live.error} />}
+          <OutputView label="Output" log={live.log} empty={isRunning ? 'Nothing yet.' : 'It has written nothing.'} />
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+function RunOptions() {
+  return (
+    <details>
+      <summary className="cursor-pointer text-muted">Directory, user, time limit</summary>
+      <div className="mt-3 grid gap-3 sm:grid-cols-3">
+        <TextField label="Directory" name="cwd" placeholder="the home of the user" autoComplete="off" pattern="/.*" />
+        <TextField label="User" name="user" placeholder="root" autoComplete="off" />
+        <TextField
+          label="Time limit in seconds"
+          name="timeout"
+          type="number"
+          min="0.001"
+          step="any"
+          placeholder="none"
+        />
+        <CheckField
+          className="sm:col-span-3"
+          label="Goes on without me"
+          name="noHup"
+          hint="Also when this page is left and when the service is restarted. Otherwise the command is hung up when you leave."
+        />
+      </div>
+    </details>
+  )
+}
