@@ -57,8 +57,11 @@ export function createAppRouter(queries: QueryClient) {
     page('/volumes/$project/$name', VIEWS.VolumePage),
     page('/events', VIEWS.EventsPage),
     page('/bases', VIEWS.BasesPage),
+    page('/projects', VIEWS.ProjectsPage),
     page('/storage', VIEWS.StoragePage),
     page('/tokens', VIEWS.TokensPage),
+    page('/audit', VIEWS.AuditPage),
+    page('/settings', VIEWS.SettingsPage),
   ]
   return createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
@@ -93,4 +96,7 @@ const VIEWS = {
   TokensPage: lazy(() => import('./pages/tokens/tokens.tsx'), 'TokensPage'),
   StoragePage: lazy(() => import('./pages/storage/storage.tsx'), 'StoragePage'),
   BasesPage: lazy(() => import('./pages/bases/bases.tsx'), 'BasesPage'),
+  AuditPage: lazy(() => import('./pages/audit/audit.tsx'), 'AuditPage'),
+  SettingsPage: lazy(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
+  ProjectsPage: lazy(() => import('./pages/projects/projects.tsx'), 'ProjectsPage'),
 }

@@ -57,6 +57,12 @@ export const tokensQuery = queryOptions({
   queryFn: ({ signal }) => readWholeList('listTokens', { query: LONGEST_PAGE, signal }),
 })
 
+/** The projects that have something, with use and quota. */
+export const projectsQuery = queryOptions({
+  queryKey: ['projects'],
+  queryFn: ({ signal }) => readWholeList('listProjects', { query: LONGEST_PAGE, signal }),
+})
+
 export const storageQuery = queryOptions({
   queryKey: ['storage'],
   queryFn: ({ signal }) => api().call('getStorage', { signal }),

@@ -17,10 +17,11 @@ export type ExecLine = ItemOf<'listExecs'>
 export type ExecRecord = AnswerOf<'getExec'>
 export type Service = AnswerOf<'getService'>
 export type Token = ItemOf<'listTokens'>
-export type AuditLine = ItemOf<'listAudit'>
+export type AuditLine = AnswerOf<'listAudit'>['entries'][number]
 export type VolumeSnapshot = ItemOf<'listVolumeSnapshots'>
 export type Backup = ItemOf<'listBackups'>
 export type Base = ItemOf<'listBases'>
+export type Project = ItemOf<'listProjects'>
 
 /** A box or volume by its name. */
 export interface Ref {

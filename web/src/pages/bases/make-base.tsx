@@ -126,13 +126,19 @@ function useMakeBase(project: string, source: Source, close: () => void) {
       // What is refused at once is shown in the dialog; an image may take minutes, and is told of where it ends.
       const answer = await api().callFully('createBase', { path: { project }, query, body })
       close()
-      const stop = (): void =>
+      const name = body.shared ? body.name : `${project}/${body.name}`
+      let isStopped = false
+      const stop = (): void => {
+        isStopped = true
+        const query = { shared: body.shared === true }
         void api()
-          .call('deleteBase', { path: { project, base: body.name }, query: { shared: body.shared === true } })
+          .call('deleteBase', { path: { project, base: body.name }, query })
           .catch(tellError)
-      const words = `Making the base ${project}/${body.name} of ${form.text('image') || form.text('box')}`
+      }
+      const words = `Making the base ${name} of ${form.text('image') || form.text('box')}`
       void runJob({ words, place: 'bases', stop }, () => Promise.resolve(answer))
-        .then(() => tell(`The base ${body.shared ? body.name : `${project}/${body.name}`} is made.`), tellError)
+        .then(() => tell(`The base ${name} is made.`))
+        .catch((error: unknown) => (isStopped ? tell(`The base ${name} is not made.`) : tellError(error)))
         .finally(() => void refresh())
     },
   })

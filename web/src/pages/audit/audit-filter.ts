@@ -1,0 +1,24 @@
+/** What lines of the audit log are asked for. */
+export interface AuditFilter {
+  actor?: string
+  project?: string
+  operation?: string
+  status?: number
+}
+
+/** Returns what the address asks for; what the service would not take is left out. */
+export function auditFilterOf(search: Readonly<Record<string, string>>): AuditFilter {
+  const { actor = '', project = '', operation = '', status = '' } = search
+  return {
+    ...(actor === '' ? {} : { actor }),
+    ...(/^[a-z0-9]+(-[a-z0-9]+)*$/.test(project) ? { project } : {}),
+    ...(operation === '' ? {} : { operation }),
+    ...(/^[1-5]\d\d$/.test(status) ? { status: Number(status) } : {}),
+  }
+}
+
+/** Returns what an answer of a status means, in a word. */
+export function outcomeText(status: number): string {
+  if (status < 400) return status === 202 ? 'taken up' : 'done'
+  return status < 500 ? 'refused' : 'failed'
+}

@@ -1,0 +1,77 @@
+import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
+import { RefreshCw } from 'lucide-react'
+import { useDeferredValue, useMemo } from 'react'
+import { Button } from '../../ui/button.tsx'
+import { LongTable } from '../../ui/long-table.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { auditColumns } from './audit-columns.tsx'
+import { AuditFilterForm } from './audit-filter-form.tsx'
+import { auditQuery } from './audit-query.ts'
+
+const PARTS = ['actor', 'project', 'operation', 'status'] as const
+
+/** Who did what and how it was answered, newest first: every change, and every request that was refused. */
+export function AuditPage() {
+  const { get, change } = useSearchState()
+  const asked = PARTS.map(get).join('\n')
+  // What is on screen stays until what was asked for has come.
+  const shownFor = useDeferredValue(asked)
+  const search = useMemo(() => {
+    const values = shownFor.split('\n')
+    return Object.fromEntries(PARTS.map((part, index) => [part, values[index] ?? '']))
+  }, [shownFor])
+  const { data, hasNextPage, fetchNextPage, isFetching, refetch } = useSuspenseInfiniteQuery(auditQuery(search))
+  const lines = useMemo(() => data.pages.flatMap(({ entries }) => entries), [data])
+  const columns = useMemo(() => auditColumns((part, value) => change({ [part]: value })), [change])
+  const missing = data.pages.at(-1)?.missing_cells ?? []
+  const isFiltered = PARTS.some((part) => get(part) !== '')
+  return (
+    <Page
+      title="Audit"
+      actions={
+        <Button disabled={isFetching} onClick={() => void refetch()}>
+          <RefreshCw aria-hidden className={`size-4 ${isFetching ? 'animate-spin' : ''}`} />
+          Read anew
+        </Button>
+      }
+    >
+      <AuditFilterForm get={get} change={change} />
+      {missing.length > 0 && (
+        <p role="status" className="rounded-md bg-warn-soft p-3">
+          Cells {missing.join(', ')} could not be reached: their lines are left out.
+        </p>
+      )}
+      {lines.length > 0 ? (
+        <LongTable
+          label="Audit log"
+          grid="grid-cols-[1fr_6.5rem] md:grid-cols-[6rem_8rem_1fr_8rem] lg:grid-cols-[6rem_9rem_1fr_8rem_5.5rem]"
+          columns={columns}
+          items={lines}
+          keyOf={({ request_id: id, ts }) => `${ts} ${id}`}
+        />
+      ) : (
+        <Empty title={isFiltered ? 'No line is like that' : 'Nothing is logged yet'}>
+          {isFiltered ? (
+            <Button onClick={() => change({ actor: '', project: '', operation: '', status: '' })}>Show all</Button>
+          ) : (
+            'Every change, and every request that is refused, is kept here.'
+          )}
+        </Empty>
+      )}
+      {lines.length > 0 && (
+        <div className="flex items-center justify-center gap-3 text-muted">
+          <span role="status" className="tabular-nums">
+            {lines.length} {lines.length === 1 ? 'line' : 'lines'}
+            {hasNextPage ? ', and older ones' : ': that is all'}
+          </span>
+          {hasNextPage && (
+            <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
+              {isFetching ? 'Reading…' : 'Older ones'}
+            </Button>
+          )}
+        </div>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,184 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useDeferredValue, useMemo } from 'react'
+import { projectsQuery } from '../../api/queries.ts'
+import type { Project } from '../../api/types.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Button } from '../../ui/button.tsx'
+import { FilterInput } from '../../ui/field.tsx'
+import { type Column, LongTable } from '../../ui/long-table.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
+import { AMOUNTS, amountText, fullestOf, selectProjects } from './project-rows.ts'
+import { SetQuota } from './set-quota.tsx'
+
+/** The projects that have something: what each uses, and its quota, which an administrator sets. */
+export function ProjectsPage() {
+  const { data: projects } = useSuspenseQuery(projectsQuery)
+  const { get, change } = useSearchState()
+  const { isAdmin, isOfAll } = useRights()
+  const text = useDeferredValue(get('q'))
+  const sort = get('sort')
+  const shown = useMemo(() => selectProjects(projects, text, sort), [projects, text, sort])
+  const maySet = isAdmin && isOfAll
+  const columns = useMemo(
+    () => (maySet ? [...COLUMNS, quotaColumn((quota) => change({ quota }))] : COLUMNS),
+    [maySet, change],
+  )
+  return (
+    <Page
+      title="Projects"
+      actions={maySet && <Button onClick={() => change({ quota: '+' })}>Set the quota of another</Button>}
+    >
+      <p className="text-muted">
+        Cores and memory count boxes that run or are to run; storage counts what boxes and volumes may hold.
+      </p>
+      {projects.length > 0 && (
+        <div className="flex flex-wrap items-center gap-2">
+          <FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
+          <span role="status" className="text-muted tabular-nums">
+            {shown.length === projects.length ? '' : `${shown.length} of `}
+            {projects.length} {projects.length === 1 ? 'project' : 'projects'}
+          </span>
+        </div>
+      )}
+      {shown.length > 0 ? (
+        <LongTable
+          label="Projects"
+          grid={
+            maySet
+              ? 'grid-cols-[1fr_5.5rem] md:grid-cols-[1.2fr_1fr_1fr_1.2fr_1.2fr_5rem_5.5rem]'
+              : 'grid-cols-[1fr] md:grid-cols-[1.2fr_1fr_1fr_1.2fr_1.2fr_5rem]'
+          }
+          columns={columns}
+          items={shown}
+          keyOf={({ project }) => project}
+          sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
+        />
+      ) : (
+        <Empty title={projects.length > 0 ? 'No project is like that' : 'No projects yet'}>
+          {projects.length > 0 ? (
+            <Button onClick={() => change({ q: '' })}>Show all</Button>
+          ) : (
+            'A project begins with the first box or volume in it: create one.'
+          )}
+        </Empty>
+      )}
+      {maySet && (
+        <SetQuota
+          key={get('quota')}
+          name={get('quota')}
+          project={projects.find(({ project }) => project === get('quota'))}
+          close={() => change({ quota: '' })}
+        />
+      )}
+    </Page>
+  )
+}
+
+/** What a project uses of one thing, with a bar where there is a quota. */
+function Amount({ used, allowed, unit, name }: { used: number; allowed: number | null; unit: string; name: string }) {
+  const words = amountText(used, allowed, unit)
+  if (allowed === null) return <span className="tabular-nums">{words}</span>
+  const part = allowed === 0 ? (used > 0 ? 1 : 0) : Math.min(1, used / allowed)
+  return (
+    <span className="block">
+      <span className="tabular-nums">{words}</span>
+      {used > allowed && <span className="ml-1 text-bad">over</span>}
+      <span
+        role="meter"
+        aria-label={name}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(100 * part)}
+        aria-valuetext={words}
+        className="mt-1 block h-1.5 overflow-hidden rounded-full bg-raised"
+      >
+        <span className={`block h-full ${part > 0.9 ? 'bg-bad' : 'bg-accent'}`} style={{ width: `${100 * part}%` }} />
+      </span>
+    </span>
+  )
+}
+
+function quotaColumn(ask: (project: string) => void): Column<Project> {
+  return {
+    name: '',
+    of: ({ project }) => (
+      <span className="flex justify-end">
+        <Button aria-label={`Quota of ${project}`} onClick={() => ask(project)}>
+          Quota
+        </Button>
+      </span>
+    ),
+  }
+}
+
+const COLUMNS: readonly Column<Project>[] = [
+  {
+    name: 'Name',
+    sort: 'name',
+    of: (project) => {
+      const full = fullestOf(project)
+      return (
+        <>
+          <Link
+            to="/boxes"
+            search={{ project: project.project }}
+            preload={false}
+            className="font-medium break-all hover:underline"
+          >
+            {project.project}
+          </Link>
+          {full !== null && full > 0.9 && (
+            <span className="block text-xs text-bad">{full > 1 ? 'over its quota' : 'quota nearly used'}</span>
+          )}
+          <span className="block text-xs text-muted md:hidden">
+            {AMOUNTS.map(({ key, name, unit }) => (
+              <span key={key} className="block">
+                {name}: {amountText(project.used[key], project.allowed[key], unit)}
+              </span>
+            ))}
+            <span className="block">Volumes: {project.volumes}</span>
+          </span>
+        </>
+      )
+    },
+  },
+  ...AMOUNTS.map(
+    ({ key, name, unit }): Column<Project> => ({
+      name,
+      sort: `-${key}`,
+      from: 'md',
+      of: ({ project, used, allowed, boxes }) => (
+        <>
+          <Amount used={used[key]} allowed={allowed[key]} unit={unit} name={`${name} of ${project}`} />
+          {key === 'boxes' && used.boxes > 0 && (
+            <span className="block text-xs text-muted">
+              {[
+                `${boxes.running} running`,
+                ...(boxes.stopped > 0 ? [`${boxes.stopped} stopped`] : []),
+                ...(boxes.other > 0 ? [`${boxes.other} pending or unknown`] : []),
+              ].join(', ')}
+            </span>
+          )}
+        </>
+      ),
+    }),
+  ),
+  {
+    name: 'Volumes',
+    from: 'md',
+    isNumber: true,
+    of: ({ project, volumes }) => (
+      <Link
+        to="/volumes"
+        search={{ project }}
+        preload={false}
+        aria-label={`${volumes} volumes of ${project}`}
+        className="inline-block min-h-6 min-w-6 hover:underline"
+      >
+        {volumes}
+      </Link>
+    ),
+  },
+]

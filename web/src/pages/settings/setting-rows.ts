@@ -1,0 +1,99 @@
+import type { Config } from '../../api/types.ts'
+
+/** A setting in force, with what it means. */
+export interface Setting {
+  name: string
+  value: string
+  /** What it means, in the words of the contract; empty where its name says it. */
+  about: string
+}
+
+/** Settings that belong together. */
+export interface SettingGroup {
+  title: string
+  settings: readonly Setting[]
+}
+
+/** Returns everything that is in force, in groups; `texts` are the contract's, by the path of a field in the answer. */
+export function settingGroups(config: Config, texts: Readonly<Record<string, string>>): SettingGroup[] {
+  const { drivers, defaults, limits, shares, region, nesting, bases, features } = config
+  const { config: ofBox, quota, ...others } = defaults
+  const rows = (path: string, values: Readonly<Record<string, unknown>>, prefix = ''): Setting[] =>
+    Object.entries(values).map(([name, value]) => ({
+      name: `${prefix}${name}`,
+      value: path === 'limits' ? limitText(name, value) : valueText(value),
+      about: texts[path === '' ? name : `${path}.${name}`] ?? '',
+    }))
+  return [
+    { title: 'Drivers', settings: rows('drivers', drivers) },
+    { title: 'Features', settings: rows('', { region, nesting, bases, features }) },
+    {
+      title: 'Defaults',
+      settings: [
+        ...rows('defaults', others),
+        ...rows('defaults.config', ofBox, 'config.'),
+        ...rows('defaults.quota', quota, 'quota.'),
+      ],
+    },
+    { title: 'Limits', settings: rows('limits', limits) },
+    { title: 'What is shared', settings: Object.entries(shares).map(([name, share]) => shareRow(name, share)) },
+  ]
+}
+
+/** Returns the groups with what has all words of the text; those without any are left out. */
+export function selectSettings(groups: readonly SettingGroup[], text: string): SettingGroup[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  return groups
+    .map(({ title, settings }) => ({
+      title,
+      settings: settings.filter(({ name, value, about }) => {
+        const all = `${title} ${name} ${value} ${about}`.toLowerCase()
+        return words.every((word) => all.includes(word))
+      }),
+    }))
+    .filter(({ settings }) => settings.length > 0)
+}
+
+/** Returns a limit with its unit, which the last words of its name tell. */
+export function limitText(name: string, value: unknown): string {
+  if (typeof value !== 'number') return valueText(value)
+  const count = value.toLocaleString('en')
+  if (/(^|_)bytes(_|$)/.test(name)) return `${binaryText(value)}${/per_second/.test(name) ? ' a second' : ''}`
+  if (name.endsWith('_seconds')) return value >= 3_600 ? `${count} s (${longText(value)})` : `${count} s`
+  if (name.endsWith('_percent')) return `${count} %`
+  return count
+}
+
+function shareRow(name: string, share: unknown): Setting {
+  const { by = [], limit = '', rule = '' } = share as { by?: readonly string[]; limit?: string; rule?: string }
+  return { name, value: `by ${by.join(', ')}`, about: `${RULES[rule] ?? rule} Its bound is ${limit}.` }
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (value === null) return 'no bound'
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+}
+
+function binaryText(bytes: number): string {
+  for (const [unit, word] of BINARY) if (bytes >= unit) return `${Number((bytes / unit).toFixed(2))} ${word}`
+  return `${bytes} B`
+}
+
+function longText(seconds: number): string {
+  return seconds >= 86_400 ? `${Number((seconds / 86_400).toFixed(1))} d` : `${Number((seconds / 3_600).toFixed(1))} h`
+}
+
+const BINARY: readonly [number, string][] = [
+  [2 ** 40, 'TiB'],
+  [2 ** 30, 'GiB'],
+  [2 ** 20, 'MiB'],
+  [2 ** 10, 'KiB'],
+]
+const RULES: Readonly<Record<string, string>> = {
+  left_free: 'No account may hold more than is left free: alone it gets half.',
+  each: 'The bound is that of each account, whatever others do.',
+  turns: 'Those who wait take turns, one of each account after another.',
+  oldest_go: 'Beyond the bound the accounts that have most lose their oldest.',
+}
