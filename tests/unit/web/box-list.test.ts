@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { replaceBox } from '../../../web/src/api/box-list.ts'
-import type { Box } from '../../../web/src/api/types.ts'
+import type { Box } from '../../../web/src/api/records.ts'
 import { type BoxFilter, selectBoxes } from '../../../web/src/pages/boxes/select.ts'
 
 function box(project: string, name: string, more: Partial<Box> = {}): Box {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import type { BoxMetrics } from '../../../web/src/api/types.ts'
+import type { BoxMetrics } from '../../../web/src/api/records.ts'
 import { pointOf, pointsOf, withPoint } from '../../../web/src/pages/box/metrics-history.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z') / 1000

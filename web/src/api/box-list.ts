@@ -1,4 +1,4 @@
-import type { Box, Ref } from './types.ts'
+import type { Box, Ref } from './records.ts'
 
 /** Returns the list with `box` in its place, by project and name; null takes it out. */
 export function replaceBox(list: readonly Box[], ref: Ref, box: Box | null): Box[] {

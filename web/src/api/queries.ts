@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api } from './client.ts'
-import type { Ref } from './types.ts'
+import type { Ref } from './records.ts'
 import { LONGEST_PAGE, readWholeList } from './whole-list.ts'
 
 /** Stands for all projects that the session may read. */

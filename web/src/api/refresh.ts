@@ -2,7 +2,7 @@ import { ApiError, type BoxyardEvent } from '@boxyard/sdk'
 import type { QueryClient } from '@tanstack/react-query'
 import { replaceBox } from './box-list.ts'
 import { boxesQuery, boxQuery } from './queries.ts'
-import type { Box, Ref } from './types.ts'
+import type { Box, Ref } from './records.ts'
 
 /** Brings what is on screen up to date with the events as they come. */
 export interface Refresher {

@@ -1,7 +1,7 @@
 import { ConnectionError } from '@boxyard/sdk'
 import { api } from './client.ts'
+import type { Ref } from './records.ts'
 import { problemOf, sessionHeaders } from './session.ts'
-import type { Ref } from './types.ts'
 
 export interface Upload {
   box: Ref

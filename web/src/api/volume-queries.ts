@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 import { api } from './client.ts'
 import { volumesQuery } from './queries.ts'
-import type { Ref } from './types.ts'
+import type { Ref } from './records.ts'
 import { LONGEST_PAGE, readWholeList } from './whole-list.ts'
 
 export const volumeQuery = ({ project, name }: Ref) =>

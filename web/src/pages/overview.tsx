@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { healthQuery, versionQuery } from '../api/queries.ts'
-import type { Health } from '../api/types.ts'
+import type { Health } from '../api/records.ts'
 import { useRights } from '../shell/rights.ts'
 import { buttonStyle } from '../ui/button.tsx'
 import { Empty, Figure, Meter, Page, Panel } from '../ui/page.tsx'

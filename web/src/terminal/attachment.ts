@@ -1,7 +1,7 @@
 import { ApiError, type TerminalStream } from '@boxyard/sdk'
 import type { Terminal } from '@xterm/xterm'
 import { api } from '../api/client.ts'
-import type { Ref } from '../api/types.ts'
+import type { Ref } from '../api/records.ts'
 
 /** How a terminal stands to its session. */
 export type AttachmentState =

@@ -1,4 +1,4 @@
-import type { Box } from '../api/types.ts'
+import type { Box } from '../api/records.ts'
 
 const TONES: Record<string, string> = {
   running: 'bg-good',

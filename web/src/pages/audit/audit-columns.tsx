@@ -1,5 +1,5 @@
 import { OPERATIONS } from '@boxyard/sdk'
-import type { AuditLine } from '../../api/types.ts'
+import type { AuditLine } from '../../api/records.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import type { Column } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'

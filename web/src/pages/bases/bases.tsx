@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { basesQuery, sharedBasesQuery } from '../../api/queries.ts'
-import type { Base } from '../../api/types.ts'
+import type { Base } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'

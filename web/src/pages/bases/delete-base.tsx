@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
-import type { Base } from '../../api/types.ts'
+import type { Base } from '../../api/records.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { baseName } from './select-bases.ts'

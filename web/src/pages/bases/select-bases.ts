@@ -1,4 +1,4 @@
-import type { Base } from '../../api/types.ts'
+import type { Base } from '../../api/records.ts'
 
 /** What a list of bases shows, as in the address of the page. */
 export interface BaseFilter {

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { boxQuery } from '../../api/queries.ts'
-import type { Box } from '../../api/types.ts'
+import type { Box } from '../../api/records.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { Panel } from '../../ui/page.tsx'

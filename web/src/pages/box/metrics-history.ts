@@ -1,4 +1,4 @@
-import type { BoxMetrics, BoxMetricsHistory } from '../../api/types.ts'
+import type { BoxMetrics, BoxMetricsHistory } from '../../api/records.ts'
 
 /** What a chart shows of one moment; null where it is not known. */
 export interface MetricsPoint {

@@ -1,6 +1,6 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { api } from '../../api/client.ts'
-import type { BoxMetrics, Ref } from '../../api/types.ts'
+import type { BoxMetrics, Ref } from '../../api/records.ts'
 import { type MetricsPoint, pointOf, pointsOf, withPoint } from './metrics-history.ts'
 
 /** The readings of a box for the last hour: by the minute what the service has kept, closer together what this page has read. */

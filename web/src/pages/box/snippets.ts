@@ -1,4 +1,4 @@
-import type { Ref } from '../../api/types.ts'
+import type { Ref } from '../../api/records.ts'
 
 /** Something to copy that gets at a box. */
 export interface Snippet {

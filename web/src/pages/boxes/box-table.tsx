@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useLayoutEffect, useRef, useState } from 'react'
-import type { Box } from '../../api/types.ts'
+import type { Box } from '../../api/records.ts'
 import { Ago } from '../../ui/now.tsx'
 import { BoxState, Chip } from '../../ui/status.tsx'
 

@@ -1,4 +1,4 @@
-import type { Box } from '../../api/types.ts'
+import type { Box } from '../../api/records.ts'
 
 /** What a list of boxes shows, as in the address of the page. */
 export interface BoxFilter {

@@ -1,4 +1,4 @@
-import type { Project } from '../../api/types.ts'
+import type { Project } from '../../api/records.ts'
 
 /** What a project has an amount of, with its quota. */
 export const AMOUNTS = [

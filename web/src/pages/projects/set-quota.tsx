@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { projectsQuery } from '../../api/queries.ts'
-import type { Project } from '../../api/types.ts'
+import type { Project } from '../../api/records.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { NAME_PATTERN, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'

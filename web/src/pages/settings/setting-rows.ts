@@ -1,4 +1,4 @@
-import type { Config } from '../../api/types.ts'
+import type { Config } from '../../api/records.ts'
 
 /** A setting in force, with what it means. */
 export interface Setting {

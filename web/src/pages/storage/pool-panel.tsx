@@ -1,4 +1,4 @@
-import type { StorageReport } from '../../api/types.ts'
+import type { StorageReport } from '../../api/records.ts'
 import { Meter, Panel } from '../../ui/page.tsx'
 import { bytesText } from '../../ui/words.ts'
 

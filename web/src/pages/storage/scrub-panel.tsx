@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { storageQuery } from '../../api/queries.ts'
-import type { StorageReport } from '../../api/types.ts'
+import type { StorageReport } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { Ago } from '../../ui/now.tsx'

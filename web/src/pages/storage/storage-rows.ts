@@ -1,4 +1,4 @@
-import type { StorageReport } from '../../api/types.ts'
+import type { StorageReport } from '../../api/records.ts'
 
 export type StoredKind = 'box' | 'volume' | 'snapshot' | 'base' | 'orphan'
 

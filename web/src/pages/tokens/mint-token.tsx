@@ -3,7 +3,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { meQuery, tokensQuery } from '../../api/queries.ts'
-import type { Me } from '../../api/types.ts'
+import type { Me } from '../../api/records.ts'
 import { useKnownProjects } from '../../shell/project-field.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CodeLine } from '../../ui/copy.tsx'

@@ -1,4 +1,4 @@
-import type { Me, Token } from '../../api/types.ts'
+import type { Me, Token } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import type { Column } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'

@@ -1,4 +1,4 @@
-import type { Token } from '../../api/types.ts'
+import type { Token } from '../../api/records.ts'
 
 export type TokenState = 'live' | 'expired' | 'revoked'
 

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { useDeferredValue, useMemo, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { meQuery, tokensQuery } from '../../api/queries.ts'
-import type { Token } from '../../api/types.ts'
+import type { Token } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'

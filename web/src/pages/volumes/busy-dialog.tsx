@@ -1,6 +1,6 @@
 import type { ApiError } from '@boxyard/sdk'
 import { Link } from '@tanstack/react-router'
-import type { Volume } from '../../api/types.ts'
+import type { Volume } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button, buttonStyle } from '../../ui/button.tsx'
 import { CodeLine } from '../../ui/copy.tsx'

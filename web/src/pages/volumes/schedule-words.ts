@@ -1,4 +1,4 @@
-import type { Volume } from '../../api/types.ts'
+import type { Volume } from '../../api/records.ts'
 
 /** Units that an interval is told in, the largest first. */
 export const UNITS = [

@@ -1,4 +1,4 @@
-import type { Volume } from '../../api/types.ts'
+import type { Volume } from '../../api/records.ts'
 
 /** What a list of volumes shows, as in the address of the page. */
 export interface VolumeFilter {

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
-import type { Volume } from '../../api/types.ts'
+import type { Volume } from '../../api/records.ts'
 import { refreshVolume, volumeQuery } from '../../api/volume-queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'

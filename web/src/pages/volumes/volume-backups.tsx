@@ -2,7 +2,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { runJob } from '../../api/jobs.ts'
-import type { Backup, Volume } from '../../api/types.ts'
+import type { Backup, Volume } from '../../api/records.ts'
 import { refreshVolume, volumeBackupsQuery } from '../../api/volume-queries.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'

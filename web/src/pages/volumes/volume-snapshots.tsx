@@ -2,7 +2,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { runJob } from '../../api/jobs.ts'
-import type { Ref, Volume, VolumeSnapshot } from '../../api/types.ts'
+import type { Ref, Volume, VolumeSnapshot } from '../../api/records.ts'
 import { refreshVolume, volumeSnapshotsQuery } from '../../api/volume-queries.ts'
 import { readWholeList } from '../../api/whole-list.ts'
 import { useRights } from '../../shell/rights.ts'

@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import type { Ref, Volume } from '../../api/types.ts'
+import type { Ref, Volume } from '../../api/records.ts'
 import { volumeQuery } from '../../api/volume-queries.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Jobs } from '../../ui/jobs.tsx'

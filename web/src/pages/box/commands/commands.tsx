@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { boxQuery } from '../../../api/queries.ts'
-import type { ExecLine, Ref } from '../../../api/types.ts'
+import type { ExecLine, Ref } from '../../../api/records.ts'
 import { usePageSearch } from '../../../shell/page-search.ts'
 import { Button } from '../../../ui/button.tsx'
 import { FilterSelect } from '../../../ui/field.tsx'

@@ -1,7 +1,7 @@
 import type { ExecOptions, TerminalStream } from '@boxyard/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { api } from '../../../api/client.ts'
-import type { Ref } from '../../../api/types.ts'
+import type { Ref } from '../../../api/records.ts'
 import { createOutputFeed } from './output-feed.ts'
 import { NO_OUTPUT, type OutputLog } from './output-log.ts'
 

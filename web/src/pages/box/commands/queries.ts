@@ -1,7 +1,7 @@
 import type { OutputPiece } from '@boxyard/sdk'
 import { queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
-import type { ExecLine, ExecRecord, Ref } from '../../../api/types.ts'
+import type { ExecLine, ExecRecord, Ref } from '../../../api/records.ts'
 
 /** The commands of a box, the newest first. No event tells of them: while some run they are read anew once a minute. */
 export const execsQuery = ({ project, name }: Ref) =>

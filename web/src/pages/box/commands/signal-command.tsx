@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../../api/client.ts'
-import type { Ref } from '../../../api/types.ts'
+import type { Ref } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { FilterSelect } from '../../../ui/field.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'

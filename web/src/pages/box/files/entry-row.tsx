@@ -1,7 +1,7 @@
 import { Download as DownloadIcon, File, FileSymlink, Folder, History, Pencil, Trash2 } from 'lucide-react'
 import type { ComponentProps } from 'react'
+import type { FileEntry } from '../../../api/records.ts'
 import { download } from '../../../api/transfers.ts'
-import type { FileEntry } from '../../../api/types.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Ago } from '../../../ui/now.tsx'
 import { tellError } from '../../../ui/toasts.tsx'

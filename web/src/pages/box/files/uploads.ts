@@ -1,7 +1,7 @@
 import { ApiError } from '@boxyard/sdk'
 import { useEffect, useReducer, useRef } from 'react'
+import type { Ref } from '../../../api/records.ts'
 import { uploadFile } from '../../../api/transfers.ts'
-import type { Ref } from '../../../api/types.ts'
 import type { DroppedFile } from './dropped.ts'
 import { useFilesRefresh } from './file-dialogs.tsx'
 import { childOf, type Place, placeQuery } from './place.ts'

@@ -1,4 +1,4 @@
-import type { DiffChange } from '../../../api/types.ts'
+import type { DiffChange } from '../../../api/records.ts'
 
 type ChangeKind = DiffChange['kind']
 

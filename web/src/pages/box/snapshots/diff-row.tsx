@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { DiffChange, Ref } from '../../../api/types.ts'
+import type { DiffChange, Ref } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import { placeOfView, placeSearch } from '../files/place.ts'

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
-import type { BoxSnapshot, Ref } from '../../../api/types.ts'
+import type { BoxSnapshot, Ref } from '../../../api/records.ts'
 
 /** What a diff calls the box as it is now. */
 export const LIVE = 'live'

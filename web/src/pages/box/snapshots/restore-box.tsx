@@ -2,7 +2,7 @@ import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-q
 import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import { boxQuery, boxSnapshotsQuery } from '../../../api/queries.ts'
-import type { Box, BoxSnapshot, Ref } from '../../../api/types.ts'
+import type { Box, BoxSnapshot, Ref } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { BoxSnapshot, Ref } from '../../../api/types.ts'
+import type { BoxSnapshot, Ref } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button, buttonStyle } from '../../../ui/button.tsx'
 import { Ago } from '../../../ui/now.tsx'
