@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { expect } from '@jest/globals'
+import axeCore from 'axe-core'
 import type { BrowserContext, Page } from 'playwright-core'
 import { untilSucceeds } from '../eventually.ts'
 import type { Client } from '../front/client.ts'
@@ -56,7 +55,7 @@ export async function untilOnScreen({ screen }: Visitor, text: string): Promise<
 
 /** Loads axe into every page of a context, past the policy of its pages. */
 export async function loadAxe(context: BrowserContext): Promise<void> {
-  await context.addInitScript(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+  await context.addInitScript(axeCore.source)
 }
 
 /** Returns what axe finds against WCAG 2.2 A and AA on the open page, as `rule: element`. */

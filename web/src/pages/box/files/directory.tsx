@@ -2,18 +2,18 @@ import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
 import { Download as DownloadIcon, FilePlus, FolderPlus, Upload as UploadIcon } from 'lucide-react'
 import { type DragEvent, useMemo, useRef, useState } from 'react'
 import type { FileEntry } from '../../../api/records.ts'
-import { download } from '../../../api/transfers.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { FilterInput } from '../../../ui/field.tsx'
 import { Empty } from '../../../ui/page.tsx'
 import { tellError } from '../../../ui/toasts.tsx'
 import { VirtualRows } from '../../../ui/virtual-rows.tsx'
+import { downloadTar } from './downloads.ts'
 import { type DroppedFile, readDropped } from './dropped.ts'
 import { EntryRow, type FileAct } from './entry-row.tsx'
 import { DeleteEntry, MakeEntry, RenameEntry } from './file-dialogs.tsx'
-import { childOf, nameOfPlace, type Place } from './place.ts'
-import { directoriesFirst, type FilesAt, listQuery, readQueryOf } from './queries.ts'
+import { childOf, type Place } from './place.ts'
+import { directoriesFirst, type FilesAt, listQuery } from './queries.ts'
 import { RestorePath } from './restore-path.tsx'
 import { UploadList } from './upload-list.tsx'
 import { useUploads } from './uploads.ts'
@@ -140,10 +140,4 @@ function useDrop(take: ((items: DataTransferItemList) => void) | null) {
     },
   }
   return { isOver, handlers }
-}
-
-/** Lets the browser take a tar of what is at a path. */
-export async function downloadTar(at: FilesAt): Promise<void> {
-  const fileName = `${nameOfPlace(at.place).replaceAll('/', at.box.name)}.tar`
-  await download(at.box, { operation: 'readArchive', query: readQueryOf(at), fileName })
 }

@@ -1,15 +1,14 @@
 import { Download as DownloadIcon, File, FileSymlink, Folder, History, Pencil, Trash2 } from 'lucide-react'
 import type { ComponentProps } from 'react'
 import type { FileEntry } from '../../../api/records.ts'
-import { download } from '../../../api/transfers.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Ago } from '../../../ui/now.tsx'
 import { tellError } from '../../../ui/toasts.tsx'
 import { bytesText } from '../../../ui/words.ts'
-import { downloadTar } from './directory.tsx'
-import { PlaceLink } from './files.tsx'
+import { downloadFile, downloadTar } from './downloads.ts'
 import { nameOfPlace } from './place.ts'
-import { type FilesAt, readQueryOf } from './queries.ts'
+import { PlaceLink } from './place-link.tsx'
+import type { FilesAt } from './queries.ts'
 
 /** What can be done with an entry of a directory. */
 export type FileAct = 'rename' | 'delete' | 'restore'
@@ -73,9 +72,4 @@ export function EntryRow({ at, entry, act }: { at: FilesAt; entry: FileEntry; ac
 
 function IconButton({ label, ...rest }: { label: string } & ComponentProps<'button'>) {
   return <button type="button" aria-label={label} title={label} className="rounded p-1.5 hover:bg-line" {...rest} />
-}
-
-/** Lets the browser take a file. */
-export async function downloadFile(at: FilesAt): Promise<void> {
-  await download(at.box, { operation: 'readFile', query: readQueryOf(at), fileName: nameOfPlace(at.place) })
 }

@@ -11,6 +11,7 @@ import { newestFirst } from '../snapshots/queries.ts'
 import { Directory } from './directory.tsx'
 import { FileView } from './file-view.tsx'
 import { nameOfPlace, parentOf, parentsOf, placeOf, placeSearch, targetOf } from './place.ts'
+import { PlaceLink } from './place-link.tsx'
 import { type FilesAt, statQuery } from './queries.ts'
 
 /** Files of the box, now or as a snapshot has them: a directory, or one file. */
@@ -67,22 +68,6 @@ function AtPlace({ at }: { at: FilesAt }) {
     )
   }
   return <p>This is a {entry.type}: it has no content to show.</p>
-}
-
-/** A link to a path, at the same moment. */
-export function PlaceLink({ at, children, className = '' }: { at: FilesAt; children: string; className?: string }) {
-  const { box, place, snapshot } = at
-  return (
-    <Link
-      to="/boxes/$project/$name/files"
-      params={{ project: box.project, name: box.name }}
-      search={{ ...placeSearch(place), ...(snapshot === undefined ? {} : { snapshot }) }}
-      preload={false}
-      className={`underline ${className}`}
-    >
-      {children}
-    </Link>
-  )
 }
 
 function Crumbs({ at }: { at: FilesAt }) {
