@@ -5,4 +5,5 @@ export const BOX_PARTS = [
   ['/files', lazyRouteComponent(() => import('./files/files.tsx'), 'FilesPage')],
   ['/snapshots', lazyRouteComponent(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],
   ['/commands', lazyRouteComponent(() => import('./commands/commands.tsx'), 'CommandsPage')],
+  ['/services', lazyRouteComponent(() => import('./services/services.tsx'), 'ServicesPage')],
 ] as const

@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Problem } from '../../ui/problem.tsx'
+import { textOf } from './form-text.ts'
 
 /** Creates a box, and goes to it. */
 export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void }) {
@@ -115,10 +116,4 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
       />
     </div>
   )
-}
-
-/** Returns a text of a form. */
-export function textOf(form: FormData, name: string): string {
-  const value = form.get(name)
-  return typeof value === 'string' ? value : ''
 }

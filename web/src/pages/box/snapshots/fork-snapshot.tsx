@@ -7,7 +7,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell } from '../../../ui/toasts.tsx'
-import { textOf } from '../../boxes/create-box.tsx'
+import { textOf } from '../../boxes/form-text.ts'
 
 /** Makes another box with the disk that a snapshot has. */
 export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: string | null; close(): void }) {

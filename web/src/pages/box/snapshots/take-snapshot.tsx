@@ -7,7 +7,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell } from '../../../ui/toasts.tsx'
-import { textOf } from '../../boxes/create-box.tsx'
+import { textOf } from '../../boxes/form-text.ts'
 
 /** Asks for a name and a comment, and takes a snapshot of a box. */
 export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {

@@ -1,0 +1,87 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../../api/client.ts'
+import { boxQuery } from '../../../api/queries.ts'
+import type { Box } from '../../../api/types.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button } from '../../../ui/button.tsx'
+import { SelectField, TextField } from '../../../ui/field.tsx'
+import { Panel } from '../../../ui/page.tsx'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { textOf } from '../../boxes/form-text.ts'
+import { Domains } from './domains.tsx'
+
+interface Access {
+  auth: 'token' | 'public'
+  port: number | null
+}
+
+/** Who may open the URLs of a box, to which port its own leads, and its other names. */
+export function BoxAccess({ box }: { box: Box }) {
+  const { canWrite } = useRights()
+  const queries = useQueryClient()
+  const path = { project: box.project, name: box.name }
+  const keep = (after: Box): void => {
+    queries.setQueryData(boxQuery(box).queryKey, after)
+  }
+  const now: Access = { auth: box.url_settings.auth, port: box.port || null }
+  const set = useMutation({
+    mutationFn: (access: Access) => api().call('publishBox', { path, body: access }),
+    onSuccess: (after) => {
+      keep(after)
+      const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
+      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(now))
+    },
+    onError: tellError,
+  })
+  const changeDomains = async (what: 'publish' | 'unpublish', domains: string[]): Promise<void> => {
+    keep(await api().call(what === 'publish' ? 'publishBox' : 'unpublishBox', { path, body: { domains } }))
+  }
+  return (
+    <Panel title="URLs and access">
+      <div className="grid gap-6 md:grid-cols-2">
+        <form
+          key={`${now.auth} ${now.port}`}
+          className="flex flex-col gap-3"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const form = new FormData(event.currentTarget)
+            const port = Number(textOf(form, 'port'))
+            set.mutate({ auth: textOf(form, 'auth') === 'public' ? 'public' : 'token', port: port > 0 ? port : null })
+          }}
+        >
+          {box.url !== null && (
+            <a href={box.url} target="_blank" rel="noreferrer" className="break-all underline">
+              {box.url}
+            </a>
+          )}
+          <SelectField
+            label="Who may open its URLs"
+            name="auth"
+            defaultValue={now.auth}
+            disabled={!canWrite}
+            hint="This goes for the URLs of its services as well."
+          >
+            <option value="token">Bearers of a token of the project</option>
+            <option value="public">Anybody</option>
+          </SelectField>
+          <TextField
+            label="Port that its URL leads to"
+            name="port"
+            type="number"
+            min="0"
+            max="65535"
+            placeholder="8080"
+            defaultValue={now.port ?? ''}
+            disabled={!canWrite}
+          />
+          {canWrite && (
+            <Button type="submit" className="self-start" disabled={set.isPending}>
+              Set access
+            </Button>
+          )}
+        </form>
+        <Domains domains={box.published_domains} change={canWrite ? changeDomains : null} />
+      </div>
+    </Panel>
+  )
+}

@@ -1,0 +1,174 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import type { Ref, Service } from '../../../api/types.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { SelectField, TextAreaField, TextField } from '../../../ui/field.tsx'
+import { Problem } from '../../../ui/problem.tsx'
+import { tell } from '../../../ui/toasts.tsx'
+import { textOf } from '../../boxes/form-text.ts'
+import { joinCommand } from '../commands/command-words.ts'
+import { servicesQuery } from './queries.ts'
+import { READINESS_KINDS, RESTARTS, readinessFields, specOfForm, variableLines } from './service-form.ts'
+
+interface DefineServiceProps {
+  box: Ref
+  /** The service whose definition is changed; null for another one. */
+  service: Service | null
+  isOpen: boolean
+  close(): void
+}
+
+/** Defines a service and starts it, or changes what its next start uses. */
+export function DefineService({ box, service, isOpen, close }: DefineServiceProps) {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const put = useMutation({
+    mutationFn: (form: FormData) => {
+      const name = service?.name ?? textOf(form, 'name')
+      const path = { project: box.project, name: box.name, service: name }
+      return api().call('putService', { path, body: specOfForm(form, service?.spec ?? null) })
+    },
+    onSuccess: async ({ name }) => {
+      close()
+      tell(service === null ? `${name} is defined and started.` : `${name} is changed; its next start uses that.`)
+      await queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey })
+      const params = { project: box.project, name: box.name }
+      if (service === null) await navigate({ to: '/boxes/$project/$name/services', params, search: { service: name } })
+    },
+  })
+  return (
+    <Dialog
+      title={service === null ? 'Define a service' : `Change the definition of ${service.name}`}
+      about={
+        service === null
+          ? 'A program that starts with the box, and is started again when it ends.'
+          : 'What runs is not touched: the next start uses it. To change it without a gap, deploy a version.'
+      }
+      isOpen={isOpen}
+      close={close}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          put.mutate(new FormData(event.currentTarget))
+        }}
+      >
+        <ServiceFields service={service} />
+        {put.error !== null && <Problem error={put.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={put.isPending}>
+            {put.isPending ? 'Waiting for it…' : service === null ? 'Define and start' : 'Change'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function ServiceFields({ service }: { service: Service | null }) {
+  const spec = service?.spec ?? null
+  return (
+    <>
+      {service === null && (
+        <TextField
+          label="Name"
+          name="name"
+          required
+          autoComplete="off"
+          spellCheck={false}
+          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+        />
+      )}
+      <CommandField value={spec === null ? '' : joinCommand(spec.command)} />
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Port"
+          name="port"
+          type="number"
+          min="0"
+          max="65535"
+          placeholder="none"
+          defaultValue={spec?.port ?? ''}
+          hint="It finds it as PORT, and gets a URL."
+        />
+        <SelectField label="Started again" name="restart" defaultValue={spec?.restart ?? 'always'}>
+          {RESTARTS.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </SelectField>
+        <ReadinessFields spec={spec} />
+        <TextField
+          label="Directory"
+          name="cwd"
+          pattern="/.*"
+          placeholder="home of the user"
+          defaultValue={spec?.cwd ?? ''}
+        />
+        <TextField label="User" name="user" placeholder="root" defaultValue={spec?.user ?? ''} />
+      </div>
+      <TextAreaField
+        label="Environment"
+        name="env"
+        rows={3}
+        placeholder="NAME=VALUE"
+        defaultValue={variableLines(spec?.env ?? {})}
+      />
+    </>
+  )
+}
+
+/** The words of a program. */
+export function CommandField({ value }: { value: string }) {
+  return (
+    <TextField
+      label="Command"
+      name="command"
+      required
+      autoComplete="off"
+      autoCapitalize="off"
+      spellCheck={false}
+      defaultValue={value}
+      className="[&_input]:font-mono"
+      hint="A program and its arguments, in quotes where they have spaces; sh -c '…' for a line of the shell."
+    />
+  )
+}
+
+function ReadinessFields({ spec }: { spec: Service['spec'] | null }) {
+  const start = readinessFields(spec)
+  const [kind, setKind] = useState<string>(start.kind)
+  return (
+    <>
+      <SelectField label="Ready once" name="readiness" value={kind} onChange={(event) => setKind(event.target.value)}>
+        {READINESS_KINDS.map((each) => (
+          <option key={each} value={each}>
+            {READINESS_WORDS[each]}
+          </option>
+        ))}
+      </SelectField>
+      {kind === 'http' || kind === 'command' ? (
+        <TextField
+          key={kind}
+          label={kind === 'http' ? 'Path' : 'Command of the probe'}
+          name="probe"
+          required
+          defaultValue={kind === start.kind ? start.value : kind === 'http' ? '/' : ''}
+        />
+      ) : (
+        <span className="max-sm:hidden" />
+      )}
+    </>
+  )
+}
+
+const READINESS_WORDS: Record<(typeof READINESS_KINDS)[number], string> = {
+  none: 'it runs',
+  http: 'a path of it answers',
+  tcp: 'its port takes connections',
+  command: 'a command succeeds',
+}

@@ -1,0 +1,108 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import type { Ref, Service } from '../../../api/types.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { CheckField, TextAreaField, TextField } from '../../../ui/field.tsx'
+import { Problem } from '../../../ui/problem.tsx'
+import { tell } from '../../../ui/toasts.tsx'
+import { textOf } from '../../boxes/form-text.ts'
+import { joinCommand, splitCommand } from '../commands/command-words.ts'
+import { CommandField } from './define-service.tsx'
+import { servicesQuery } from './queries.ts'
+import { variableLines, variablesOf } from './service-form.ts'
+
+interface DeployServiceProps {
+  box: Ref
+  service: Service
+  isOpen: boolean
+  close(): void
+}
+
+/** Starts a version of a service beside the one that serves. */
+export function DeployService({ box, service, isOpen, close }: DeployServiceProps) {
+  const queries = useQueryClient()
+  const { canWrite } = useRights()
+  const deploy = useMutation({
+    mutationFn: async (form: FormData) => {
+      const path = { project: box.project, name: box.name, service: service.name }
+      const body = {
+        command: splitCommand(textOf(form, 'command')),
+        // Who is not shown the variables keeps them.
+        ...(canWrite ? { env: variablesOf(textOf(form, 'env')) } : {}),
+        isolation: form.has('fork') ? ('fork' as const) : ('process' as const),
+        snapshot: form.has('fork') && form.has('snapshot'),
+        ready_seconds: Number(textOf(form, 'seconds')),
+      }
+      const { headers } = await api().callFully('deployService', { path, body })
+      const operation = headers.get('operation-location')
+      if (operation !== null) await api().waitForOperation(operation)
+    },
+    onSuccess: () => {
+      close()
+      tell(`A version of ${service.name} was started as its preview.`)
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey }),
+  })
+  return (
+    <Dialog
+      title={`Deploy a version of ${service.name}`}
+      about="It starts beside the version that serves, with a URL of its own, and has no requests until it is promoted."
+      isOpen={isOpen}
+      close={close}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          deploy.mutate(new FormData(event.currentTarget))
+        }}
+      >
+        <DeployFields spec={service.spec} canSeeVariables={canWrite} />
+        {deploy.error !== null && <Problem error={deploy.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={deploy.isPending}>
+            {deploy.isPending ? 'Waiting until it is ready…' : 'Deploy'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSeeVariables: boolean }) {
+  const [isFork, setFork] = useState(false)
+  return (
+    <>
+      <CommandField value={joinCommand(spec.command)} />
+      {canSeeVariables && (
+        <TextAreaField
+          label="Environment"
+          name="env"
+          rows={3}
+          placeholder="NAME=VALUE"
+          defaultValue={variableLines(spec.env)}
+        />
+      )}
+      <TextField
+        label="Seconds until it must be ready"
+        name="seconds"
+        type="number"
+        min="1"
+        max="3600"
+        defaultValue="60"
+      />
+      <CheckField
+        label="In a copy of the box"
+        name="fork"
+        checked={isFork}
+        onChange={(event) => setFork(event.target.checked)}
+        hint="What it does to its disk no other version sees; data volumes are there to read."
+      />
+      {isFork && <CheckField label="With copies of the data volumes that it may write to" name="snapshot" />}
+    </>
+  )
+}

@@ -1,0 +1,91 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../../api/client.ts'
+import type { Ref, Service } from '../../../api/types.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Confirm } from '../../../ui/confirm.tsx'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { DefineService } from './define-service.tsx'
+import { DeployService } from './deploy-service.tsx'
+import { servicesQuery } from './queries.ts'
+import { useServiceAct } from './use-service-act.ts'
+
+type Asking = 'deploy' | 'define' | 'stop' | 'delete'
+
+/** What can be done with a service as it is now. */
+export function ServiceActions({ box, service }: { box: Ref; service: Service }) {
+  const { canWrite } = useRights()
+  const { mutate: act, isPending } = useServiceAct(box, service.name)
+  const remove = useRemove(box)
+  const [asking, setAsking] = useState<Asking | null>(null)
+  const close = (): void => setAsking(null)
+  const isStopped = service.state === 'stopped' || service.state === 'failed'
+  return (
+    <div className="flex flex-wrap gap-2">
+      {service.preview && (
+        <>
+          <Button
+            kind="primary"
+            disabled={isPending || service.preview.state !== 'running'}
+            onClick={() => act('promoteService')}
+          >
+            Promote the preview
+          </Button>
+          <Button disabled={isPending} onClick={() => act('discardService')}>
+            Discard it
+          </Button>
+        </>
+      )}
+      <Button onClick={() => setAsking('deploy')}>Deploy a version</Button>
+      {service.previous && (
+        <Button disabled={isPending} onClick={() => act('rollbackService')}>
+          Roll back
+        </Button>
+      )}
+      <Button disabled={isPending} onClick={() => (isStopped ? act('startService') : setAsking('stop'))}>
+        {isStopped ? 'Start' : 'Stop'}
+      </Button>
+      {canWrite && <Button onClick={() => setAsking('define')}>Change its definition</Button>}
+      <Button kind="danger" onClick={() => setAsking('delete')} aria-label={`Delete ${service.name}`}>
+        Delete
+      </Button>
+      <DeployService box={box} service={service} isOpen={asking === 'deploy'} close={close} />
+      <DefineService box={box} service={service} isOpen={asking === 'define'} close={close} />
+      <Confirm
+        title={`Stop ${service.name}?`}
+        about="All its versions are ended, and a preview is discarded. It stays stopped, also when the box is started again, until it is started."
+        action="Stop"
+        isOpen={asking === 'stop'}
+        close={close}
+        act={() => act('stopService')}
+      />
+      <Confirm
+        title={`Delete the service ${service.name}?`}
+        about="Its processes are killed, and its definition, history and log are gone for good. The files of the box stay."
+        action="Delete"
+        typed={service.name}
+        isOpen={asking === 'delete'}
+        close={close}
+        act={() => remove(service.name)}
+      />
+    </div>
+  )
+}
+
+function useRemove(box: Ref): (service: string) => void {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const params = { project: box.project, name: box.name }
+  const remove = useMutation({
+    mutationFn: (service: string) => api().call('deleteService', { path: { ...params, service } }),
+    onSuccess: async (_, service) => {
+      tell(`The service ${service} is deleted.`)
+      await navigate({ to: '/boxes/$project/$name/services', params, search: {} })
+      await queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey })
+    },
+    onError: tellError,
+  })
+  return remove.mutate
+}

@@ -1,0 +1,80 @@
+import type { CallInput } from '@boxyard/sdk'
+import type { Service } from '../../../api/types.ts'
+import { textOf } from '../../boxes/form-text.ts'
+import { joinCommand, splitCommand } from '../commands/command-words.ts'
+
+type PutBody = CallInput<'putService'>['body']
+type Readiness = NonNullable<PutBody['readiness']>
+type Spec = Service['spec']
+
+/** Ways to find that a service is ready. */
+export const READINESS_KINDS = ['none', 'http', 'tcp', 'command'] as const
+export const RESTARTS = ['always', 'on-failure', 'never'] as const
+
+/** Returns the definition that a form tells; what the form does not show stays as `spec` has it. @throws Error for what cannot be read */
+export function specOfForm(form: FormData, spec: Spec | null): PutBody {
+  const port = Number(textOf(form, 'port'))
+  const cwd = textOf(form, 'cwd')
+  const user = textOf(form, 'user')
+  const restart = RESTARTS.find((each) => each === textOf(form, 'restart'))
+  return {
+    ...(spec === null ? {} : { needs: spec.needs, grace_seconds: spec.grace_seconds, ...stopSignalOf(spec) }),
+    command: splitCommand(textOf(form, 'command')),
+    env: variablesOf(textOf(form, 'env')),
+    ...(cwd === '' ? {} : { cwd }),
+    ...(user === '' ? {} : { user }),
+    port: port > 0 ? port : null,
+    ...(restart === undefined ? {} : { restart }),
+    readiness: readinessOfForm(form, spec),
+  }
+}
+
+/** Returns the kind and the value of a readiness probe. */
+export function readinessFields(spec: Spec | null): { kind: (typeof READINESS_KINDS)[number]; value: string } {
+  const probe = spec?.readiness ?? {}
+  if (typeof probe['http'] === 'string') return { kind: 'http', value: probe['http'] }
+  if (probe['tcp'] === true) return { kind: 'tcp', value: '' }
+  const { command } = probe
+  if (Array.isArray(command)) return { kind: 'command', value: joinCommand(command.map(String)) }
+  return { kind: 'none', value: '' }
+}
+
+/** Returns the variables that lines of NAME=VALUE set. @throws Error for another line */
+export function variablesOf(text: string): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue
+    const [, name, value] = /^\s*([^=\s]+)=(.*)$/.exec(line) ?? []
+    if (name === undefined || value === undefined) throw new Error(`"${line}" is not NAME=VALUE.`)
+    variables[name] = value
+  }
+  return variables
+}
+
+/** Returns lines that set variables. */
+export function variableLines(variables: Record<string, string>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n')
+}
+
+function readinessOfForm(form: FormData, spec: Spec | null): Readiness | null {
+  const value = textOf(form, 'probe')
+  const times: Partial<Pick<Readiness, 'interval_seconds' | 'timeout_seconds' | 'threshold'>> = {}
+  for (const name of ['interval_seconds', 'timeout_seconds', 'threshold'] as const) {
+    const kept = spec?.readiness?.[name]
+    if (typeof kept === 'number') times[name] = kept
+  }
+  const kind = textOf(form, 'readiness')
+  if (kind === 'http') return { ...times, http: value === '' ? '/' : value }
+  if (kind === 'tcp') return { ...times, tcp: true }
+  if (kind === 'command') return { ...times, command: splitCommand(value) }
+  return null
+}
+
+function stopSignalOf(spec: Spec): Pick<PutBody, 'stop_signal'> {
+  const signal = STOP_SIGNALS.find((each) => each === spec.stop_signal)
+  return signal === undefined ? {} : { stop_signal: signal }
+}
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const

@@ -1,0 +1,101 @@
+import type { ReactNode } from 'react'
+import type { Service } from '../../../api/types.ts'
+import { Ago } from '../../../ui/now.tsx'
+import { Status } from '../../../ui/status.tsx'
+import { joinCommand } from '../commands/command-words.ts'
+
+type Version = NonNullable<Service['active']>
+
+/** The versions of a service: the one that serves, the one that may, and the one that did. */
+export function ServiceVersions({ service }: { service: Service }) {
+  const { active, preview, previous, active_url: activeUrl, preview_url: previewUrl } = service
+  return (
+    <div className="grid gap-4 md:grid-cols-2 lg:grid-cols-3">
+      <VersionCard title="Active" about="has the requests" version={active} state={service.state} url={activeUrl}>
+        {service.message}
+      </VersionCard>
+      {preview && (
+        <VersionCard
+          title="Preview"
+          about={preview.isolation === 'fork' ? 'in a copy of the box' : 'beside it'}
+          version={preview}
+          state={preview.state}
+          url={previewUrl}
+        >
+          {preview.message}
+        </VersionCard>
+      )}
+      {previous && (
+        <VersionCard
+          title="Previous"
+          about="to roll back to"
+          version={previous}
+          state={previous.alive ? 'running' : 'stopped'}
+          url={null}
+        />
+      )}
+    </div>
+  )
+}
+
+interface VersionCardProps {
+  title: string
+  about: string
+  version: Version | null
+  state: string
+  url: string | null
+  children?: ReactNode
+}
+
+function VersionCard({ title, about, version, state, url, children }: VersionCardProps) {
+  return (
+    <section aria-label={title} className="flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-panel p-4">
+      <div className="flex flex-wrap items-baseline justify-between gap-2">
+        <h3 className="font-semibold">
+          {title} <span className="font-normal text-muted">{about}</span>
+        </h3>
+        <Status status={state} />
+      </div>
+      {typeof children === 'string' && (
+        <pre className="max-h-40 overflow-auto rounded bg-warn-soft p-2 text-xs break-words whitespace-pre-wrap">
+          {children}
+        </pre>
+      )}
+      {url !== null && (
+        <a href={url} target="_blank" rel="noreferrer" className="break-all underline">
+          {url}
+        </a>
+      )}
+      {version === null ? <p className="text-muted">It was not started yet.</p> : <VersionFacts version={version} />}
+    </section>
+  )
+}
+
+function VersionFacts({ version }: { version: Version }) {
+  const { spec, health, pid, port, started_at: start, restarts, last_exit: exit } = version
+  const facts: [string, ReactNode][] = [
+    ['Command', <code key="command">{joinCommand(spec.command)}</code>],
+    ['Health', health],
+    ['Process', pid ?? '–'],
+    ['Port', port ?? '–'],
+    ['Started', <Ago key="start" time={start} />],
+    ['Restarts', restarts],
+    ...(exit === null ? [] : [['Ended last', exitWords(exit)] satisfies [string, string]]),
+  ]
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+      {facts.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd className="min-w-0 break-all">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function exitWords({ exit_code: code, signal, out_of_memory: isOut }: NonNullable<Version['last_exit']>): string {
+  if (isOut) return 'out of memory'
+  if (code !== null) return `with code ${code}`
+  return signal === null ? 'nobody saw how' : `by ${signal}`
+}

@@ -1,0 +1,98 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { boxQuery } from '../../../api/queries.ts'
+import type { Ref, Service } from '../../../api/types.ts'
+import { usePageSearch } from '../../../shell/page-search.ts'
+import { useRights } from '../../../shell/rights.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Empty } from '../../../ui/page.tsx'
+import { Status } from '../../../ui/status.tsx'
+import { Cell, Row, Table } from '../../../ui/table.tsx'
+import { useBoxRef } from '../box.tsx'
+import { joinCommand } from '../commands/command-words.ts'
+import { BoxAccess } from './box-access.tsx'
+import { DefineService } from './define-service.tsx'
+import { servicesQuery } from './queries.ts'
+import { ServiceView } from './service-view.tsx'
+
+/** The services of a box with its URLs, or one of them where the address names it. */
+export function ServicesPage() {
+  const box = useBoxRef()
+  const { service } = usePageSearch<{ service: string }>()
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      {service === undefined ? <AllServices box={box} /> : <ServiceView key={service} box={box} name={service} />}
+    </div>
+  )
+}
+
+function AllServices({ box: ref }: { box: Ref }) {
+  const { data: box } = useSuspenseQuery(boxQuery(ref))
+  const { data: services } = useSuspenseQuery(servicesQuery(ref))
+  const { canExec } = useRights()
+  const [isDefining, setDefining] = useState(false)
+  return (
+    <>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <h2 className="text-lg font-semibold">Services</h2>
+        {canExec && (
+          <Button kind="primary" onClick={() => setDefining(true)}>
+            Define a service
+          </Button>
+        )}
+      </div>
+      {services.length === 0 ? (
+        <Empty title="No services yet">
+          A service is a program that starts with its box, and is started again when it ends.{' '}
+          {canExec ? 'Define one here' : 'Ask for a token that may run commands'}, or type{' '}
+          <code>boxyard service put {box.name} site …</code>.
+        </Empty>
+      ) : (
+        <Table label="Services" head={['Name', 'State', 'Preview', 'Port', 'URL', 'Command']}>
+          {services.map((service) => (
+            <ServiceRow key={service.name} box={ref} service={service} />
+          ))}
+        </Table>
+      )}
+      <BoxAccess box={box} />
+      <DefineService box={ref} service={null} isOpen={isDefining} close={() => setDefining(false)} />
+    </>
+  )
+}
+
+function ServiceRow({ box, service }: { box: Ref; service: Service }) {
+  const { name, state, preview, spec, active_url: url, message } = service
+  return (
+    <Row>
+      <Cell>
+        <Link
+          to="/boxes/$project/$name/services"
+          params={{ project: box.project, name: box.name }}
+          search={{ service: name }}
+          preload={false}
+          className="font-medium underline"
+        >
+          {name}
+        </Link>
+      </Cell>
+      <Cell>
+        <Status status={state} title={message ?? undefined} />
+      </Cell>
+      <Cell>{preview === null ? '–' : <Status status={preview.state} />}</Cell>
+      <Cell>{spec.port ?? '–'}</Cell>
+      <Cell>
+        {url === null ? (
+          '–'
+        ) : (
+          <a href={url} target="_blank" rel="noreferrer" className="underline">
+            {new URL(url).host}
+          </a>
+        )}
+      </Cell>
+      <Cell>
+        <code className="text-xs">{joinCommand(spec.command)}</code>
+      </Cell>
+    </Row>
+  )
+}

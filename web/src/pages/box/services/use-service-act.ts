@@ -1,0 +1,39 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../../api/client.ts'
+import type { Ref } from '../../../api/types.ts'
+import { tell, tellError } from '../../../ui/toasts.tsx'
+import { serviceQuery, servicesQuery } from './queries.ts'
+
+/** What is done with a service without further questions. */
+export type ServiceAct = 'startService' | 'stopService' | 'promoteService' | 'rollbackService' | 'discardService'
+
+/** Starts, stops, promotes, rolls back and discards, and tells how to take that back. */
+export function useServiceAct(box: Ref, service: string) {
+  const queries = useQueryClient()
+  const act = useMutation({
+    mutationFn: async (what: ServiceAct) => {
+      const path = { project: box.project, name: box.name, service }
+      const { headers } = await api().callFully(what, { path })
+      const operation = headers.get('operation-location')
+      if (operation !== null) await api().waitForOperation(operation)
+    },
+    onSuccess: (_, what) => {
+      const { done, undo } = WORDS[what]
+      tell(`${service} ${done}.`, undo === null ? undefined : () => act.mutate(undo))
+    },
+    onError: tellError,
+    onSettled: async () => {
+      await queries.invalidateQueries({ queryKey: serviceQuery(box, service).queryKey })
+      await queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey })
+    },
+  })
+  return act
+}
+
+const WORDS: Record<ServiceAct, { done: string; undo: ServiceAct | null }> = {
+  startService: { done: 'is started', undo: 'stopService' },
+  stopService: { done: 'is stopped', undo: 'startService' },
+  promoteService: { done: 'serves its new version', undo: 'rollbackService' },
+  rollbackService: { done: 'serves the version before', undo: 'rollbackService' },
+  discardService: { done: 'has no preview any more', undo: null },
+}

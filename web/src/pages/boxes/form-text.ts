@@ -1,0 +1,5 @@
+/** Returns a text of a form. */
+export function textOf(form: FormData, name: string): string {
+  const value = form.get(name)
+  return typeof value === 'string' ? value : ''
+}
