@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import { boxQuery } from '../../../api/queries.ts'
-import type { Box } from '../../../api/types.ts'
+import type { Box } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'

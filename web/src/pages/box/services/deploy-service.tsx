@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../../api/client.ts'
-import type { Ref, Service } from '../../../api/types.ts'
+import type { Ref, Service } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
-import type { Ref, Service } from '../../../api/types.ts'
+import type { Ref, Service } from '../../../api/records.ts'
 
 /** The services of a box, by name. */
 export const servicesQuery = ({ project, name }: Ref) =>

@@ -1,5 +1,5 @@
 import type { CallInput } from '@boxyard/sdk'
-import type { Service } from '../../../api/types.ts'
+import type { Service } from '../../../api/records.ts'
 import { textOf } from '../../boxes/form-text.ts'
 import { joinCommand, splitCommand } from '../commands/command-words.ts'
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { Service } from '../../../api/types.ts'
+import type { Service } from '../../../api/records.ts'
 import { Ago } from '../../../ui/now.tsx'
 import { Status } from '../../../ui/status.tsx'
 import { joinCommand } from '../commands/command-words.ts'

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
-import type { Ref } from '../../../api/types.ts'
+import type { Ref } from '../../../api/records.ts'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { serviceQuery, servicesQuery } from './queries.ts'
 
