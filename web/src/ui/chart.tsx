@@ -24,7 +24,7 @@ export function Chart({ title, names, times, values, words, top = 0, isBytes = f
   const chart = useRef<UPlot | null>(null)
   const isDark = useIsDark()
   const last = values.map((line) => line.at(-1) ?? null)
-  const data = [times, ...values] as UPlot.AlignedData
+  const data = dataOf(times, values)
   const latest = useRef({ words, data })
   latest.current = { words, data }
   const key = names.join()
@@ -61,6 +61,13 @@ export function Chart({ title, names, times, values, words, top = 0, isBytes = f
       <div ref={place} aria-hidden className="h-40 w-full" />
     </figure>
   )
+}
+
+/** Returns the lines as the chart takes them: one point alone would be shown in years. */
+function dataOf(times: readonly number[], values: ChartProps['values']): UPlot.AlignedData {
+  const [only] = times
+  if (only === undefined || times.length > 1) return [times, ...values] as UPlot.AlignedData
+  return [[only - SPAN_SECONDS, only], ...values.map(([value = null]) => [null, value])] as UPlot.AlignedData
 }
 
 function optionsOf(
