@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Link, Outlet, useParams } from '@tanstack/react-router'
-import { Suspense } from 'react'
+import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef } from 'react'
 import { boxQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
@@ -14,6 +14,10 @@ export function BoxPage() {
   const { data: box } = useSuspenseQuery(boxQuery(ref))
   const rights = useRights()
   useTitle(`${ref.project}/${ref.name}`)
+  const tabs = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  // On a narrow screen the tab of this page may be beside it.
+  useEffect(() => tabs.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' }), [pathname])
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="border-b border-line bg-panel px-4 pt-4 md:px-6">
@@ -33,7 +37,7 @@ export function BoxPage() {
           {rights.canWrite && <BoxActions box={box} />}
         </div>
         {box.state.message !== null && <p className="mt-2 text-muted">{box.state.message}</p>}
-        <nav aria-label="Parts of the box" className="mt-3 -mb-px flex gap-1 overflow-x-auto">
+        <nav ref={tabs} aria-label="Parts of the box" className="mt-3 -mb-px flex gap-1 overflow-x-auto">
           {TABS.filter((tab) => tab.isFor(rights)).map(({ to, name }) => (
             <Link
               key={to}

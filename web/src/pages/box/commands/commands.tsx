@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { boxQuery } from '../../../api/queries.ts'
 import type { ExecLine, Ref } from '../../../api/records.ts'
 import { usePageSearch } from '../../../shell/page-search.ts'
+import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { FilterSelect } from '../../../ui/field.tsx'
 import { Ago } from '../../../ui/now.tsx'
@@ -20,6 +21,14 @@ import { RunCommand } from './run-command.tsx'
 export function CommandsPage() {
   const box = useBoxRef()
   const { exec } = usePageSearch<{ exec: string }>()
+  const { canExec } = useRights()
+  if (!canExec) {
+    return (
+      <div className="p-6">
+        <Empty title="Commands are not for this token">Ask for one with the permission to run commands.</Empty>
+      </div>
+    )
+  }
   return (
     <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       {exec === undefined ? <AllCommands box={box} /> : <CommandRecord key={exec} box={box} exec={exec} />}

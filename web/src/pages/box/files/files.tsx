@@ -83,7 +83,9 @@ function Crumbs({ at }: { at: FilesAt }) {
                 {nameOfPlace(place)}
               </span>
             ) : (
-              <PlaceLink at={{ ...at, place }}>{nameOfPlace(place)}</PlaceLink>
+              <PlaceLink at={{ ...at, place }} className="inline-block min-w-6 py-1 text-center">
+                {nameOfPlace(place)}
+              </PlaceLink>
             )}
           </li>
         ))}

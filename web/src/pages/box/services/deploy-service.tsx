@@ -11,7 +11,7 @@ import { tell } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
 import { joinCommand, splitCommand } from '../commands/command-words.ts'
 import { CommandField } from './define-service.tsx'
-import { servicesQuery } from './queries.ts'
+import { serviceQuery, servicesQuery } from './queries.ts'
 import { variableLines, variablesOf } from './service-form.ts'
 
 interface DeployServiceProps {
@@ -39,10 +39,12 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
       const { headers } = await api().callFully('deployService', { path, body })
       const operation = headers.get('operation-location')
       if (operation !== null) await api().waitForOperation(operation)
+      return queries.query({ ...serviceQuery(box, service.name), staleTime: 0 })
     },
-    onSuccess: () => {
+    onSuccess: ({ preview }) => {
       close()
-      tell(`A version of ${service.name} was started as its preview.`)
+      const isFailed = preview === null || preview.state === 'failed'
+      tell(`The version of ${service.name} ${isFailed ? 'has failed: its preview says why' : 'runs as its preview'}.`)
     },
     onSettled: () => queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey }),
   })

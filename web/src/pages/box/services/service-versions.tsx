@@ -62,7 +62,7 @@ function VersionCard({ title, about, version, state, url, children }: VersionCar
         </pre>
       )}
       {url !== null && (
-        <a href={url} target="_blank" rel="noreferrer" className="break-all underline">
+        <a href={url} target="_blank" rel="noreferrer" className="wrap-anywhere underline">
           {url}
         </a>
       )}
@@ -87,7 +87,7 @@ function VersionFacts({ version }: { version: Version }) {
       {facts.map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-muted">{name}</dt>
-          <dd className="min-w-0 break-all">{value}</dd>
+          <dd className="min-w-0 wrap-anywhere">{value}</dd>
         </div>
       ))}
     </dl>

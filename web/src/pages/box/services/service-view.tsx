@@ -73,17 +73,20 @@ function Parts({ box: ref, service }: { box: Ref; service: Service }) {
 
 function History({ service }: { service: Service }) {
   return (
-    <Table label="History, the newest first" head={['What', 'When', 'By', 'Generation']}>
-      {service.history.toReversed().map(({ at, what, by, generation }) => (
-        <Row key={`${at} ${what} ${generation}`}>
-          <Cell>{what.replaceAll('_', ' ')}</Cell>
-          <Cell>
-            <Ago time={at} />
-          </Cell>
-          <Cell>{by ?? 'the service itself'}</Cell>
-          <Cell>{generation}</Cell>
-        </Row>
-      ))}
-    </Table>
+    <>
+      <h3 className="font-semibold">History</h3>
+      <Table label="History, the newest first" head={['What', 'When', 'By', 'Generation']}>
+        {service.history.toReversed().map(({ at, what, by, generation }) => (
+          <Row key={`${at} ${what} ${generation}`}>
+            <Cell>{what.replaceAll('_', ' ')}</Cell>
+            <Cell>
+              <Ago time={at} />
+            </Cell>
+            <Cell>{by ?? 'the service itself'}</Cell>
+            <Cell>{generation}</Cell>
+          </Row>
+        ))}
+      </Table>
+    </>
   )
 }

@@ -85,13 +85,13 @@ function ServiceRow({ box, service }: { box: Ref; service: Service }) {
         {url === null ? (
           '–'
         ) : (
-          <a href={url} target="_blank" rel="noreferrer" className="underline">
+          <a href={url} target="_blank" rel="noreferrer" className="whitespace-nowrap underline">
             {new URL(url).host}
           </a>
         )}
       </Cell>
       <Cell>
-        <code className="text-xs">{joinCommand(spec.command)}</code>
+        <code className="text-xs whitespace-nowrap">{joinCommand(spec.command)}</code>
       </Cell>
     </Row>
   )
