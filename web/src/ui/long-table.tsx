@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+import { memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 
 /** A column of a long table. */
 export interface Column<Item> {
@@ -62,17 +62,24 @@ export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }:
             className={`${line} absolute inset-x-0 top-0 min-h-[41px] py-1.5 ${index + 1 < items.length ? 'border-b border-line' : ''} hover:bg-raised/50`}
             style={{ transform: `translateY(${start - top}px)` }}
           >
-            {columns.map((column) => (
-              <div key={column.name} role="cell" className={`min-w-0 ${classOf(column)}`}>
-                {column.of(items[index] as Item)}
-              </div>
-            ))}
+            <Cells columns={columns} item={items[index] as Item} />
           </div>
         ))}
       </div>
     </div>
   )
 }
+
+function PlainCells<Item>({ columns, item }: { columns: readonly Column<Item>[]; item: Item }) {
+  return columns.map((column) => (
+    <div key={column.name} role="cell" className={`min-w-0 ${classOf(column)}`}>
+      {column.of(item)}
+    </div>
+  ))
+}
+
+/** Rows that stay in sight are not drawn anew at each step of a scroll. */
+const Cells = memo(PlainCells) as unknown as typeof PlainCells
 
 function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTableProps<Item>['sorting'] }) {
   const { name, sort } = column

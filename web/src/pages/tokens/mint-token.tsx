@@ -26,16 +26,24 @@ export function MintToken({ isOpen, close }: { isOpen: boolean; close(): void })
   return (
     <Dialog
       title={minted ? `The token ${minted.name}` : 'Mint a token'}
-      about={
-        minted
-          ? undefined
-          : 'It may do what you choose of what you may yourself, and ends with your token at the latest.'
-      }
+      about={minted ? undefined : <About />}
       isOpen={isOpen}
       close={end}
     >
       {minted ? <ShowOnce minted={minted} close={end} /> : <MintForm close={close} show={setMinted} />}
     </Dialog>
+  )
+}
+
+function About() {
+  const { data: me } = useSuspenseQuery(meQuery)
+  if (!isOfSession(me))
+    return 'It may do what you choose of what you may yourself, and ends with your token at the latest.'
+  return (
+    <>
+      It may do what you choose of what you may yourself. It ends with this session: when you sign out, or at{' '}
+      {timeText(me.expires_at)}. One that outlives it is minted by <code>boxyard token create</code>.
+    </>
   )
 }
 
@@ -121,7 +129,7 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
           />
         ))}
       </fieldset>
-      <Life minterEnds={me.expires_at} />
+      <Life me={me} />
     </Form>
   )
 }
@@ -156,7 +164,8 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
   )
 }
 
-function Life({ minterEnds }: { minterEnds: string | null }) {
+function Life({ me }: { me: Me }) {
+  const { expires_at: minterEnds } = me
   const lives = livesWithin(minterEnds, Date.now())
   return (
     <SelectField
@@ -169,7 +178,9 @@ function Life({ minterEnds }: { minterEnds: string | null }) {
           after {words}
         </option>
       ))}
-      <option value="">{minterEnds === null ? 'never' : `with yours, ${timeText(minterEnds)}`}</option>
+      <option value="">
+        {minterEnds === null ? 'never' : `with ${isOfSession(me) ? 'this session' : 'yours'}, ${timeText(minterEnds)}`}
+      </option>
     </SelectField>
   )
 }
@@ -180,6 +191,11 @@ function projectsOf(form: FormValues, me: Me): string[] {
     .text('projects')
     .split(/[\s,]+/)
     .filter(Boolean)
+}
+
+/** Returns true for the token of a session, which ends with it and so does all that it mints. */
+function isOfSession({ name }: Me): boolean {
+  return name === 'console'
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {
