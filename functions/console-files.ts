@@ -170,6 +170,8 @@ const CONTENT_POLICY = [
   "img-src 'self' data: blob:",
   "font-src 'self'",
   "connect-src 'self'",
+  // Two versions of a service side by side: pages of boxes, of other origins, in frames without rights here.
+  'frame-src http: https:',
   "worker-src 'self'",
   "manifest-src 'self'",
   "base-uri 'none'",

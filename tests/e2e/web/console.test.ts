@@ -1,24 +1,10 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { ROOT } from '../../../infra/commands.ts'
-import { CONSOLE_DIRECTORY, ensureConsole } from '../../../infra/web/build.ts'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useOwnService } from '../../helpers/own-service.ts'
-import {
-  axeFindings,
-  loadAxe,
-  signInByLink,
-  untilOnScreen,
-  type Visitor,
-  visitorOf,
-} from '../../helpers/web/visitor.ts'
+import { useConsole } from '../../helpers/web/own-console.ts'
+import { signInByLink, untilOnScreen, type Visitor, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useOwnService(async () => {
-  ensureConsole()
-  return { settings: { BOXYARD_CONSOLE_DIR: CONSOLE_DIRECTORY } }
-})
+const { client, service } = useConsole()
 const { newUser } = useBrowser('localhost')
 const BOXES = '/v1/projects/yard/boxes'
 /** What the browser itself says of an answer that the page shows in words. */
@@ -151,31 +137,5 @@ describe('a terminal', () => {
     await user.page.keyboard.press('Control+c')
     await visitor.type('echo over-$((1 + 1))')
     await untilOnScreen(visitor, 'over-2')
-  })
-})
-
-describe('every page', () => {
-  const PAGES: readonly [path: string, heading: string][] = [
-    ['/', 'Overview'],
-    ['/boxes', 'Boxes'],
-    ['/boxes?create=box', 'Create a box'],
-    ['/boxes/yard/one', 'yard/one'],
-    ['/boxes/yard/one/connect', 'yard/one'],
-    ['/events', 'Events'],
-  ]
-  const pictures = join(ROOT, '.build/screenshots')
-
-  test.each(['light', 'dark', 'phone'] as const)('has nothing that axe finds: %s', async (look) => {
-    mkdirSync(pictures, { recursive: true })
-    await loadAxe(user.context)
-    await user.page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' })
-    await user.page.setViewportSize(look === 'phone' ? { width: 390, height: 844 } : { width: 1280, height: 800 })
-    for (const [path, heading] of PAGES) {
-      await visitor.open(path, heading)
-      await user.page.getByText('Loading…').waitFor({ state: 'detached' })
-      const name = `${look}${path.replaceAll(/[^a-z0-9]+/g, '-')}`
-      await user.page.screenshot({ path: join(pictures, `${name}.png`), animations: 'disabled' })
-      expect({ path, found: await axeFindings(user.page) }).toEqual({ path, found: [] })
-    }
   })
 })

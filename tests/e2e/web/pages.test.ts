@@ -1,0 +1,81 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeAll, expect, test } from '@jest/globals'
+import { ROOT } from '../../../infra/commands.ts'
+import { useBrowser } from '../../helpers/edge/browser.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { useConsole } from '../../helpers/web/own-console.ts'
+import { axeFindings, loadAxe, signInByLink } from '../../helpers/web/visitor.ts'
+
+const { client, service } = useConsole()
+const { newUser } = useBrowser('localhost')
+const YARD = '/v1/projects/yard'
+/** Where the pictures of every page are written, for a look at them. */
+const PICTURES = join(ROOT, '.build/screenshots')
+
+const PAGES: readonly [path: string, heading: string][] = [
+  ['/', 'Overview'],
+  ['/boxes', 'Boxes'],
+  ['/boxes?create=box', 'Create a box'],
+  ['/boxes/yard/one', 'yard/one'],
+  ['/boxes/yard/one/terminal', 'yard/one'],
+  ['/boxes/yard/one/files?path=%2Fsrv', 'yard/one'],
+  ['/boxes/yard/one/files?path=%2Fsrv%2Fapp', 'yard/one'],
+  ['/boxes/yard/one/snapshots', 'Time line'],
+  ['/boxes/yard/one/snapshots?from=good&to=live', 'Changes from'],
+  ['/boxes/yard/one/commands', 'Run a command'],
+  ['/boxes/yard/one/services', 'Services'],
+  ['/boxes/yard/one/services?service=site', 'site'],
+  ['/boxes/yard/one/connect', 'SSH'],
+  ['/volumes', 'Volumes'],
+  ['/volumes/yard/db', 'yard/db'],
+  ['/bases', 'Bases'],
+  ['/projects', 'Projects'],
+  ['/events', 'Events'],
+  ['/storage', 'Storage'],
+  ['/tokens', 'Tokens'],
+  ['/tokens?dialog=mint', 'Mint a token'],
+  ['/audit', 'Audit'],
+  ['/settings', 'Settings'],
+  ['/no/such/page', 'No such page'],
+]
+
+beforeAll(async () => {
+  mkdirSync(PICTURES, { recursive: true })
+  const box = `${YARD}/boxes/one`
+  await client.post(`${YARD}/boxes`, { name: 'one', tags: { team: 'a' } })
+  await client.shell('yard', 'one', 'echo v1 > /srv/app; echo gone > /srv/old')
+  await client.post(`${box}/snapshots`, { name: 'good', comment: 'before the change' })
+  await client.shell('yard', 'one', 'echo v2 > /srv/app; rm /srv/old; echo new > /srv/new')
+  await client.post(`${YARD}/data`, { name: 'db', size_gb: 0.1 })
+  await client.post(`${YARD}/data/db/attach`, { box: 'one', path: '/var/db' })
+  await client.post(`${YARD}/data/db/snapshots`, { name: 'first' })
+  const command = ['httpd', '-f', '-p', '3000', '-h', '/srv']
+  await client.put(`${box}/services/site`, { command, port: 3000, readiness: { tcp: true } })
+  await eventually(async () => (await client.get(`${box}/services/site`)).body.state === 'running')
+})
+
+const complaints: string[] = []
+afterEach(() => expect(complaints.splice(0)).toEqual([]))
+
+test.each(['light', 'dark', 'phone'] as const)(
+  'axe finds nothing on any page, nothing is wider than the screen: %s',
+  async (look) => {
+    const user = await newUser()
+    await loadAxe(user.context)
+    await user.page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light', reducedMotion: 'reduce' })
+    await user.page.setViewportSize(look === 'phone' ? { width: 390, height: 844 } : { width: 1280, height: 800 })
+    const visitor = await signInByLink(user.page, service().url, client)
+    for (const [path, heading] of PAGES) {
+      await visitor.open(path, heading)
+      await user.page.getByText(/^(Loading|Reading|Connecting)…$/).waitFor({ state: 'detached' })
+      const name = `${look}${path.replaceAll(/[^a-z0-9]+/g, '-')}`
+      await user.page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' })
+      const found = await axeFindings(user.page)
+      const excess = await user.page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect({ path, found, excess }).toEqual({ path, found: [], excess: expect.any(Number) })
+      expect({ path, isWider: excess > 0 }).toEqual({ path, isWider: false })
+    }
+    complaints.push(...user.complaints)
+  },
+)
