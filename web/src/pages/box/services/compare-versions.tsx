@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useLayoutEffect, useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/page.tsx'
 
@@ -69,7 +69,8 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
 /** Returns true once the policy of this page has refused a frame. */
 function useFramesRefused(): boolean {
   const [isRefused, setRefused] = useState(false)
-  useEffect(() => {
+  // Before the first frame is asked for.
+  useLayoutEffect(() => {
     const take = ({ effectiveDirective }: SecurityPolicyViolationEvent): void => {
       if (effectiveDirective === 'frame-src') setRefused(true)
     }
