@@ -17,7 +17,9 @@ export function BoxPage() {
   const tabs = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
   // On a narrow screen the tab of this page may be beside it.
-  useEffect(() => tabs.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' }), [pathname])
+  useEffect(() => {
+    tabs.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' })
+  }, [pathname])
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="border-b border-line bg-panel px-4 pt-4 md:px-6">

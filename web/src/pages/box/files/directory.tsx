@@ -27,7 +27,7 @@ export function Directory({ at }: { at: FilesAt }) {
   const [text, setText] = useState('')
   const [making, setMaking] = useState<'directory' | 'file' | null>(null)
   const [acting, setActing] = useState<{ what: FileAct; place: Place; type: FileEntry['type'] } | null>(null)
-  const { uploads, add, replace, remove } = useUploads(box, place)
+  const { uploads, add, again, remove } = useUploads(box, place)
   const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(add, tellError) : null)
   const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
   const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
@@ -48,7 +48,7 @@ export function Directory({ at }: { at: FilesAt }) {
             </Button>
           )}
         </div>
-        <UploadList uploads={uploads} replace={replace} remove={remove} />
+        <UploadList uploads={uploads} again={again} remove={remove} />
         {files.length === 0 ? (
           <Empty title="Nothing is in here">{isChangeable && 'Drop files here, or make one.'}</Empty>
         ) : (

@@ -1,5 +1,7 @@
+import { useBlocker } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { Button } from '../../../ui/button.tsx'
+import { Confirm } from '../../../ui/confirm.tsx'
 import { Panel } from '../../../ui/page.tsx'
 import { wordsOf } from '../../../ui/problem.tsx'
 import { bytesText } from '../../../ui/words.ts'
@@ -7,12 +9,14 @@ import type { FileUpload } from './uploads.ts'
 
 interface UploadListProps {
   uploads: readonly FileUpload[]
-  replace(upload: FileUpload): void
+  again(upload: FileUpload): void
   remove(id: number): void
 }
 
 /** The files on their way, with their progress. */
-export function UploadList({ uploads, replace, remove }: UploadListProps) {
+export function UploadList({ uploads, again, remove }: UploadListProps) {
+  const isBusy = uploads.some(({ state }) => state === 'sending' || state === 'waiting')
+  const blocker = useBlocker({ shouldBlockFn: () => isBusy, enableBeforeUnload: () => isBusy, withResolver: true })
   if (uploads.length === 0) return null
   const done = uploads.filter(({ state }) => state === 'done').length
   return (
@@ -31,7 +35,8 @@ export function UploadList({ uploads, replace, remove }: UploadListProps) {
               <Progress upload={upload} />
               {upload.state === 'failed' && <p className="text-xs text-bad">{wordsOf(upload.error)}</p>}
             </div>
-            {upload.state === 'taken' && <Button onClick={() => replace(upload)}>Replace it</Button>}
+            {upload.state === 'taken' && <Button onClick={() => again(upload)}>Replace it</Button>}
+            {upload.state === 'failed' && <Button onClick={() => again(upload)}>Try again</Button>}
             <button
               type="button"
               aria-label={`Take ${upload.path} off the list`}
@@ -43,6 +48,14 @@ export function UploadList({ uploads, replace, remove }: UploadListProps) {
           </li>
         ))}
       </ul>
+      <Confirm
+        title="Leave while files are sent?"
+        about="Those that have not arrived are broken off, and leave nothing in the box."
+        action="Leave"
+        isOpen={blocker.status === 'blocked'}
+        close={() => blocker.reset?.()}
+        act={() => blocker.proceed?.()}
+      />
     </Panel>
   )
 }

@@ -39,7 +39,6 @@ export function useUploads(box: Ref, place: Place) {
     try {
       await uploadFile({ box, query, bytes: file, isReplacing, onProgress, signal: stop.signal })
       change({ id, part: { state: 'done', sentBytes: file.size } })
-      await refresh()
     } catch (error) {
       const isTaken = error instanceof ApiError && error.code === 'precondition_failed'
       if (!stop.signal.aborted) change({ id, part: { state: isTaken ? 'taken' : 'failed', error } })
@@ -48,7 +47,8 @@ export function useUploads(box: Ref, place: Place) {
   const start = (upload: FileUpload, isReplacing: boolean): void => {
     stops.current.set(upload.id, new AbortController())
     work.current.waiting.push(() => send(upload, isReplacing))
-    void runWaiting(work.current)
+    // Once for all, not for each of thousands.
+    void runWaiting(work.current).then((isLast) => (isLast ? refresh() : undefined))
   }
   return {
     uploads,
@@ -59,7 +59,8 @@ export function useUploads(box: Ref, place: Place) {
       change({ add: added })
       for (const upload of added) start(upload, false)
     },
-    replace: (upload: FileUpload): void => start(upload, true),
+    /** Sends one once more: in the place of what is there, or as before. */
+    again: (upload: FileUpload): void => start(upload, upload.state === 'taken'),
     /** Takes one off the list; one that is being sent is broken off, and leaves nothing. */
     remove: (id: number): void => {
       stops.current.get(id)?.abort()
@@ -68,11 +69,13 @@ export function useUploads(box: Ref, place: Place) {
   }
 }
 
-async function runWaiting(work: { waiting: (() => Promise<void>)[]; running: number }): Promise<void> {
-  if (work.running >= AT_ONCE) return
+/** Does what waits; returns true if that was the end of all. */
+async function runWaiting(work: { waiting: (() => Promise<void>)[]; running: number }): Promise<boolean> {
+  if (work.running >= AT_ONCE) return false
   work.running++
   for (let next = work.waiting.shift(); next; next = work.waiting.shift()) await next()
   work.running--
+  return work.running === 0
 }
 
 function reduceUploads(uploads: readonly FileUpload[], change: Change): readonly FileUpload[] {
