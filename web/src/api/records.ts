@@ -1,7 +1,6 @@
 import type { AnswerOf, ItemOf } from '@boxyard/sdk'
 
 export type Box = AnswerOf<'getBox'>
-export type BoxStatus = Box['status']
 export type Volume = AnswerOf<'getVolume'>
 export type Me = AnswerOf<'getMe'>
 export type Health = AnswerOf<'getHealth'>
