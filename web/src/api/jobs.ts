@@ -1,4 +1,4 @@
-import type { AnswerOf, FullAnswer } from '@boxyard/sdk'
+import { type AnswerOf, ApiError, type FullAnswer } from '@boxyard/sdk'
 import { api } from './client.ts'
 
 /** Work of the service that goes on after its answer, such as a backup. */
@@ -15,7 +15,10 @@ export interface Job {
   stop?: (() => void) | undefined
 }
 
+/** Where a tab keeps what it follows, over reloads. */
+const KEPT = 'boxyard.jobs'
 let jobs: readonly Job[] = []
+let isResumed = false
 const listeners = new Set<() => void>()
 
 /** Returns the jobs under way. */
@@ -41,24 +44,69 @@ export async function runJob(
   const location = headers.get('operation-location')
   if (status !== 202 || location === null) return null
   const id = location.slice(location.lastIndexOf('/') + 1)
-  set([...jobs, { ...words, id, progress: null }])
+  return followJob({ ...words, id, progress: null })
+}
+
+/** Follows the jobs that this tab followed before it was loaded anew, once, and tells how each ends. */
+export function resumeJobs(onEnd: (words: string, error: unknown) => void): void {
+  if (isResumed) return
+  isResumed = true
+  for (const { id, words, place } of keptJobs()) {
+    if (jobs.some((job) => job.id === id)) continue
+    void followJob({ id, words, place, progress: null }).then(
+      () => onEnd(words, null),
+      (error: unknown) => onEnd(words, error),
+    )
+  }
+}
+
+/** Forgets what the session followed. */
+export function forgetJobs(): void {
+  jobs = []
+  sessionStorage.removeItem(KEPT)
+}
+
+async function followJob(job: Job): Promise<AnswerOf<'getOperation'>> {
+  set([...jobs, job])
   try {
-    return await follow(id)
+    return await follow(job.id)
   } finally {
-    set(jobs.filter((job) => job.id !== id))
+    set(jobs.filter(({ id }) => id !== job.id))
   }
 }
 
 async function follow(id: string): Promise<AnswerOf<'getOperation'>> {
   for (;;) {
-    const operation = await api().call('getOperation', { path: { operation: id }, query: { wait_seconds: 1 } })
+    const operation = await lookAt(id)
     // That of a failed one throws its problem.
-    if (operation.status !== 'running') return api().waitForOperation(id)
-    set(jobs.map((job) => (job.id === id ? { ...job, progress: operation.progress } : job)))
+    if (operation !== null && operation.status !== 'running') return api().waitForOperation(id)
+    set(jobs.map((job) => (job.id === id ? { ...job, progress: operation?.progress ?? job.progress } : job)))
+  }
+}
+
+/** Returns an operation after a second; null while the service cannot be reached, which ends no work of it. */
+async function lookAt(id: string): Promise<AnswerOf<'getOperation'> | null> {
+  try {
+    return await api().call('getOperation', { path: { operation: id }, query: { wait_seconds: 1 } })
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) throw error
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    return null
   }
 }
 
 function set(next: readonly Job[]): void {
   jobs = next
+  sessionStorage.setItem(KEPT, JSON.stringify(next.map(({ id, words, place }) => ({ id, words, place }))))
   for (const listener of listeners) listener()
 }
+
+function keptJobs(): readonly Pick<Job, 'id' | 'words' | 'place'>[] {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? '[]') as Pick<Job, 'id' | 'words' | 'place'>[]
+  } catch {
+    return []
+  }
+}
+
+const PAUSE_MS = 2_000

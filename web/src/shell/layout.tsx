@@ -2,6 +2,7 @@ import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { LogOut, Menu, Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { Suspense, useState } from 'react'
+import { forgetJobs } from '../api/jobs.ts'
 import { meQuery } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import { Loading } from '../ui/page.tsx'
@@ -99,6 +100,7 @@ function SessionMenu() {
   const leave = async (): Promise<void> => {
     await signOut().catch(() => undefined)
     queries.clear()
+    forgetJobs()
     await navigate({ to: '/sign-in' })
   }
   return (

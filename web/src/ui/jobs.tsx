@@ -1,10 +1,12 @@
-import { useSyncExternalStore } from 'react'
-import { currentJobs, watchJobs } from '../api/jobs.ts'
+import { useEffect, useSyncExternalStore } from 'react'
+import { currentJobs, resumeJobs, watchJobs } from '../api/jobs.ts'
 import { Button } from './button.tsx'
+import { tell, tellError } from './toasts.tsx'
 
 /** The work under way that belongs to a place, with how far each is. */
 export function Jobs({ place }: { place: string }) {
   const jobs = useSyncExternalStore(watchJobs, currentJobs).filter((job) => job.place === place)
+  useEffect(() => resumeJobs((words, error) => (error === null ? tell(`${words}: done.`) : tellError(error))), [])
   return (
     <div role="status" aria-label="Under way" className="flex flex-col gap-2 empty:hidden">
       {jobs.map(({ id, words, progress, stop }) => (

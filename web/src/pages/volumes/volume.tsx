@@ -44,7 +44,7 @@ function Facts({ volume }: { volume: Volume }) {
         <p className="text-bad">Its data is missing: restore a backup.</p>
       ) : (
         <Meter
-          name="Used, snapshots included"
+          name="Written to it and still kept, snapshots included"
           used={used}
           total={size * GIB}
           words={`${bytesText(used)} of ${size} GiB`}
