@@ -47,20 +47,3 @@ export interface FormValues {
   /** Whether a box is ticked. */
   has(name: string): boolean
 }
-
-/** A box to tick, with its label. */
-export function CheckField({
-  label,
-  hint,
-  ...rest
-}: { label: string; hint?: string } & Omit<React.ComponentProps<'input'>, 'type'>) {
-  return (
-    <label className="flex items-start gap-2">
-      <input type="checkbox" {...rest} className="mt-0.5 size-4 shrink-0 accent-accent" />
-      <span>
-        {label}
-        {hint !== undefined && <span className="block text-xs text-muted">{hint}</span>}
-      </span>
-    </label>
-  )
-}
