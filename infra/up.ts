@@ -1,13 +1,13 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { agentCommand, frontCommand } from './commands.ts'
-import { signInLink } from './console-link.ts'
 import { type InstanceLock, lockInstance } from './instance-lock.ts'
 import { openLogFile } from './log-file.ts'
 import { assertPortsFree } from './ports.ts'
 import { createServiceProcess, endOnSignal } from './service-process.ts'
 import { readUpSettings, type UpSettings } from './up-settings.ts'
 import { ensureConsole } from './web/build.ts'
+import { signInLink } from './web/sign-in-link.ts'
 
 /** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
 async function main(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Tokens } from '../../core/access/tokens.ts'
 import type { Handlers } from '../common/call.ts'
 import { viewMe } from './view.ts'
 
-export interface SignInDeps {
+export interface SessionHandlerDeps {
   tokens: Tokens
   tickets: Tickets
   clock: { now(): number }
@@ -16,7 +16,9 @@ export interface SignInDeps {
 }
 
 /** Handles sessions of the web console: each is a token of its own, minted with that of whoever signs in. */
-export function createSignInHandlers(deps: SignInDeps): Pick<Handlers, 'signIn' | 'signOut' | 'createSignInLink'> {
+export function createSignInHandlers(
+  deps: SessionHandlerDeps,
+): Pick<Handlers, 'signIn' | 'signOut' | 'createSignInLink'> {
   const { tokens, tickets, clock, service } = deps
   return {
     signIn: async ({ caller }) => {

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { signInByLink, untilOnScreen, type Visitor, visitorOf } from '../../helpers/web/visitor.ts'
+import { type ConsoleVisitor, signInByLink, untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
 const { client, service } = useConsole()
 const { newUser } = useBrowser('localhost')
@@ -11,7 +11,7 @@ const BOXES = '/v1/projects/yard/boxes'
 const ANSWER = /the server responded with a status of/
 
 let user: BrowserUser
-let visitor: Visitor
+let visitor: ConsoleVisitor
 
 beforeAll(async () => {
   for (const name of ['one', 'two']) await client.post(BOXES, { name, tags: { team: 'a' } })

@@ -25,7 +25,7 @@ const PAGES: readonly [path: string, heading: string][] = [
   ['/boxes/yard/one/snapshots?from=good&to=live', 'Changes from'],
   ['/boxes/yard/one/commands', 'Run a command'],
   ['/boxes/yard/one/services', 'Services'],
-  ['/boxes/yard/one/services?service=site', 'site'],
+  ['/boxes/yard/one/services?service=site', 'Domains'],
   ['/boxes/yard/one/connect', 'SSH'],
   ['/volumes', 'Volumes'],
   ['/volumes/yard/db', 'yard/db'],
@@ -68,7 +68,7 @@ test.each(['light', 'dark', 'phone'] as const)(
     const visitor = await signInByLink(user.page, service().url, client)
     for (const [path, heading] of PAGES) {
       await visitor.open(path, heading)
-      await user.page.getByText(/^(Loading|Reading|Connecting)…$/).waitFor({ state: 'detached' })
+      await eventually(async () => (await user.page.getByText(/^(Loading|Reading|Connecting)…$/).count()) === 0)
       const name = `${look}${path.replaceAll(/[^a-z0-9]+/g, '-')}`
       await user.page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' })
       const found = await axeFindings(user.page)

@@ -3,14 +3,14 @@ import type { Locator } from 'playwright-core'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { signInByLink, type Visitor, visitorOf } from '../../helpers/web/visitor.ts'
+import { type ConsoleVisitor, signInByLink, visitorOf } from '../../helpers/web/visitor.ts'
 
 const { client, service } = useConsole()
 const { newUser } = useBrowser('localhost')
 const BOX = '/v1/projects/yard/boxes/one'
 
 let user: BrowserUser
-let visitor: Visitor
+let visitor: ConsoleVisitor
 
 beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
@@ -97,7 +97,7 @@ describe('services', () => {
     await client.put(`${BOX}/services/site`, { command, port: 3000, readiness: { tcp: true } })
     await client.post(`${BOX}/publish`, { domains: [], auth: 'public' })
     await eventually(async () => (await client.get(`${BOX}/services/site`)).body.state === 'running')
-    await visitor.open('/boxes/yard/one/services?service=site', 'site')
+    await visitor.open('/boxes/yard/one/services?service=site', 'Domains')
     await button('Deploy a version').click()
     await dialog().getByLabel('Command').fill("sh -c 'exec httpd -f -p $PORT -h /srv/b'")
     await button('Deploy').last().click()
@@ -106,7 +106,7 @@ describe('services', () => {
     await user.page.frameLocator('iframe[title="The preview version"]').getByText('two').waitFor()
     await button('Promote the preview').click()
     await button('Roll back').waitFor()
-    expect((await client.get(`${BOX}/services/site`)).body.active.command.join(' ')).toContain('/srv/b')
+    expect((await client.get(`${BOX}/services/site`)).body.spec.command.join(' ')).toContain('/srv/b')
   })
 })
 
@@ -114,18 +114,20 @@ describe('tokens', () => {
   test('one that may only read is minted, shown once, and is offered nothing that it may not do', async () => {
     await visitor.open('/tokens?dialog=mint', 'Mint a token')
     await dialog().getByLabel('Name').fill('reader')
-    await dialog().getByLabel('Projects').fill('yard')
+    await dialog().getByLabel('Projects', { exact: true }).fill('yard')
     await dialog().getByRole('button', { name: 'Mint' }).click()
     await user.page.getByRole('heading', { name: 'The token reader' }).waitFor()
     const token = await dialog().locator('pre').innerText()
     await button('I have it').click()
     expect(await user.page.content()).not.toContain(token.trim())
 
-    await visitor.press('Sign out')
-    await user.page.getByLabel('Access token').fill(token)
-    await visitor.press('Sign in')
-    await user.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    // Another browser: what a session has minted ends when it signs out.
+    user = await newUser()
     const guest = visitorOf(user.page, service().url)
+    await guest.open('/sign-in', 'Sign in to Boxyard')
+    await user.page.getByLabel('Access token').fill(token)
+    await guest.press('Sign in')
+    await user.page.getByRole('heading', { name: 'Overview' }).waitFor()
     await guest.open('/boxes/yard/one', 'yard/one')
     for (const part of ['Terminal', 'Stop', 'Delete'])
       expect(await user.page.getByText(part, { exact: true }).count()).toBe(0)

@@ -5,7 +5,7 @@ import { untilSucceeds } from '../eventually.ts'
 import type { Client } from '../front/client.ts'
 
 /** A page of the web console, and how a visitor finds the way in it. */
-export interface Visitor {
+export interface ConsoleVisitor {
   page: Page
   /** Opens a path of the console, and waits until it has that heading. */
   open(path: string, heading: string): Promise<void>
@@ -19,7 +19,7 @@ export interface Visitor {
 }
 
 /** Signs in by a link of the caller's token, and shows the overview. */
-export async function signInByLink(page: Page, url: string, client: Client): Promise<Visitor> {
+export async function signInByLink(page: Page, url: string, client: Client): Promise<ConsoleVisitor> {
   const { body } = await client.post('/v1/session/links')
   const visitor = visitorOf(page, url)
   await visitor.open(`/sign-in#${body.ticket}`, 'Overview')
@@ -27,7 +27,7 @@ export async function signInByLink(page: Page, url: string, client: Client): Pro
 }
 
 /** Returns the visitor of a page of the service at `url`. */
-export function visitorOf(page: Page, url: string): Visitor {
+export function visitorOf(page: Page, url: string): ConsoleVisitor {
   const sees = (text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor()
   const screen = async (): Promise<string> => page.locator('.xterm-rows').innerText()
   return {
@@ -49,7 +49,7 @@ export function visitorOf(page: Page, url: string): Visitor {
 }
 
 /** Waits until the screen of a terminal has a text. */
-export async function untilOnScreen({ screen }: Visitor, text: string): Promise<void> {
+export async function untilOnScreen({ screen }: ConsoleVisitor, text: string): Promise<void> {
   await untilSucceeds(async () => expect(await screen()).toContain(text))
 }
 

@@ -13,7 +13,7 @@ import {
 import type { Rights } from './rights.ts'
 
 /** A page that the navigation and the palette lead to. */
-export interface Place {
+export interface NavigationEntry {
   to: string
   name: string
   icon: typeof Boxes
@@ -24,7 +24,7 @@ export interface Place {
 const readers = ({ canRead }: Rights): boolean => canRead
 
 /** All pages, in their order. */
-export const PLACES: readonly Place[] = [
+export const PLACES: readonly NavigationEntry[] = [
   { to: '/', name: 'Overview', icon: Gauge, isFor: () => true },
   { to: '/boxes', name: 'Boxes', icon: Boxes, isFor: readers },
   { to: '/volumes', name: 'Volumes', icon: Database, isFor: readers },

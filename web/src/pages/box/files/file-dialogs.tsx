@@ -8,7 +8,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
-import { childOf, nameOfPlace, type Place, parentOf, placeQuery } from './place.ts'
+import { childOf, type FilePlace, nameOfPlace, parentOf, placeQuery } from './place.ts'
 
 interface NameDialogProps {
   title: string
@@ -62,7 +62,7 @@ export function MakeEntry({
   close,
 }: {
   box: Ref
-  place: Place
+  place: FilePlace
   what: 'directory' | 'file' | null
   close(): void
 }) {
@@ -88,9 +88,9 @@ export function MakeEntry({
 }
 
 /** Renames an entry of a directory; the other way round is the undo. */
-export function RenameEntry({ box, place, close }: { box: Ref; place: Place | null; close(): void }) {
+export function RenameEntry({ box, place, close }: { box: Ref; place: FilePlace | null; close(): void }) {
   const refresh = useFilesRefresh(box)
-  const move = async (from: Place, to: Place): Promise<void> => {
+  const move = async (from: FilePlace, to: FilePlace): Promise<void> => {
     const path = { project: box.project, name: box.name }
     await api().call('moveFile', { path, body: { ...fieldsOf('from', from), ...fieldsOf('to', to) } })
     await refresh()
@@ -116,7 +116,7 @@ export function RenameEntry({ box, place, close }: { box: Ref; place: Place | nu
 
 interface DeleteEntryProps {
   box: Ref
-  place: Place | null
+  place: FilePlace | null
   type: FileEntry['type']
   close(): void
 }
@@ -125,7 +125,7 @@ interface DeleteEntryProps {
 export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
   const refresh = useFilesRefresh(box)
   const remove = useMutation({
-    mutationFn: (which: Place) =>
+    mutationFn: (which: FilePlace) =>
       api().call('deleteFile', {
         path: { project: box.project, name: box.name },
         query: { ...placeQuery(which), recursive: type === 'directory' },
@@ -154,6 +154,6 @@ export function useFilesRefresh({ project, name }: Ref): () => Promise<void> {
   return () => queries.invalidateQueries({ queryKey: ['files', project, name] })
 }
 
-function fieldsOf<Side extends 'from' | 'to'>(side: Side, { text, base64 }: Place): Record<string, string> {
+function fieldsOf<Side extends 'from' | 'to'>(side: Side, { text, base64 }: FilePlace): Record<string, string> {
   return base64 === null ? { [side]: text } : { [`${side}_base64`]: base64 }
 }

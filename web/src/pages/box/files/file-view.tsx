@@ -10,7 +10,7 @@ import { tellError } from '../../../ui/toasts.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import { downloadFile } from './downloads.ts'
 import { lineEndsOf } from './line-ends.ts'
-import type { Place } from './place.ts'
+import type { FilePlace } from './place.ts'
 import { contentQuery, type FilesAt, SHOWN_BYTES_MAX } from './queries.ts'
 import { RestorePath } from './restore-path.tsx'
 import { TextEditor } from './text-editor.tsx'
@@ -18,7 +18,7 @@ import { TextEditor } from './text-editor.tsx'
 /** One file: its text to read and edit, or else to download. */
 export function FileView({ at, entry }: { at: FilesAt; entry: FileEntry }) {
   const { canWrite } = useRights()
-  const [restoring, setRestoring] = useState<Place | null>(null)
+  const [restoring, setRestoring] = useState<FilePlace | null>(null)
   return (
     <>
       <div className="flex flex-wrap items-center justify-between gap-3">

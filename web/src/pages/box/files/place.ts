@@ -1,5 +1,5 @@
 /** A path of a box; with its bytes, as base64, where these are not UTF-8. */
-export interface Place {
+export interface FilePlace {
   text: string
   base64: string | null
 }
@@ -11,51 +11,51 @@ interface PathView {
 }
 
 /** Returns the path that an address names; `/` where it names none. */
-export function placeOf({ path, path64 }: { path?: string; path64?: string }): Place {
+export function placeOf({ path, path64 }: { path?: string; path64?: string }): FilePlace {
   if (path64 !== undefined) return placeOfBytes(fromBase64(path64))
   return { text: path?.startsWith('/') ? path : '/', base64: null }
 }
 
 /** Returns the path as an address names it. */
-export function placeSearch({ text, base64 }: Place): { path: string } | { path64: string } {
+export function placeSearch({ text, base64 }: FilePlace): { path: string } | { path64: string } {
   return base64 === null ? { path: text } : { path64: base64 }
 }
 
 /** Returns the path as requests name it. */
-export function placeQuery({ text, base64 }: Place): { path: string } | { path_base64: string } {
+export function placeQuery({ text, base64 }: FilePlace): { path: string } | { path_base64: string } {
   return base64 === null ? { path: text } : { path_base64: base64 }
 }
 
 /** Returns a path that an answer tells. */
-export function placeOfView({ path, path_base64: base64 }: PathView): Place {
+export function placeOfView({ path, path_base64: base64 }: PathView): FilePlace {
   return { text: path, base64 }
 }
 
 /** Returns the path of an entry of a directory. */
-export function childOf(place: Place, entry: PathView): Place {
+export function childOf(place: FilePlace, entry: PathView): FilePlace {
   const bytes = entry.path_base64 === null ? toBytes(entry.path) : fromBase64(entry.path_base64)
   return placeOfBytes(`${bytesOf(place).replace(/\/+$/, '')}/${bytes}`)
 }
 
 /** Returns the directories that lead to a path, from `/` on, and the path itself. */
-export function parentsOf(place: Place): Place[] {
+export function parentsOf(place: FilePlace): FilePlace[] {
   const parts = bytesOf(place).split('/').filter(Boolean)
   const below = parts.map((_, index) => placeOfBytes(`/${parts.slice(0, index + 1).join('/')}`))
   return [{ text: '/', base64: null }, ...below]
 }
 
 /** Returns the directory that a path is in. */
-export function parentOf(place: Place): Place {
+export function parentOf(place: FilePlace): FilePlace {
   return parentsOf(place).at(-2) ?? { text: '/', base64: null }
 }
 
 /** Returns the last part of a path. */
-export function nameOfPlace({ text }: Place): string {
+export function nameOfPlace({ text }: FilePlace): string {
   return text.slice(text.lastIndexOf('/') + 1) || '/'
 }
 
 /** Returns where a symbolic link leads to: its target is absolute, or begins in the directory of the link. */
-export function targetOf(link: Place, target: string): Place {
+export function targetOf(link: FilePlace, target: string): FilePlace {
   const base = target.startsWith('/') ? [] : parentOf(link).text.split('/').filter(Boolean)
   for (const part of target.split('/')) {
     if (part === '..') base.pop()
@@ -65,7 +65,7 @@ export function targetOf(link: Place, target: string): Place {
 }
 
 // Bytes are strings of characters up to 255 here.
-function bytesOf({ text, base64 }: Place): string {
+function bytesOf({ text, base64 }: FilePlace): string {
   return base64 === null ? toBytes(text) : fromBase64(base64)
 }
 
@@ -77,7 +77,7 @@ function fromBase64(base64: string): string {
   return atob(base64.replaceAll('-', '+').replaceAll('_', '/'))
 }
 
-function placeOfBytes(bytes: string): Place {
+function placeOfBytes(bytes: string): FilePlace {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(
     Uint8Array.from(bytes, (char) => char.charCodeAt(0)),
   )

@@ -1,12 +1,12 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { FileEntry, Ref } from '../../../api/records.ts'
-import { type Place, placeQuery } from './place.ts'
+import { type FilePlace, placeQuery } from './place.ts'
 
 /** A path of a box as it is now, or as a snapshot has it. */
 export interface FilesAt {
   box: Ref
-  place: Place
+  place: FilePlace
   snapshot: string | undefined
 }
 

@@ -8,13 +8,13 @@ import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
-import { type Place, placeQuery } from './place.ts'
+import { type FilePlace, placeQuery } from './place.ts'
 
 interface RestorePathProps {
   box: Ref
   snapshot: string
   /** What is to come back; null: nothing is asked. */
-  place: Place | null
+  place: FilePlace | null
   close(): void
 }
 
@@ -24,7 +24,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
   const queries = useQueryClient()
   const [isKept, setKept] = useState(true)
   const restore = useMutation({
-    mutationFn: (wanted: Place) => restoreKeeping({ box, snapshot, place: wanted, isKept }),
+    mutationFn: (wanted: FilePlace) => restoreKeeping({ box, snapshot, place: wanted, isKept }),
     onSuccess: async (kept, wanted) => {
       const undo = kept === null ? undefined : () => void undoRestore(box, kept, wanted).then(refresh, tellError)
       tell(`${wanted.text} is as ${snapshot} has it.`, undo)
@@ -68,7 +68,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
   )
 }
 
-async function restoreKeeping(wanted: { box: Ref; snapshot: string; place: Place; isKept: boolean }) {
+async function restoreKeeping(wanted: { box: Ref; snapshot: string; place: FilePlace; isKept: boolean }) {
   const { box, snapshot, place, isKept } = wanted
   const path = { project: box.project, name: box.name }
   const comment = `Before ${place.text} was restored from ${snapshot}`.slice(0, 1024)
@@ -77,7 +77,7 @@ async function restoreKeeping(wanted: { box: Ref; snapshot: string; place: Place
   return kept?.name ?? null
 }
 
-async function undoRestore(box: Ref, kept: string, place: Place): Promise<void> {
+async function undoRestore(box: Ref, kept: string, place: FilePlace): Promise<void> {
   const path = { project: box.project, name: box.name }
   try {
     await api().call('restoreFile', { path, body: { ...placeQuery(place), snapshot: kept } })

@@ -4,7 +4,7 @@ import type { Ref } from '../../../api/records.ts'
 import { uploadFile } from '../../../api/transfers.ts'
 import type { DroppedFile } from './dropped.ts'
 import { useFilesRefresh } from './file-dialogs.tsx'
-import { childOf, type Place, placeQuery } from './place.ts'
+import { childOf, type FilePlace, placeQuery } from './place.ts'
 
 /** A file on its way into the box. */
 export interface FileUpload extends DroppedFile {
@@ -18,7 +18,7 @@ export interface FileUpload extends DroppedFile {
 type Change = { add: FileUpload[] } | { id: number; part: Partial<FileUpload> } | { remove: number }
 
 /** Sends files into a directory, two at a time, and tells how far each is. */
-export function useUploads(box: Ref, place: Place) {
+export function useUploads(box: Ref, place: FilePlace) {
   const [uploads, change] = useReducer(reduceUploads, [])
   const refresh = useFilesRefresh(box)
   const work = useRef({ nextId: 1, waiting: [] as (() => Promise<void>)[], running: 0 })

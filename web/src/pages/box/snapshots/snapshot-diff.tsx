@@ -12,7 +12,7 @@ import { Empty, Loading } from '../../../ui/page.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { VirtualRows } from '../../../ui/virtual-rows.tsx'
 import { useBoxRef } from '../box.tsx'
-import { type Place, placeOfView } from '../files/place.ts'
+import { type FilePlace, placeOfView } from '../files/place.ts'
 import { RestorePath } from '../files/restore-path.tsx'
 import { CHANGE_KINDS, countChanges, selectChanges } from './diff-changes.ts'
 import { DiffRow } from './diff-row.tsx'
@@ -32,7 +32,7 @@ export function SnapshotDiff({ from, to }: { from: string; to: string }) {
   const { kind = '', q = '' } = usePageSearch<{ kind: string; q: string }>()
   const text = useDeferredValue(q)
   const { canWrite } = useRights()
-  const [restoring, setRestoring] = useState<Place | null>(null)
+  const [restoring, setRestoring] = useState<FilePlace | null>(null)
   const { changes, hasMore, readMore, diff } = useChanges(ref, from, to)
   const shown = useMemo(() => selectChanges(changes, { kind, text }), [changes, kind, text])
   const change = useDiffSearch(ref, { from, to, kind, q })
@@ -170,7 +170,7 @@ function useDiffSearch(ref: Ref, now: Required<DiffSearch>): (part: DiffSearch) 
 }
 
 /** Returns where the entry was before the change. */
-function formerPlace(change: DiffChange): Place {
+function formerPlace(change: DiffChange): FilePlace {
   if (change.from === null) return placeOfView(change)
   return placeOfView({ path: change.from, path_base64: change.from_base64 })
 }
