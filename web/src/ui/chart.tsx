@@ -94,6 +94,7 @@ function optionsOf(
         stroke: lines[index] ?? colour('--text'),
         width: 1.5,
         spanGaps: false,
+        points: { show: false },
       })),
     ],
     axes: [
