@@ -11,7 +11,11 @@ async function main(outDir: string): Promise<void> {
     configFile: false,
     logLevel: 'warn',
     plugins: [react(), tailwindcss()],
-    resolve: { alias: { '@boxyard/sdk': here('../sdk/typescript/src/index.ts') } },
+    resolve: {
+      alias: { '@boxyard/sdk': here('../sdk/typescript/src/index.ts') },
+      // What the SDK imports is found here, also where the packages of the rest are not installed.
+      dedupe: ['openapi-fetch', 'ws'],
+    },
     build: {
       outDir,
       emptyOutDir: true,

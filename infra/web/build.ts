@@ -8,24 +8,24 @@ import { ROOT } from '../commands.ts'
 /** Where the web console of this checkout is, once it is built. */
 export const CONSOLE_DIRECTORY = join(ROOT, '.build/console')
 
-/** Builds the web console unless it is of this source; installs the packages of its build first. */
+/** Builds the web console unless it is of this source. */
 export function ensureConsole(): void {
   const stamp = join(ROOT, '.build/console.stamp')
   const source = sourceHash()
   if (existsSync(CONSOLE_DIRECTORY) && existsSync(stamp) && readFileSync(stamp, 'utf8') === source) return
-  run(['bash', join(ROOT, 'infra/setup.sh'), 'web'])
   process.stdout.write('Building the web console (some 10 s)\n')
   rmSync(stamp, { force: true })
   buildConsole(CONSOLE_DIRECTORY)
   writeFileSync(stamp, source)
 }
 
-/** Builds the web console into `directory` with compressed files beside its files; replaces what was there at the end. */
+/** Builds the web console into `directory` with compressed files beside its files, which replace at the end what was there. Installs packages that are missing. */
 export function buildConsole(directory: string): void {
   const made = `${directory}.${process.pid}`
   const old = `${made}.old`
   try {
     mkdirSync(join(ROOT, '.build'), { recursive: true })
+    run(['bash', join(ROOT, 'infra/setup.sh'), 'web'])
     run([process.execPath, join(ROOT, 'web/build.ts'), made])
     for (const path of filesBelow(made)) compress(path)
     if (existsSync(directory)) renameSync(directory, old)
