@@ -64,7 +64,9 @@ function filesBelow(folder: string): string[] {
 }
 
 function run([program = '', ...args]: readonly string[]): void {
-  const { status, error } = spawnSync(program, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+  // Whoever builds may be a test: for that, React would be built with the paths of its sources in it.
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const { status, error } = spawnSync(program, args, { cwd: ROOT, env, stdio: ['ignore', 'inherit', 'inherit'] })
   if (error) throw error
   if (status !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed with code ${status}.`)
 }
