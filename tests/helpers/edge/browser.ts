@@ -35,6 +35,8 @@ export function useBrowser(
       if (browser === null) throw new Error('the browser has not started')
       await Promise.all(contexts.map((context) => context.close()))
       const context = await browser.newContext({ ignoreHTTPSErrors: trust === undefined })
+      // A machine with other work may take long over a page.
+      context.setDefaultTimeout(120_000)
       contexts = [context]
       const complaints: string[] = []
       context.on('console', (message) => {
