@@ -66,7 +66,8 @@ function filesBelow(folder: string): string[] {
 function run([program = '', ...args]: readonly string[]): void {
   // Whoever builds may be a test: for that, React would be built with the paths of its sources in it.
   const env = { ...process.env, NODE_ENV: 'production' }
-  const { status, error } = spawnSync(program, args, { cwd: ROOT, env, stdio: ['ignore', 'inherit', 'inherit'] })
+  // A release tells on stdout what it has made.
+  const { status, error } = spawnSync(program, args, { cwd: ROOT, env, stdio: ['ignore', 2, 2] })
   if (error) throw error
   if (status !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed with code ${status}.`)
 }

@@ -23,6 +23,7 @@ RIGHT_REFUSALS = (
     ("invalid_request", r"/headers/if-none-match: must be \* .*", "the pattern of this header is passed over by schemathesis"),
     ("invalid_request", r"/needs/\d+: (is no service of the box|needs this service itself)", "what the box has"),
     ("invalid_request", r"/readiness/http: needs a port of the service", "a rule between fields of different objects"),
+    ("invalid_request", r"/node: must be .*", "which nodes there are"),
     ("precondition_failed", None, "what version the resource has"),
     ("invalid_request", r"/\w+: is read-only and differs from what the resource has now", "what the resource has"),
 )
