@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { watchSession } from './api/session.ts'
+import { keepReason, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
 import { startTheme } from './shell/theme.ts'
 import './styles.css'
@@ -15,9 +15,12 @@ function start(place: HTMLElement): void {
   })
   const router = createAppRouter(queries)
   watchSession((reason) => {
-    queries.clear()
+    keepReason(reason)
     const { href } = router.state.location
-    void router.navigate({ to: '/sign-in', search: { reason, ...(href === '/' ? {} : { to: href }) } })
+    // What is not saved asks first whether the page may be left.
+    void router.navigate({ to: '/sign-in', search: href === '/' ? {} : { to: href } }).then(() => {
+      if (router.state.location.pathname === '/sign-in') queries.clear()
+    })
   })
   createRoot(place).render(
     <StrictMode>

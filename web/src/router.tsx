@@ -22,10 +22,9 @@ export function createAppRouter(queries: QueryClient) {
     getParentRoute: () => root,
     path: '/sign-in',
     component: SignIn,
-    validateSearch: (search): { to?: string; reason?: string } => ({
+    validateSearch: (search): { to?: string } => ({
       // Only a path of this origin.
       ...(typeof search['to'] === 'string' && /^\/(?![/\\])/.test(search['to']) ? { to: search['to'] } : {}),
-      ...(typeof search['reason'] === 'string' ? { reason: search['reason'] } : {}),
     }),
   })
   const session = createRoute({
@@ -67,6 +66,8 @@ export function createAppRouter(queries: QueryClient) {
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
     context: { queries },
     defaultPreload: 'intent',
+    // A page of another box or volume is another page: what was asked for on the first, undo included, stays its.
+    defaultRemountDeps: ({ params }) => params,
     defaultPendingComponent: Loading,
     defaultErrorComponent: Failure,
     scrollRestoration: true,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { joinCommand } from '../../../web/src/pages/box/commands/command-words.ts'
 import {
   readinessFields,
   specOfForm,
@@ -28,6 +29,28 @@ const spec: Spec = {
 }
 
 describe('the form of a service', () => {
+  it('sends what was not edited as it was, lines and all', () => {
+    const kept: Spec = {
+      ...spec,
+      command: ['sh', '-c', 'a\nb'],
+      env: { KEY: '-----BEGIN\nline=\n-----END' },
+      readiness: { command: ['sh', '-c', 'x\ny'] },
+    }
+    const shown = { command: joinCommand(kept.command), env: variableLines(kept.env) }
+    const probe = { readiness: 'command', probe: readinessFields(kept).value.replaceAll('\n', '') }
+    const sent = { ...shown, ...probe, port: '80', restart: 'always' }
+    expect(specOfForm(formOf(sent), kept)).toMatchObject({
+      command: kept.command,
+      env: kept.env,
+      readiness: { command: ['sh', '-c', 'x\ny'] },
+    })
+    // As a browser sends them.
+    const lines = { ...sent, command: shown.command.replaceAll('\n', '\r\n'), env: shown.env.replaceAll('\n', '\r\n') }
+    expect(specOfForm(formOf(lines), kept)).toMatchObject({ command: kept.command, env: kept.env })
+    const edited = { ...sent, command: "sh -c 'c\r\nd'" }
+    expect(specOfForm(formOf(edited), kept)).toMatchObject({ command: ['sh', '-c', 'c\nd'], env: kept.env })
+  })
+
   it('tells a definition, and leaves out what is empty', () => {
     const form = formOf({
       command: "perl /srv/app 'a b'",

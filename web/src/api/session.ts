@@ -27,6 +27,18 @@ export function sessionHeaders(): Record<string, string> {
   return key === null ? {} : { [HEADER]: key }
 }
 
+let reason: string | null = null
+
+/** Keeps why the session has ended, for the page that is shown next: not in its address, where anybody could write one. */
+export function keepReason(words: string): void {
+  reason = words
+}
+
+/** Returns why the session has ended; null: it has not. */
+export function reasonKept(): string | null {
+  return reason
+}
+
 /** Sends a request of the session; forgets the session if the service does not take it. */
 export async function sessionFetch(request: Request): Promise<Response> {
   const key = localStorage.getItem(KEY)
@@ -50,6 +62,7 @@ export async function signIn(credential: Credential): Promise<void> {
   const body = (await response.json()) as Record<string, unknown>
   if (!response.ok || typeof body['session'] !== 'string') throw problemOf(response.status, body)
   localStorage.setItem(KEY, body['session'])
+  reason = null
 }
 
 /** Ends the session, here and at the service. */

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
-import { type Credential, signIn } from '../api/session.ts'
+import { type Credential, hasSession, reasonKept, signIn } from '../api/session.ts'
 import { usePageSearch } from '../shell/page-search.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -11,12 +11,15 @@ import { Problem } from '../ui/problem.tsx'
 /** Begins a session by a token that is pasted, or by the ticket in the fragment of a sign-in link, good once. */
 export function SignIn() {
   useTitle('Sign in')
-  const { to, reason } = usePageSearch<{ to: string; reason: string }>()
+  const { to } = usePageSearch<{ to: string }>()
+  const reason = reasonKept()
   const navigate = useNavigate()
   const queries = useQueryClient()
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const isTried = useRef(false)
+  // A link that somebody else has sent must not take a session away unasked.
+  const [waiting, setWaiting] = useState<string | null>(null)
 
   const begin = async (credential: Credential): Promise<void> => {
     setBusy(true)
@@ -37,7 +40,8 @@ export function SignIn() {
     if (ticket === '' || isTried.current) return
     isTried.current = true
     history.replaceState(history.state, '', location.pathname + location.search)
-    void begin({ ticket })
+    if (hasSession()) setWaiting(ticket)
+    else void begin({ ticket })
   })
   return (
     <main className="grid min-h-dvh place-items-center p-4">
@@ -46,10 +50,24 @@ export function SignIn() {
           <img src="/icon.svg" alt="" className="size-9" />
           <h1 className="text-xl font-semibold">Sign in to Boxyard</h1>
         </div>
-        {reason !== undefined && error === null && (
+        {reason !== null && error === null && (
           <p role="status" className="mb-4 rounded-md bg-warn-soft p-3">
             {reason}
           </p>
+        )}
+        {waiting !== null && (
+          <div className="mb-4 flex flex-col items-start gap-2 rounded-md bg-warn-soft p-3">
+            <p>You are signed in already. This link signs you in as whoever made it.</p>
+            <Button
+              kind="primary"
+              onClick={() => {
+                setWaiting(null)
+                void begin({ ticket: waiting })
+              }}
+            >
+              Sign in by the link
+            </Button>
+          </div>
         )}
         <TokenForm error={error} isBusy={isBusy} begin={(token) => void begin({ token })} />
         <p className="mt-5 text-muted">

@@ -29,14 +29,17 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
   let isClosed = false
   let stream: TerminalStream | null = null
   let wake = (): void => undefined
+  // What the terminal answers to queries that are replayed was asked for long ago: nobody waits for it.
+  let isReplaying = true
   const encoder = new TextEncoder()
-  const input = terminal.onData((text) => send(stream, encoder.encode(text)))
-  const binary = terminal.onBinary((text) =>
-    send(
-      stream,
-      Uint8Array.from(text, (char) => char.charCodeAt(0)),
-    ),
-  )
+  const input = terminal.onData((text) => isReplaying || send(stream, encoder.encode(text)))
+  const binary = terminal.onBinary((text) => {
+    if (!isReplaying)
+      send(
+        stream,
+        Uint8Array.from(text, (char) => char.charCodeAt(0)),
+      )
+  })
   const size = terminal.onResize(({ cols, rows }) => void stream?.resize(cols, rows).catch(() => undefined))
   const run = async (): Promise<void> => {
     for (let pauseMs = PAUSE_MS; !isClosed; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
@@ -46,8 +49,12 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
         if (isClosed) return stream.close()
         pauseMs = PAUSE_MS
         terminal.reset()
-        onState({ kind: 'open' })
-        for await (const { bytes } of stream) await write(terminal, bytes)
+        isReplaying = true
+        await show(terminal, stream, () => {
+          isReplaying = false
+          void stream?.resize(terminal.cols, terminal.rows).catch(() => undefined)
+          onState({ kind: 'open' })
+        })
         const { exitCode, message } = await stream.ended()
         return onState({ kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` })
       } catch (error) {
@@ -75,6 +82,35 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
   }
 }
 
+/** Shows output until it ends; calls `onReplayed` once what was on the screen before has come: at the first silence, or after so many bytes. */
+async function show(terminal: Terminal, stream: TerminalStream, onReplayed: () => void): Promise<void> {
+  const output = stream[Symbol.asyncIterator]()
+  let isReplayed = false
+  for (let bytes = 0; ; ) {
+    const next = output.next()
+    if (!isReplayed && (bytes > REPLAY_BYTES || (await isQuiet(next)))) {
+      isReplayed = true
+      onReplayed()
+    }
+    const { value, done } = await next
+    if (done === true) return
+    await write(terminal, value.bytes)
+    bytes += value.bytes.length
+  }
+}
+
+/** Returns true if nothing comes for a moment. */
+function isQuiet(next: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(true), QUIET_MS)
+    const end = (): void => {
+      clearTimeout(timer)
+      resolve(false)
+    }
+    next.then(end, end)
+  })
+}
+
 function send(stream: TerminalStream | null, bytes: Uint8Array): void {
   void stream?.write(bytes).catch(() => undefined)
 }
@@ -86,3 +122,6 @@ function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
 
 const PAUSE_MS = 250
 const PAUSE_MAX_MS = 8_000
+/** A console begins with the last 256 KiB of what was on it. */
+const REPLAY_BYTES = 256 * 1024
+const QUIET_MS = 60

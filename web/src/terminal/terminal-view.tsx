@@ -44,6 +44,13 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     terminal.loadAddon(search)
     terminal.open(element)
     terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, () => setSearching(true)))
+    const onPaste = (event: ClipboardEvent): void => {
+      event.preventDefault()
+      event.stopImmediatePropagation()
+      terminal.paste((event.clipboardData?.getData('text/plain') ?? '').replaceAll('\u001b', ''))
+    }
+    // A text with the sequence that ends a paste would be taken for keys after it.
+    element.addEventListener('paste', onPaste, { capture: true })
     fit.fit()
     terminal.focus()
     parts.current = { terminal, search }
@@ -59,6 +66,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     })
     return () => {
       observer.disconnect()
+      element.removeEventListener('paste', onPaste, { capture: true })
       attachment.close()
       terminal.dispose()
       parts.current = null
@@ -135,7 +143,7 @@ function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): 
   if (!event.ctrlKey || !event.shiftKey || event.type !== 'keydown') return true
   if (event.code === 'KeyC' && terminal.hasSelection()) {
     event.preventDefault()
-    void copyText(terminal.getSelection())
+    void copyText(terminal.getSelection(), terminal.element).then(() => terminal.focus())
     return false
   }
   if (event.code === 'KeyF') {

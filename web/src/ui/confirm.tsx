@@ -20,15 +20,18 @@ interface ConfirmProps {
 export function Confirm({ title, about, action, typed, isOpen, close, act }: ConfirmProps) {
   const [text, setText] = useState('')
   const isTyped = typed === undefined || text === typed
+  const leave = (): void => {
+    setText('')
+    close()
+  }
   return (
-    <Dialog title={title} about={about} isOpen={isOpen} close={close}>
+    <Dialog title={title} about={about} isOpen={isOpen} close={leave}>
       <form
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault()
           if (!isTyped) return
-          setText('')
-          close()
+          leave()
           act()
         }}
       >
@@ -42,7 +45,7 @@ export function Confirm({ title, about, action, typed, isOpen, close, act }: Con
           />
         )}
         <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
+          <Button onClick={leave}>Cancel</Button>
           <Button type="submit" kind="danger" disabled={!isTyped}>
             {action}
           </Button>

@@ -1,11 +1,13 @@
 import { Check, Copy } from 'lucide-react'
 import { useState } from 'react'
+import { tellError } from './toasts.tsx'
 
 /** Copies a text. Pages of plain HTTP have no clipboard of their own, so it selects and copies there. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false)
-  const copy = async (): Promise<void> => {
-    await copyText(text)
+  const copy = async (button: Element): Promise<void> => {
+    if (!(await copyText(text, button)))
+      return tellError(new Error('The browser did not copy it: select it, and press Ctrl-C.'))
     setCopied(true)
     setTimeout(() => setCopied(false), 2_000)
   }
@@ -15,7 +17,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       aria-label={label}
       title={label}
       className="rounded p-1 hover:bg-raised"
-      onClick={() => void copy()}
+      onClick={(event) => void copy(event.currentTarget)}
     >
       {isCopied ? <Check aria-hidden className="size-4 text-good" /> : <Copy aria-hidden className="size-4" />}
       <span role="status" className="sr-only">
@@ -25,17 +27,28 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   )
 }
 
-/** Puts a text into the clipboard, also where the page is not of a secure origin. */
-export async function copyText(text: string): Promise<void> {
-  if (window.isSecureContext) return navigator.clipboard.writeText(text)
+/**
+ * Puts a text into the clipboard, also where the page is not of a secure origin: there by a field beside `near`, since a dialog keeps the
+ * focus in itself. Returns whether it was copied.
+ */
+export async function copyText(text: string, near: Element | undefined): Promise<boolean> {
+  if (window.isSecureContext) {
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    )
+  }
+  const focused = document.activeElement
   const area = document.createElement('textarea')
   area.value = text
-  document.body.append(area)
+  ;(near?.parentElement ?? document.body).append(area)
   area.select()
   // Deprecated, and the only way on a page of plain HTTP, which a LAN is.
   const old: { execCommand(command: 'copy'): boolean } = document
-  old.execCommand('copy')
+  const isCopied = old.execCommand('copy')
   area.remove()
+  if (focused instanceof HTMLElement) focused.focus()
+  return isCopied
 }
 
 /** A line to copy, such as a command. */

@@ -52,7 +52,7 @@ export async function stopAll(boxes: readonly Box[]): Promise<void> {
     boxes,
     (box) => api().box(box.project, box.name).stop(),
     'stopped',
-    () => void resumeAll(boxes),
+    (stopped) => void resumeAll(stopped),
   )
 }
 
@@ -61,28 +61,32 @@ export async function resumeAll(boxes: readonly Box[]): Promise<void> {
   await each(boxes, (box) => api().box(box.project, box.name).resume(), 'resumed')
 }
 
-/** Does the same with each, a few at a time, and tells how many it was done with. */
+/** Does the same with each, a few at a time, and tells with how many it was done and failed; `undo` gets those with which it was done. */
 async function each(
   boxes: readonly Box[],
   act: (box: Box) => Promise<unknown>,
-  ...[done, undo]: [done: string, undo?: () => void]
+  ...[word, undo]: [word: string, undo?: (boxes: readonly Box[]) => void]
 ): Promise<void> {
   const left = [...boxes]
-  let count = 0
+  const done: Box[] = []
+  let failed = 0
   const work = async (): Promise<void> => {
     for (let box = left.shift(); box; box = left.shift()) {
       try {
         await act(box)
-        count++
+        done.push(box)
       } catch (error) {
-        tellError(error)
+        failed++
+        if (failed <= ERRORS_TOLD) tellError(error)
       }
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  const [first] = boxes
-  if (count > 0)
-    tell(count === 1 ? `${first?.project}/${first?.name} is ${done}.` : `${count} boxes are ${done}.`, undo)
+  const [first] = done
+  const count = done.length === 1 ? `${first?.project}/${first?.name} is` : `${done.length} boxes are`
+  const rest = failed === 0 ? '.' : `, ${failed} could not be.`
+  if (done.length > 0) tell(`${count} ${word}${rest}`, undo && (() => undo(done)))
 }
 
+const ERRORS_TOLD = 3
 const AT_ONCE = 6

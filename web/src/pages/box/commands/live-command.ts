@@ -19,13 +19,21 @@ export interface LiveCommand {
 export function useLiveCommand(box: Ref, onChange: () => void) {
   const [live, setLive] = useState<LiveCommand | null>(null)
   const stream = useRef<TerminalStream | null>(null)
-  useEffect(() => () => stream.current?.close(), [])
+  const isLeft = useRef(false)
+  useEffect(() => {
+    isLeft.current = false
+    return () => {
+      isLeft.current = true
+      stream.current?.close()
+    }
+  }, [])
   const run = async (line: string, options: ExecOptions): Promise<void> => {
     const change = (part: Partial<LiveCommand>): void => setLive((now) => now && { ...now, ...part })
     setLive({ line, id: null, log: NO_OUTPUT, end: null, error: null })
     const feed = createOutputFeed(NO_OUTPUT, (log) => change({ log }))
     try {
       const opened = await api().box(box.project, box.name).stream(['/bin/sh', '-c', line], options)
+      if (isLeft.current) return opened.close()
       stream.current = opened
       change({ id: opened.id })
       onChange()

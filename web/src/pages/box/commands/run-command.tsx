@@ -59,7 +59,7 @@ export function RunCommand({ box }: { box: Ref }) {
               <span className="text-muted">{live.end ?? 'is running…'}</span>
             </p>
             <span className="flex items-center gap-3">
-              {live.id !== null && (
+              {live.id !== null && !isRunning && (
                 <Link
                   to="/boxes/$project/$name/commands"
                   params={{ project: box.project, name: box.name }}

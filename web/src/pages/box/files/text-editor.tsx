@@ -47,7 +47,7 @@ export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) 
       onKeyDown={(event) => {
         if (isReadOnly || event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()
-        if (isChanged) save.mutate({ content, isForced: false })
+        if (isChanged && !save.isPending) save.mutate({ content, isForced: false })
       }}
     >
       {!isReadOnly && (

@@ -12,6 +12,8 @@ interface CompareVersionsProps {
 /** What serves and its preview, side by side where the browser may show them here, else in tabs of their own. */
 export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVersionsProps) {
   const [reloads, setReloads] = useState(0)
+  // Pages of boxes run nothing here before they are asked for, and never at an origin that is the console's own.
+  const [isAsked, setAsked] = useState(false)
   const isRefused = useFramesRefused()
   const versions = [
     { name: 'active', url: activeUrl },
@@ -22,7 +24,11 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
       title="Active and preview"
       actions={
         <span className="flex flex-wrap gap-2">
-          {isPublic && !isRefused && <Button onClick={() => setReloads(reloads + 1)}>Load both anew</Button>}
+          {isPublic && !isRefused && (
+            <Button onClick={() => (isAsked ? setReloads(reloads + 1) : setAsked(true))}>
+              {isAsked ? 'Load both anew' : 'Show both here'}
+            </Button>
+          )}
           <Button onClick={() => versions.forEach(({ url }) => window.open(url, '_blank', 'noreferrer'))}>
             Open both
           </Button>
@@ -32,7 +38,7 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
       {!isPublic && (
         <p className="text-muted">
           Its URLs are for bearers of a token: each is opened in a tab of its own, where one signs in. Published for
-          anybody, they are shown here side by side.
+          anybody, they can be shown here side by side.
         </p>
       )}
       {isPublic && isRefused && (
@@ -49,7 +55,7 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
                 {url}
               </a>
             </p>
-            {isPublic && !isRefused && (
+            {isPublic && isAsked && !isRefused && new URL(url).origin !== location.origin && (
               <iframe
                 key={reloads}
                 title={`The ${name} version`}

@@ -125,15 +125,14 @@ function ServiceFields({ service }: { service: Service | null }) {
 /** The words of a program. */
 export function CommandField({ value }: { value: string }) {
   return (
-    <TextField
+    <TextAreaField
       label="Command"
       name="command"
       required
+      rows={Math.min(8, value.split('\n').length)}
       autoComplete="off"
       autoCapitalize="off"
-      spellCheck={false}
       defaultValue={value}
-      className="[&_input]:font-mono"
       hint="A program and its arguments, in quotes where they have spaces; sh -c '…' for a line of the shell."
     />
   )

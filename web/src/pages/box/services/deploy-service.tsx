@@ -9,10 +9,10 @@ import { CheckField, TextAreaField, TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
-import { joinCommand, splitCommand } from '../commands/command-words.ts'
+import { joinCommand } from '../commands/command-words.ts'
 import { CommandField } from './define-service.tsx'
 import { serviceQuery, servicesQuery } from './queries.ts'
-import { variableLines, variablesOf } from './service-form.ts'
+import { programOfForm, variableLines } from './service-form.ts'
 
 interface DeployServiceProps {
   box: Ref
@@ -28,10 +28,11 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
   const deploy = useMutation({
     mutationFn: async (form: FormData) => {
       const path = { project: box.project, name: box.name, service: service.name }
+      const { command, env } = programOfForm(form, service.spec)
       const body = {
-        command: splitCommand(textOf(form, 'command')),
+        command,
         // Who is not shown the variables keeps them.
-        ...(canWrite ? { env: variablesOf(textOf(form, 'env')) } : {}),
+        ...(canWrite ? { env } : {}),
         isolation: form.has('fork') ? ('fork' as const) : ('process' as const),
         snapshot: form.has('fork') && form.has('snapshot'),
         ready_seconds: Number(textOf(form, 'seconds')),

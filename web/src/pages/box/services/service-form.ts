@@ -19,13 +19,25 @@ export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   const restart = RESTARTS.find((each) => each === textOf(form, 'restart'))
   return {
     ...(spec === null ? {} : { needs: spec.needs, grace_seconds: spec.grace_seconds, ...stopSignalOf(spec) }),
-    command: splitCommand(textOf(form, 'command')),
-    env: variablesOf(textOf(form, 'env')),
+    ...programOfForm(form, spec),
     ...(cwd === '' ? {} : { cwd }),
     ...(user === '' ? {} : { user }),
     port: port > 0 ? port : null,
     ...(restart === undefined ? {} : { restart }),
     readiness: readinessOfForm(form, spec),
+  }
+}
+
+/** Returns command and environment as a form has them; what was not edited is sent as it was. @throws Error for what cannot be read */
+export function programOfForm(form: FormData, spec: Spec | null): Pick<Spec, 'command' | 'env'> {
+  // Browsers send line ends of text as CR LF.
+  const [command, env] = ['command', 'env'].map((name) => textOf(form, name).replaceAll('\r\n', '\n')) as [
+    string,
+    string,
+  ]
+  return {
+    command: spec !== null && command === joinCommand(spec.command) ? spec.command : splitCommand(command),
+    env: spec !== null && env === variableLines(spec.env) ? spec.env : variablesOf(env),
   }
 }
 
@@ -68,6 +80,10 @@ function readinessOfForm(form: FormData, spec: Spec | null): Readiness | null {
   const kind = textOf(form, 'readiness')
   if (kind === 'http') return { ...times, http: value === '' ? '/' : value }
   if (kind === 'tcp') return { ...times, tcp: true }
+  const before = readinessFields(spec)
+  const kept = spec?.readiness?.['command']
+  if (kind === 'command' && before.kind === kind && before.value.replaceAll('\n', '') === value && Array.isArray(kept))
+    return { ...times, command: kept.map(String) }
   if (kind === 'command') return { ...times, command: splitCommand(value) }
   return null
 }
