@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
 import { type ConsoleVisitor, signInByLink, visitorOf } from '../../helpers/web/visitor.ts'
 
@@ -28,7 +28,7 @@ afterEach(() => {
 const dialog = (): Locator => user.page.getByRole('dialog')
 const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name })
 const contentOf = async (path: string): Promise<string> =>
-  (await client.shell('yard', 'one', `cat ${path} 2>&1`)).body.stdout.trim()
+  (await client.shell('yard', 'one', `cat ${path} 2>&1`)).body.stdout?.trim() ?? 'no answer'
 
 describe('files', () => {
   test('one is edited and saved, and never over what somebody else has written meanwhile', async () => {
@@ -102,6 +102,8 @@ describe('services', () => {
     await dialog().getByLabel('Command').fill("sh -c 'exec httpd -f -p $PORT -h /srv/b'")
     await button('Deploy').last().click()
     await visitor.sees('The version of site runs as its preview.')
+    const { preview_url: previewUrl } = (await client.get(`${BOX}/services/site`)).body
+    await untilSucceeds(async () => expect(await (await fetch(previewUrl)).text()).toBe('two\n'))
     await visitor.press('Show both here')
     await user.page.frameLocator('iframe[title="The active version"]').getByText('one').waitFor()
     await user.page.frameLocator('iframe[title="The preview version"]').getByText('two').waitFor()
