@@ -291,7 +291,7 @@ const PEERS = {
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.
-const RERUN_MAX = 3
+const RERUN_MAX = 6
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const SUITE_MINUTES = 40
 

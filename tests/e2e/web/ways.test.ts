@@ -103,7 +103,11 @@ describe('services', () => {
     await button('Deploy').last().click()
     await visitor.sees('The version of site runs as its preview.')
     const { preview_url: previewUrl } = (await client.get(`${BOX}/services/site`)).body
-    await untilSucceeds(async () => expect(await (await fetch(previewUrl)).text()).toBe('two\n'))
+    const preview = await user.context.newPage()
+    await untilSucceeds(async () => {
+      await preview.goto(previewUrl, { waitUntil: 'commit' })
+      expect(await preview.innerText('body')).toContain('two')
+    })
     await visitor.press('Show both here')
     await user.page.frameLocator('iframe[title="The active version"]').getByText('one').waitFor()
     await user.page.frameLocator('iframe[title="The preview version"]').getByText('two').waitFor()
