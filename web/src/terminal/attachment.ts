@@ -92,10 +92,10 @@ async function show(terminal: Terminal, stream: TerminalStream, onReplayed: () =
       isReplayed = true
       onReplayed()
     }
-    const { value, done } = await next
-    if (done === true) return
-    await write(terminal, value.bytes)
-    bytes += value.bytes.length
+    const step = await next
+    if (step.done === true) return
+    await write(terminal, step.value.bytes)
+    bytes += step.value.bytes.length
   }
 }
 

@@ -31,31 +31,8 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
-    const terminal = new Terminal({
-      fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
-      fontSize: 13,
-      scrollback: 10_000,
-      cursorBlink: true,
-      minimumContrastRatio: 4.5,
-    })
-    const fit = new FitAddon()
-    const search = new SearchAddon()
-    terminal.loadAddon(fit)
-    terminal.loadAddon(search)
-    terminal.open(element)
-    terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, () => setSearching(true)))
-    const onPaste = (event: ClipboardEvent): void => {
-      event.preventDefault()
-      event.stopImmediatePropagation()
-      terminal.paste((event.clipboardData?.getData('text/plain') ?? '').replaceAll('\u001b', ''))
-    }
-    // A text with the sequence that ends a paste would be taken for keys after it.
-    element.addEventListener('paste', onPaste, { capture: true })
-    fit.fit()
-    terminal.focus()
+    const { terminal, search, close } = openTerminal(element, () => setSearching(true))
     parts.current = { terminal, search }
-    const observer = new ResizeObserver(() => fit.fit())
-    observer.observe(element)
     const attachment = attach(terminal, {
       box: { project, name },
       session,
@@ -65,10 +42,8 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
       },
     })
     return () => {
-      observer.disconnect()
-      element.removeEventListener('paste', onPaste, { capture: true })
       attachment.close()
-      terminal.dispose()
+      close()
       parts.current = null
     }
   }, [project, name, session, attempt])
@@ -94,6 +69,40 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
       <div ref={place} data-state={state.kind} className="min-h-72 flex-1 overflow-hidden bg-panel p-1 dark:bg-bg" />
     </section>
   )
+}
+
+/** Opens a terminal that is as large as its place. */
+function openTerminal(element: HTMLElement, find: () => void) {
+  const terminal = new Terminal({
+    fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
+    fontSize: 13,
+    scrollback: 10_000,
+    cursorBlink: true,
+    minimumContrastRatio: 4.5,
+  })
+  const fit = new FitAddon()
+  const search = new SearchAddon()
+  terminal.loadAddon(fit)
+  terminal.loadAddon(search)
+  terminal.open(element)
+  terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, find))
+  const onPaste = (event: ClipboardEvent): void => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    terminal.paste((event.clipboardData?.getData('text/plain') ?? '').replaceAll('\u001b', ''))
+  }
+  // A text with the sequence that ends a paste would be taken for keys after it.
+  element.addEventListener('paste', onPaste, { capture: true })
+  fit.fit()
+  terminal.focus()
+  const observer = new ResizeObserver(() => fit.fit())
+  observer.observe(element)
+  const close = (): void => {
+    observer.disconnect()
+    element.removeEventListener('paste', onPaste, { capture: true })
+    terminal.dispose()
+  }
+  return { terminal, search, close }
 }
 
 function Bar({ state, again }: { state: AttachmentState; again(): void }) {
