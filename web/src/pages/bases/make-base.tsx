@@ -9,8 +9,8 @@ import { useRights } from '../../shell/rights.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { OriginFields, useChosenOf } from '../../ui/origin-fields.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
-import { timeText } from '../../ui/words.ts'
 
 type Source = 'box' | 'snapshot' | 'image'
 
@@ -78,42 +78,13 @@ function MakeBaseForm({ close }: { close(): void }) {
 function BoxSource({ project, source }: { project: string; source: Source }) {
   const { data: boxes = [] } = useQuery(boxesQuery)
   const names = boxes.filter((box) => box.project === project).map(({ name }) => name)
-  const [chosen, setChosen] = useState('')
-  const box = names.includes(chosen) ? chosen : (names[0] ?? '')
-  const { data: snapshots = [] } = useQuery({
-    ...boxSnapshotsQuery({ project, name: box }),
-    enabled: box !== '' && source === 'snapshot',
-  })
-  return (
-    <div className="grid gap-4 sm:grid-cols-2">
-      <SelectField
-        label="Box"
-        name="box"
-        required
-        value={box}
-        hint={names.length === 0 ? `${project} has no box yet.` : undefined}
-        onChange={(event) => setChosen(event.target.value)}
-      >
-        {names.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </SelectField>
-      {source === 'snapshot' && (
-        <SelectField
-          label="Snapshot"
-          name="snapshot"
-          required
-          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
-        >
-          {snapshots.toReversed().map(({ name, created_at }) => (
-            <option key={name} value={name}>
-              {name}, {timeText(created_at)}
-            </option>
-          ))}
-        </SelectField>
-      )}
-    </div>
-  )
+  const [box, choose] = useChosenOf(names)
+  const isOfSnapshot = source === 'snapshot'
+  const ref = { project, name: box }
+  const { data: snapshots = [] } = useQuery({ ...boxSnapshotsQuery(ref), enabled: box !== '' && isOfSnapshot })
+  const fields = { origin: 'box', snapshot: 'snapshot' }
+  const given = { label: 'Box', fields, project, names, origin: box, choose }
+  return <OriginFields {...given} snapshots={isOfSnapshot ? snapshots : null} />
 }
 
 function useMakeBase(project: string, source: Source, close: () => void) {

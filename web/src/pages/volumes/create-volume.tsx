@@ -10,6 +10,7 @@ import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { OriginFields, useChosenOf } from '../../ui/origin-fields.tsx'
 import { parseTags } from '../../ui/tags.ts'
 import { TagsField } from '../../ui/tags-field.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
@@ -119,42 +120,13 @@ function bodyOf(form: FormValues, source: Source): CallInput<'createVolume'>['bo
 function VolumeSource({ project, source }: { project: string; source: Source }) {
   const { data: volumes = [] } = useQuery(volumesQuery)
   const names = volumes.filter((volume) => volume.project === project).map(({ name }) => name)
-  const [chosen, setChosen] = useState('')
-  const from = names.includes(chosen) ? chosen : (names[0] ?? '')
-  const { data: snapshots = [] } = useQuery({
-    ...volumeSnapshotsQuery({ project, name: from }),
-    enabled: from !== '' && source === 'snapshot',
-  })
-  return (
-    <div className="grid gap-4 sm:grid-cols-2">
-      <SelectField
-        label="Volume"
-        name="from"
-        required
-        value={from}
-        hint={names.length === 0 ? `${project} has no volume yet.` : undefined}
-        onChange={(event) => setChosen(event.target.value)}
-      >
-        {names.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </SelectField>
-      {source === 'snapshot' && (
-        <SelectField
-          label="Snapshot"
-          name="from_snapshot"
-          required
-          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
-        >
-          {snapshots.toReversed().map(({ name, created_at }) => (
-            <option key={name} value={name}>
-              {name}, {timeText(created_at)}
-            </option>
-          ))}
-        </SelectField>
-      )}
-    </div>
-  )
+  const [from, choose] = useChosenOf(names)
+  const isOfSnapshot = source === 'snapshot'
+  const ref = { project, name: from }
+  const { data: snapshots = [] } = useQuery({ ...volumeSnapshotsQuery(ref), enabled: from !== '' && isOfSnapshot })
+  const fields = { origin: 'from', snapshot: 'from_snapshot' }
+  const given = { label: 'Volume', fields, project, names, origin: from, choose }
+  return <OriginFields {...given} snapshots={isOfSnapshot ? snapshots : null} />
 }
 
 function BackupSource({ project }: { project: string }) {

@@ -1,0 +1,57 @@
+import { useState } from 'react'
+import { SelectField } from './field.tsx'
+import { timeText } from './words.ts'
+
+interface OriginFieldsProps {
+  /** Such as `Box`. */
+  label: string
+  /** Names of the fields of the form. */
+  fields: { origin: string; snapshot: string }
+  project: string
+  names: readonly string[]
+  /** The one that is chosen, and how another is. */
+  origin: string
+  choose(name: string): void
+  /** Snapshots of it to choose from, oldest first; null where it is taken as it is now. */
+  snapshots: readonly { name: string; created_at: string }[] | null
+}
+
+/** Asks what something new is made from: a box or volume of a project, as it is now or as one of its snapshots has it. */
+export function OriginFields({ label, fields, project, names, origin, choose, snapshots }: OriginFieldsProps) {
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      <SelectField
+        label={label}
+        name={fields.origin}
+        required
+        value={origin}
+        hint={names.length === 0 ? `${project} has no ${label.toLowerCase()} yet.` : undefined}
+        onChange={(event) => choose(event.target.value)}
+      >
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      {snapshots !== null && (
+        <SelectField
+          label="Snapshot"
+          name={fields.snapshot}
+          required
+          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
+        >
+          {snapshots.toReversed().map(({ name, created_at }) => (
+            <option key={name} value={name}>
+              {name}, {timeText(created_at)}
+            </option>
+          ))}
+        </SelectField>
+      )}
+    </div>
+  )
+}
+
+/** Returns what was chosen of the names, or the first while that is none of them, and how another is chosen. */
+export function useChosenOf(names: readonly string[]): [chosen: string, choose: (name: string) => void] {
+  const [chosen, setChosen] = useState('')
+  return [names.includes(chosen) ? chosen : (names[0] ?? ''), setChosen]
+}
