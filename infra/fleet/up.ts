@@ -7,6 +7,8 @@ import { reviveCluster } from '../cluster/revive.ts'
 import { startCluster } from '../cluster/start.ts'
 import { readUpRequest } from '../cluster/up-request.ts'
 import { endOnSignal } from '../service-process.ts'
+import { ensureConsole } from '../web/build.ts'
+import { signInLink } from '../web/sign-in-link.ts'
 import { type CellService, createCellService, stopCellServices } from './cell-service.ts'
 import { fleetCells, fleetDirectory, isFleet, lockFleet, type RigCell } from './cells.ts'
 import { writeChannelCertificates } from './certificates.ts'
@@ -24,6 +26,7 @@ async function main(args: readonly string[]): Promise<void> {
   const lock = await lockFleet(name)
   if (!('release' in lock))
     throw new Error(`The fleet ${name} runs already (process ${lock.heldBy}). Stop that one, or give another name.`)
+  ensureConsole()
   const services: CellService[] = []
   const kill = (): void => {
     for (const { agent, front } of services) for (const each of [front, agent]) each.kill()
@@ -40,13 +43,22 @@ async function main(args: readonly string[]): Promise<void> {
     if (ending.hasBegun()) return
     say(`KUBECONFIG=${clusterPaths(name).adminKubeconfig}`)
     for (const cell of cells) say(`DOOR=${doorOf(cell)}`)
-    say(`TOKEN_FILE=${join(cells[0]?.dataDir ?? '', 'admin.token')}`)
+    await sayAccess(cells[0])
     say('Boxyard fleet is ready')
   } catch (error) {
     if (ending.hasBegun()) return
     fail(error)
     await ending.begin()
   }
+}
+
+/** Tells how a person gets in by the first door. */
+async function sayAccess(door: RigCell | undefined): Promise<void> {
+  if (door === undefined) return
+  say(`TOKEN_FILE=${join(door.dataDir, 'admin.token')}`)
+  // That the console cannot be signed in to is no reason to stop what serves.
+  const link = await signInLink(doorOf(door), door).catch((error: unknown) => `${doorOf(door)} (${messageOf(error)})`)
+  if (link !== null) say(`CONSOLE=${link}`)
 }
 
 /** Starts the cluster, or what has ended of one that is there with its boxes. */

@@ -93,6 +93,7 @@ test('fleet:up starts a fleet with a door at each node, all of which are one ser
   expect(rig.doors.length).toBe(3)
   expect(rig.output().match(/^Boxyard fleet is ready$/gm)).toHaveLength(1)
   expect(rig.output()).toMatch(/Boxyard fleet is ready\n$/)
+  expect(rig.output()).toMatch(/^CONSOLE=http:\/\/\S+\/sign-in#\S+$/m)
   for (const [index, door] of rig.doors.entries()) {
     const made = await door.post(boxes, { name: `box-${index}` })
     expect([made.status, made.body?.status]).toEqual([201, 'running'])

@@ -30,16 +30,17 @@ describe('a list that one box of is read anew', () => {
 describe('what is shown of a list', () => {
   const list = [
     box('a', 'web', { tags: { team: 'red' }, created_at: '2026-01-01T00:00:00.000Z' }),
-    box('a', 'db', { status: 'stopped', created_at: '2026-01-03T00:00:00.000Z' }),
+    box('a', 'db', { status: 'stopped', node: 'n2', created_at: '2026-01-03T00:00:00.000Z' }),
     box('b', 'web', { base: 'busybox', created_at: '2026-01-02T00:00:00.000Z' }),
   ]
-  const all: BoxFilter = { text: '', project: '', status: '', sort: 'name' }
+  const all: BoxFilter = { text: '', project: '', status: '', node: '', sort: 'name' }
 
   test.each([
     ['all', {}, ['a/web', 'a/db', 'b/web']],
     ['words of names, tags and bases, in any order', { text: 'RED web' }, ['a/web']],
     ['a base', { text: 'busy' }, ['b/web']],
     ['a project', { project: 'a' }, ['a/web', 'a/db']],
+    ['a node', { node: 'n2' }, ['a/db']],
     ['a status', { status: 'stopped' }, ['a/db']],
     ['the newest first', { sort: 'created' }, ['a/db', 'b/web', 'a/web']],
     ['an order that is not known', { sort: 'x' }, ['a/web', 'a/db', 'b/web']],

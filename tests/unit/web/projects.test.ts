@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { amountText, fullestOf, selectProjects } from '../../../web/src/pages/projects/project-rows.ts'
+import { amountText, boxCounts, fullestOf, selectProjects } from '../../../web/src/pages/projects/project-rows.ts'
 
 type Listed = Parameters<typeof fullestOf>[0]
 
@@ -20,6 +20,15 @@ describe('projects', () => {
     expect(named('', '-name')).toEqual(['over', 'half', 'free'])
     expect(named('', '-cpus')).toEqual(['half', 'free', 'over'])
     expect(named('al f', '')).toEqual(['half'])
+  })
+
+  test('have boxes together', () => {
+    const of = (running: number, stopped: number, other: number): Listed => ({
+      ...free,
+      boxes: { running, stopped, other },
+    })
+    expect(boxCounts([of(1, 2, 0), of(3, 0, 4)])).toEqual({ running: 4, stopped: 2, other: 4 })
+    expect(boxCounts([])).toEqual({ running: 0, stopped: 0, other: 0 })
   })
 
   test('tell amounts with their bounds', () => {

@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { healthQuery, versionQuery } from '../api/queries.ts'
+import { healthQuery, projectsQuery, versionQuery } from '../api/queries.ts'
 import type { Health } from '../api/records.ts'
 import { useRights } from '../shell/rights.ts'
 import { buttonStyle } from '../ui/button.tsx'
@@ -8,6 +8,7 @@ import { Empty, Figure, Meter, Page, Panel } from '../ui/page.tsx'
 import { Status } from '../ui/status.tsx'
 import { bytesText } from '../ui/words.ts'
 import { EventList } from './event-list.tsx'
+import { boxCounts } from './projects/project-rows.ts'
 
 /** Health with evidence and remedies, host and pool, counts, and what happens now. */
 export function Overview() {
@@ -26,7 +27,7 @@ export function Overview() {
       }
     >
       <HealthPanel health={health} version={version?.version} />
-      {health.boxes && <Counts boxes={health.boxes} />}
+      {canRead && <Counts />}
       {health.host && <HostPanel host={health.host} />}
       {(health.kubernetes?.nodes.length ?? 0) > 0 && <NodesPanel nodes={health.kubernetes?.nodes ?? []} />}
       {canRead && (
@@ -67,8 +68,12 @@ function HealthPanel({ health, version }: { health: Health; version: string | un
   )
 }
 
-function Counts({ boxes }: { boxes: NonNullable<Health['boxes']> }) {
-  if (boxes.total === 0) {
+/** How many boxes there are, at all cells of a fleet: health is of one. */
+function Counts() {
+  const { data: projects } = useQuery(projectsQuery)
+  if (!projects) return null
+  const { running, stopped, other } = boxCounts(projects)
+  if (running + stopped + other === 0) {
     return (
       <Empty title="No boxes yet">
         Create the first one, or type <code>boxyard create web</code>.
@@ -76,17 +81,17 @@ function Counts({ boxes }: { boxes: NonNullable<Health['boxes']> }) {
     )
   }
   const shown = [
-    ['Running', boxes.running, 'running'],
-    ['Stopped', boxes.stopped, 'stopped'],
-    ['Pending', boxes.pending, 'pending'],
-    ['Unknown', boxes.unknown, 'unknown'],
+    { name: 'Running', value: running, note: 'boxes', to: '/boxes', search: { status: 'running' } },
+    { name: 'Stopped', value: stopped, note: 'boxes', to: '/boxes', search: { status: 'stopped' } },
+    { name: 'Pending or unknown', value: other, note: 'boxes', to: '/boxes', search: { sort: 'status' } },
+    { name: 'Projects', value: projects.length, note: 'that have something', to: '/projects', search: {} },
   ] as const
   return (
     <ul aria-label="Boxes" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
-      {shown.map(([name, count, status]) => (
-        <li key={status}>
-          <Link to="/boxes" search={{ status }} className="block rounded-lg hover:opacity-80">
-            <Figure name={name} value={count} note="boxes" />
+      {shown.map(({ name, value, note, to, search }) => (
+        <li key={name}>
+          <Link to={to} search={search} className="block rounded-lg hover:opacity-80">
+            <Figure name={name} value={value} note={note} />
           </Link>
         </li>
       ))}
@@ -133,13 +138,24 @@ function NodesPanel({ nodes }: { nodes: NonNullable<Health['kubernetes']>['nodes
     <Panel title="Nodes">
       <ul className="flex flex-col gap-3">
         {nodes.map((node) => (
-          <li key={node.name} className="grid gap-2 md:grid-cols-[14rem_1fr] md:items-center">
-            <Status status={node.ready ? 'ready' : 'lost'} title={node.name} />
+          <li key={node.name} className="grid gap-2 md:grid-cols-2 md:items-center md:gap-4">
+            <div>
+              <div className="flex flex-wrap items-center gap-x-3">
+                <span className="font-medium">{node.name}</span>
+                <Status status={node.ready ? 'ready' : 'lost'} />
+              </div>
+              <p className="mt-1 text-xs text-muted">
+                <Link to="/boxes" search={{ node: node.name }} className="underline">
+                  Boxes on it
+                </Link>
+                {` · ${node.cpu_allocatable} cores and ${bytesText(node.memory_allocatable_bytes)} of memory for pods`}
+              </p>
+            </div>
             <Meter
-              name={node.name}
+              name="Pods"
               used={node.pods_running}
               total={node.pods_capacity}
-              words={`${node.boxes} boxes, ${node.pods_running} of ${node.pods_capacity} pods`}
+              words={`${node.pods_running} of ${node.pods_capacity} pods`}
             />
           </li>
         ))}

@@ -7,6 +7,8 @@ import { BoxState, Chip } from '../../ui/status.tsx'
 
 interface BoxTableProps {
   boxes: readonly Box[]
+  /** Whether the node of each is shown: there are several. */
+  hasNodes: boolean
   /** Ids of the chosen ones. */
   chosen: ReadonlySet<string>
   /** Null where nothing can be done with them. */
@@ -14,7 +16,7 @@ interface BoxTableProps {
 }
 
 /** A list of any number of boxes, of which only the rows in sight are in the page. */
-export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
+export function BoxTable({ boxes, hasNodes, chosen, setChosen }: BoxTableProps) {
   const frame = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
   useLayoutEffect(() => setTop(frame.current?.offsetTop ?? 0), [])
@@ -24,12 +26,14 @@ export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
     overscan: 12,
     scrollMargin: top,
   })
+  const grid = hasNodes ? GRID_WITH_NODES : GRID
   const isAll = boxes.every(({ id }) => chosen.has(id))
   const choose = (id: string): void => {
     const next = new Set(chosen)
     if (!next.delete(id)) next.add(id)
     setChosen?.(next)
   }
+  const chooseAll = (): void => setChosen?.(new Set(isAll ? [] : boxes.map(({ id }) => id)))
   return (
     <div
       role="table"
@@ -37,28 +41,8 @@ export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
       aria-rowcount={boxes.length + 1}
       className="rounded-lg border border-line bg-panel"
     >
-      <div role="row" className={`${GRID} border-b border-line py-2 text-xs text-muted`}>
-        <span role="columnheader">
-          {setChosen && (
-            <input
-              type="checkbox"
-              aria-label="Choose all"
-              checked={isAll}
-              onChange={() => setChosen(new Set(isAll ? [] : boxes.map(({ id }) => id)))}
-            />
-          )}
-        </span>
-        <span role="columnheader">Name</span>
-        <span role="columnheader">Status</span>
-        <span role="columnheader" className="max-md:hidden">
-          Base
-        </span>
-        <span role="columnheader" className="max-lg:hidden">
-          Tags
-        </span>
-        <span role="columnheader" className="max-md:hidden">
-          Since
-        </span>
+      <div role="row" className={`${grid} border-b border-line py-2 text-xs text-muted`}>
+        <BoxHeads hasNode={hasNodes} isAll={isAll} chooseAll={setChosen ? chooseAll : null} />
       </div>
       <div ref={frame} role="rowgroup" style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {rows.getVirtualItems().map(({ index, key, start }) => {
@@ -69,10 +53,10 @@ export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
               key={key}
               role="row"
               aria-rowindex={index + 2}
-              className={`${GRID} absolute inset-x-0 top-0 border-b border-line hover:bg-raised/50`}
+              className={`${grid} absolute inset-x-0 top-0 border-b border-line hover:bg-raised/50`}
               style={{ height: ROW_PX, transform: `translateY(${start - top}px)` }}
             >
-              <BoxCells box={box} isChosen={chosen.has(box.id)} choose={setChosen ? choose : null} />
+              <BoxCells box={box} hasNode={hasNodes} isChosen={chosen.has(box.id)} choose={setChosen ? choose : null} />
             </div>
           )
         })}
@@ -81,8 +65,47 @@ export function BoxTable({ boxes, chosen, setChosen }: BoxTableProps) {
   )
 }
 
-function BoxCells({ box, isChosen, choose }: { box: Box; isChosen: boolean; choose: ((id: string) => void) | null }) {
-  const { id, project, name, base, tags } = box
+interface BoxHeadsProps {
+  hasNode: boolean
+  isAll: boolean
+  chooseAll: (() => void) | null
+}
+
+function BoxHeads({ hasNode, isAll, chooseAll }: BoxHeadsProps) {
+  return (
+    <>
+      <span role="columnheader">
+        {chooseAll && <input type="checkbox" aria-label="Choose all" checked={isAll} onChange={chooseAll} />}
+      </span>
+      <span role="columnheader">Name</span>
+      <span role="columnheader">Status</span>
+      <span role="columnheader" className="max-md:hidden">
+        Base
+      </span>
+      {hasNode && (
+        <span role="columnheader" className="max-lg:hidden">
+          Node
+        </span>
+      )}
+      <span role="columnheader" className="max-lg:hidden">
+        Tags
+      </span>
+      <span role="columnheader" className="max-md:hidden">
+        Since
+      </span>
+    </>
+  )
+}
+
+interface BoxCellsProps {
+  box: Box
+  hasNode: boolean
+  isChosen: boolean
+  choose: ((id: string) => void) | null
+}
+
+function BoxCells({ box, hasNode, isChosen, choose }: BoxCellsProps) {
+  const { id, project, name, base, node, tags } = box
   return (
     <>
       <span role="cell">
@@ -112,6 +135,11 @@ function BoxCells({ box, isChosen, choose }: { box: Box; isChosen: boolean; choo
       <span role="cell" className="truncate max-md:hidden">
         {base ?? '–'}
       </span>
+      {hasNode && (
+        <span role="cell" className="truncate max-lg:hidden" title={node}>
+          {node}
+        </span>
+      )}
       <span role="cell" className="flex gap-1 overflow-hidden max-lg:hidden">
         {Object.entries(tags).map(([key, value]) => (
           <Chip key={key}>{`${key}=${value}`}</Chip>
@@ -125,5 +153,6 @@ function BoxCells({ box, isChosen, choose }: { box: Box; isChosen: boolean; choo
 }
 
 const ROW_PX = 41
-const GRID =
-  'grid grid-cols-[1.5rem_1fr_7rem] items-center gap-3 px-3 md:grid-cols-[1.5rem_1fr_7rem_9rem_7rem] lg:grid-cols-[1.5rem_1fr_7rem_9rem_14rem_7rem]'
+const COLUMNS = 'grid grid-cols-[1.5rem_1fr_7rem] items-center gap-3 px-3 md:grid-cols-[1.5rem_1fr_7rem_9rem_7rem]'
+const GRID = `${COLUMNS} lg:grid-cols-[1.5rem_1fr_7rem_9rem_14rem_7rem]`
+const GRID_WITH_NODES = `${COLUMNS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_9rem_12rem_7rem]`

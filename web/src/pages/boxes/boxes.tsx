@@ -10,12 +10,13 @@ import { Empty, Page } from '../../ui/page.tsx'
 import { BoxTable } from './box-table.tsx'
 import { BulkActions } from './bulk-actions.tsx'
 import { CreateBox } from './create-box.tsx'
-import { SORTS, selectBoxes } from './select.ts'
+import { nodesOf, SORTS, selectBoxes } from './select.ts'
 
 type BoxesSearch = {
   q?: string
   project?: string
   status?: string
+  node?: string
   sort?: string
   create?: string
 }
@@ -28,13 +29,17 @@ export function BoxesPage() {
   const { canWrite } = useRights()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const text = useDeferredValue(search.q ?? '')
-  const { project = '', status = '', sort = 'name' } = search
-  const shown = useMemo(() => selectBoxes(boxes, { text, project, status, sort }), [boxes, text, project, status, sort])
+  const { project = '', status = '', node = '', sort = 'name' } = search
+  const shown = useMemo(
+    () => selectBoxes(boxes, { text, project, status, node, sort }),
+    [boxes, text, project, status, node, sort],
+  )
   const change = (part: BoxesSearch): void => {
     const next = Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value !== ''))
     void navigate({ to: '/boxes', search: next, replace: true })
   }
   const projects = useMemo(() => [...new Set(boxes.map((box) => box.project))], [boxes])
+  const nodes = useMemo(() => nodesOf(boxes), [boxes])
   const ofShown = shown.filter(({ id }) => chosen.has(id))
   return (
     <Page
@@ -47,10 +52,17 @@ export function BoxesPage() {
         )
       }
     >
-      <Filters search={search} change={change} projects={projects} count={shown.length} total={boxes.length} />
+      <Filters
+        search={search}
+        change={change}
+        projects={projects}
+        nodes={nodes}
+        count={shown.length}
+        total={boxes.length}
+      />
       {ofShown.length > 0 && <BulkActions boxes={ofShown} clear={() => setChosen(new Set())} />}
       {shown.length > 0 ? (
-        <BoxTable boxes={shown} chosen={chosen} setChosen={canWrite ? setChosen : null} />
+        <BoxTable boxes={shown} hasNodes={nodes.length > 1} chosen={chosen} setChosen={canWrite ? setChosen : null} />
       ) : boxes.length > 0 ? (
         <Empty title="No box is like that">
           <Button onClick={() => void navigate({ to: '/boxes', search: {} })}>Show all</Button>
@@ -70,12 +82,13 @@ interface FiltersProps {
   search: BoxesSearch
   change(part: BoxesSearch): void
   projects: readonly string[]
+  nodes: readonly string[]
   count: number
   total: number
 }
 
-function Filters({ search, change, projects, count, total }: FiltersProps) {
-  const { project = '', status = '', sort = 'name' } = search
+function Filters({ search, change, projects, nodes, count, total }: FiltersProps) {
+  const { project = '', status = '', node = '', sort = 'name' } = search
   return (
     <div className="flex flex-wrap items-center gap-2">
       <FilterInput
@@ -95,6 +108,14 @@ function Filters({ search, change, projects, count, total }: FiltersProps) {
           <option key={each}>{each}</option>
         ))}
       </FilterSelect>
+      {(nodes.length > 1 || node !== '') && (
+        <FilterSelect label="Node" value={node} onChange={(event) => change({ node: event.target.value })}>
+          <option value="">All nodes</option>
+          {[...new Set([...nodes, ...(node === '' ? [] : [node])])].map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </FilterSelect>
+      )}
       <FilterSelect label="Order" value={sort} onChange={(event) => change({ sort: event.target.value })}>
         {SORTS.map((each) => (
           <option key={each} value={each}>

@@ -5,24 +5,31 @@ export interface BoxFilter {
   text: string
   project: string
   status: string
+  node: string
   sort: string
 }
 
 export const SORTS = ['name', 'status', 'created', 'changed'] as const
 
 /** Returns the boxes that have all words of the text in their names, tags or bases, in order. */
-export function selectBoxes(boxes: readonly Box[], { text, project, status, sort }: BoxFilter): Box[] {
+export function selectBoxes(boxes: readonly Box[], { text, project, status, node, sort }: BoxFilter): Box[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = boxes.filter(
     (box) =>
       (project === '' || box.project === project) &&
       (status === '' || box.status === status) &&
+      (node === '' || box.node === node) &&
       words.every((word) => wordsOf(box).includes(word)),
   )
   if (sort === 'status') found.sort((a, b) => compare(a.status, b.status))
   if (sort === 'created') found.sort((a, b) => compare(b.created_at, a.created_at))
   if (sort === 'changed') found.sort((a, b) => compare(b.state.since, a.state.since))
   return found
+}
+
+/** Returns the nodes that boxes are on, in order. Without a cluster there is one: the region. */
+export function nodesOf(boxes: readonly Box[]): string[] {
+  return [...new Set(boxes.map(({ node }) => node))].sort()
 }
 
 function wordsOf({ project, name, base, tags }: Box): string {

@@ -19,6 +19,17 @@ export function fullestOf({ used, allowed }: Project): number | null {
   return parts.length === 0 ? null : Math.max(...parts)
 }
 
+/** Returns how many boxes projects have together, by kind of status. */
+export function boxCounts(projects: readonly Project[]): { running: number; stopped: number; other: number } {
+  const sum = { running: 0, stopped: 0, other: 0 }
+  for (const { boxes } of projects) {
+    sum.running += boxes.running
+    sum.stopped += boxes.stopped
+    sum.other += boxes.other
+  }
+  return sum
+}
+
 /** Returns the projects that have all words of the text in their names, in order. */
 export function selectProjects(projects: readonly Project[], text: string, sort: string): Project[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
