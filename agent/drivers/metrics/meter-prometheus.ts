@@ -27,19 +27,19 @@ export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): P
     },
     observable: (kind, metric, read) => {
       const config = configOf(metric, registry)
-      const fill = { name: metric.name, read: async () => read() }
+      const fill = { name: metric.name, reader: createReader(async () => read(), deps.clock) }
       if (kind === 'gauge')
         new Gauge({
           ...config,
           async collect() {
-            await refill(this, { ...fill, set: ({ labels, value }) => this.set(labels, value) }, deps)
+            await refill(this, { ...fill, set: ({ labels, value }) => this.set(labels, value) }, deps.logger)
           },
         })
       else
         new Counter({
           ...config,
           async collect() {
-            await refill(this, { ...fill, set: ({ labels, value }) => this.inc(labels, value) }, deps)
+            await refill(this, { ...fill, set: ({ labels, value }) => this.inc(labels, value) }, deps.logger)
           },
         })
     },
@@ -56,26 +56,55 @@ function configOf<L extends string>({ name, help, labels }: Metric<L>, registry:
   return { name, help, labelNames: labels, registers: [registry] }
 }
 
+/** Reads a figure, one reading at a time. */
+interface FigureReader<T> {
+  /** @throws Error of the reading, or after READ_MS; the reading that goes on is then for the next call */
+  read(): Promise<T>
+}
+
+/**
+ * Shares one reading among the calls that come while it takes longer than each of them may: a host that is too busy for a figure would be
+ * busier still if every scrape began another. One that has gone on for UNENDED_MS is given up.
+ */
+function createReader<T>(read: () => Promise<T>, clock: Clock): FigureReader<T> {
+  let current: { reading: Promise<T>; begunAt: number } | null = null
+  return {
+    read: async () => {
+      if (current === null || clock.now() - current.begunAt > UNENDED_MS)
+        current = { reading: read(), begunAt: clock.now() }
+      const mine = current
+      const timer = new AbortController()
+      const late = clock.sleep(READ_MS, timer.signal).then(() => LATE)
+      try {
+        const readings = await Promise.race([mine.reading, late])
+        if (readings === LATE) throw new Error(`It took longer than ${READ_MS} ms.`)
+        if (current === mine) current = null
+        return readings
+      } catch (error) {
+        mine.reading.catch(() => {
+          if (current === mine) current = null
+        })
+        throw error
+      } finally {
+        timer.abort()
+      }
+    },
+  }
+}
+
 /** Replaces the series of `metric`; leaves none if reading fails, or takes so long that the whole scrape would time out. */
 async function refill<L extends string>(
   metric: Gauge<L> | Counter<L>,
-  { name, read, set }: { name: string; read(): Promise<readonly Sample<L>[]>; set(reading: Sample<L>): void },
-  { clock, logger }: { clock: Clock; logger: Logger },
+  { name, reader, set }: { name: string; reader: FigureReader<readonly Sample<L>[]>; set(reading: Sample<L>): void },
+  logger: Logger,
 ): Promise<void> {
-  const timer = new AbortController()
-  const late = clock.sleep(READ_MS, timer.signal).then(() => {
-    throw new Error(`It took longer than ${READ_MS} ms.`)
-  })
-  late.catch(() => undefined)
   try {
-    const readings = await Promise.race([read(), late])
+    const readings = await reader.read()
     clear(metric)
     for (const reading of readings) set(reading)
   } catch (error) {
     clear(metric)
     logger.warn('a figure could not be read', { figure: name, error })
-  } finally {
-    timer.abort()
   }
 }
 
@@ -87,3 +116,5 @@ function clear<L extends string>(metric: Gauge<L> | Counter<L>): void {
 
 // Well below Prometheus' default scrape timeout of 10 s.
 const READ_MS = 4_000
+const UNENDED_MS = 60_000
+const LATE = Symbol('late')

@@ -6,10 +6,14 @@ import { figureOf } from '../../helpers/promtool.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 /** A clock whose sleeps last until `ring` or their signal. */
-function stillClock(): Clock & { ring(): void } {
+function stillClock(): Clock & { ring(): void; pass(ms: number): void } {
+  let now = 0
   const sleepers = new Set<() => void>()
   return {
-    now: () => 0,
+    now: () => now,
+    pass: (ms) => {
+      now += ms
+    },
     sleep: (_ms, signal) =>
       new Promise((resolve) => {
         sleepers.add(resolve)
@@ -85,6 +89,48 @@ test('a reading that fails or hangs is left out, and the others are shown', asyn
   const rendered = meter.render()
   clock.ring()
   expect(samplesOf(await rendered)).toEqual(['fine 3'])
+})
+
+test('a reading that takes too long is for the scrape after it, and is begun once', async () => {
+  const clock = stillClock()
+  const meter = newMeter(clock)
+  const ends: (() => void)[] = []
+  meter.observable('gauge', { name: 'slow', help: 'One.', labels: [] }, async () => {
+    await new Promise<void>((resolve) => ends.push(resolve))
+    return [{ labels: {}, value: ends.length }]
+  })
+  const scrape = async (): Promise<string[]> => {
+    const rendered = meter.render()
+    clock.ring()
+    return samplesOf(await rendered)
+  }
+  expect([await scrape(), await scrape(), ends.length]).toEqual([[], [], 1])
+  for (const end of ends) end()
+  await Promise.resolve()
+  expect(samplesOf(await meter.render())).toEqual(['slow 1'])
+  expect([await scrape(), ends.length]).toEqual([[], 2])
+  // It is given up after a minute.
+  clock.pass(61_000)
+  expect([await scrape(), ends.length]).toEqual([[], 3])
+})
+
+test('a reading that fails too late is begun anew', async () => {
+  const clock = stillClock()
+  const meter = newMeter(clock)
+  const begun: ((error: Error) => void)[] = []
+  meter.observable(
+    'gauge',
+    { name: 'slow', help: 'One.', labels: [] },
+    () => new Promise((_resolve, reject) => begun.push(reject)),
+  )
+  const rendered = meter.render()
+  clock.ring()
+  await rendered
+  begun[0]?.(new Error('The disk is gone.'))
+  await new Promise(setImmediate)
+  const again = meter.render()
+  clock.ring()
+  expect([samplesOf(await again), begun.length]).toEqual([[], 2])
 })
 
 test('a reading that has failed shows no old values', async () => {
