@@ -74,10 +74,12 @@ function createReader<T>(read: () => Promise<T>, clock: Clock): FigureReader<T> 
         current = { reading: read(), begunAt: clock.now() }
       const mine = current
       const timer = new AbortController()
-      const late = clock.sleep(READ_MS, timer.signal).then(() => LATE)
+      const late = clock.sleep(READ_MS, timer.signal).then((): never => {
+        throw new Error(`It took longer than ${READ_MS} ms.`)
+      })
+      late.catch(() => undefined)
       try {
         const readings = await Promise.race([mine.reading, late])
-        if (readings === LATE) throw new Error(`It took longer than ${READ_MS} ms.`)
         if (current === mine) current = null
         return readings
       } catch (error) {
@@ -117,4 +119,3 @@ function clear<L extends string>(metric: Gauge<L> | Counter<L>): void {
 // Well below Prometheus' default scrape timeout of 10 s.
 const READ_MS = 4_000
 const UNENDED_MS = 60_000
-const LATE = Symbol('late')

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { snippetsOf } from '../../../web/src/pages/box/snippets.ts'
 import { searchEntries } from '../../../web/src/shell/palette-search.ts'
-import { agoText, bytesText } from '../../../web/src/ui/words.ts'
+import { agoText, bytesText, clockText } from '../../../web/src/ui/words.ts'
 
 test.each([
   [0, '0 B'],
@@ -22,6 +22,11 @@ test.each([
   ['2026-01-01T14:00:00Z', 'in 2 h'],
   [null, '–'],
 ])('%p is %s', (time, expected) => expect(agoText(time, NOON)).toBe(expected))
+
+test('a time of day has seconds where they differ', () => {
+  const at = new Date(2026, 0, 1, 7, 5, 9).getTime() / 1000
+  expect([clockText(at, false), clockText(at, true)]).toEqual(['07:05', '07:05:09'])
+})
 
 test('the palette finds by all words, what begins with them first, and at most 50', () => {
   const entries = ['demo/web', 'demo/cobweb', 'Boxes', 'demo/web terminal'].map((name) => ({

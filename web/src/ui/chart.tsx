@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useIsDark } from '../shell/theme.ts'
+import { clockText } from './words.ts'
 
 interface ChartProps {
   title: string
@@ -63,10 +64,10 @@ export function Chart({ title, names, times, values, words, top = 0, isBytes = f
   )
 }
 
-/** Returns the lines as the chart takes them: one point alone would be shown in years. */
+/** Returns the lines as the chart takes them: one point alone would be shown in years, none as of 1970. */
 function dataOf(times: readonly number[], values: ChartProps['values']): UPlot.AlignedData {
-  const [only] = times
-  if (only === undefined || times.length > 1) return [times, ...values] as UPlot.AlignedData
+  const [only = Date.now() / 1000] = times
+  if (times.length > 1) return [times, ...values] as UPlot.AlignedData
   return [[only - SPAN_SECONDS, only], ...values.map(([value = null]) => [null, value])] as UPlot.AlignedData
 }
 
@@ -81,6 +82,8 @@ function optionsOf(
   return {
     width,
     height: HEIGHT_PX,
+    // Half a time of day is beyond the last line.
+    padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: {
@@ -98,7 +101,12 @@ function optionsOf(
       })),
     ],
     axes: [
-      axis,
+      {
+        ...axis,
+        size: 28,
+        space: 80,
+        values: (...[, ticks, , , step]) => ticks.map((tick) => clockText(tick, step < 60)),
+      },
       {
         ...axis,
         size: 74,
