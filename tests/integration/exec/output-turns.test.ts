@@ -7,8 +7,8 @@ import { BOX, CAT, deployment, startStreamLab, writePieces } from '../../helpers
 
 const MIB = 1024 ** 2
 const LOUD = 24
-/** What one that has no more than its part takes of what another takes, and as much again for chance. */
-const FAIR = 5
+/** What all of one project take at most of what the one of another takes, where the kernel gives each of 25 writers as much; without turns it is LOUD. */
+const FAIR = 8
 
 /** Waits until a count has grown by `by`, and returns by what the other has grown meanwhile. */
 async function meanwhile(calm: () => number, loud: () => number, by: number): Promise<number> {
