@@ -1,6 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { History } from 'lucide-react'
+import { useState } from 'react'
 import { boxSnapshotsQuery } from '../../../api/queries.ts'
 import { usePageSearch } from '../../../shell/page-search.ts'
 import { FilterSelect } from '../../../ui/field.tsx'
@@ -10,6 +11,7 @@ import { useBoxRef } from '../box.tsx'
 import { newestFirst } from '../snapshots/queries.ts'
 import { Directory } from './directory.tsx'
 import { FileView } from './file-view.tsx'
+import { useHeld } from './held.ts'
 import { nameOfPlace, parentOf, parentsOf, placeOf, placeSearch, targetOf } from './place.ts'
 import { PlaceLink } from './place-link.tsx'
 import { type FilesAt, statQuery } from './queries.ts'
@@ -47,7 +49,10 @@ export function FilesPage() {
 }
 
 function AtPlace({ at }: { at: FilesAt }) {
-  const { data: entry, error, refetch } = useQuery(statQuery(at))
+  const { data: now, error, refetch } = useQuery(statQuery(at))
+  const [isUnsaved, setUnsaved] = useState(false)
+  // An editor with a text that is not saved stays, whatever has come to its path meanwhile.
+  const entry = useHeld(now, isUnsaved)
   if (error !== null && entry === undefined) {
     return (
       <>
@@ -56,9 +61,9 @@ function AtPlace({ at }: { at: FilesAt }) {
       </>
     )
   }
-  if (entry === undefined) return <Loading what="Reading" />
+  if (entry === undefined || now === undefined) return <Loading what="Reading" />
   if (entry.type === 'directory') return <Directory at={at} />
-  if (entry.type === 'file') return <FileView at={at} entry={entry} />
+  if (entry.type === 'file') return <FileView at={at} entry={now} shown={entry} unsaved={[isUnsaved, setUnsaved]} />
   if (entry.type === 'symlink') {
     return (
       <p>

@@ -1,7 +1,7 @@
 import { ApiError } from '@boxyard/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useBlocker } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { api } from '../../../api/client.ts'
 import type { FileContent } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -15,14 +15,19 @@ import { contentQuery, type FilesAt } from './queries.ts'
 
 interface TextEditorProps {
   at: FilesAt
+  /** What the file holds now. */
   file: FileContent
+  /** What the file has become that no editor shows, in words; null: it is a text. */
+  unreadable: string | null
   isReadOnly: boolean
-  /** Reads the file anew; the answer comes as `file` as well. */
-  readAnew(): Promise<FileContent | undefined>
+  /** Told whether there is a text that is not saved: until it is, this editor stays. */
+  setUnsaved(isUnsaved: boolean): void
+  /** Reads the file anew; the answer comes as `file`. */
+  readAnew(): Promise<void>
 }
 
 /** A text with the numbers of its lines. It is saved only if the file is still what was read, or that is asked for. */
-export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) {
+export function TextEditor({ at, file, unreadable, isReadOnly, setUnsaved, readAnew }: TextEditorProps) {
   // What the text began as: it stays the same while the text is edited, whatever is read meanwhile.
   const [base, setBase] = useState(file)
   const [text, setText] = useState(() => withLineEnds(file.content, 'lf'))
@@ -33,7 +38,12 @@ export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) 
     setBase(from)
     setText(withLineEnds(from.content, 'lf'))
   }
-  if (file.etag !== base.etag && !isChanged) begin(file)
+  const isOther = unreadable !== null || file.etag !== base.etag
+  if (isOther && unreadable === null && !isChanged) begin(file)
+  useEffect(() => setUnsaved(isChanged), [isChanged, setUnsaved])
+  useEffect(() => () => setUnsaved(false), [setUnsaved])
+  // What is no text any more is a conflict, whatever the service would say of a write to it.
+  const saveUnforced = (): void => (unreadable === null ? save.mutate({ content, isForced: false }) : setConflict(true))
   const save = useSave(at, { base, onSaved: setBase, onConflict: () => setConflict(true) })
   const blocker = useBlocker({
     shouldBlockFn: () => isChanged,
@@ -47,17 +57,12 @@ export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) 
       onKeyDown={(event) => {
         if (isReadOnly || event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()
-        if (isChanged && !save.isPending) save.mutate({ content, isForced: false })
+        if (isChanged && !save.isPending) saveUnforced()
       }}
     >
       {!isReadOnly && (
         <div className="flex flex-wrap items-center gap-2">
-          <Button
-            kind="primary"
-            title="Ctrl-S"
-            disabled={!isChanged || save.isPending}
-            onClick={() => save.mutate({ content, isForced: false })}
-          >
+          <Button kind="primary" title="Ctrl-S" disabled={!isChanged || save.isPending} onClick={saveUnforced}>
             {save.isPending ? 'Saving…' : 'Save'}
           </Button>
           <Button disabled={!isChanged} onClick={() => begin(base)}>
@@ -68,12 +73,13 @@ export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) 
           </span>
         </div>
       )}
+      {isOther && isChanged && <ChangedNote unreadable={unreadable} />}
       <NumberedText text={text} setText={isReadOnly ? null : setText} />
       <Conflict
         path={at.place.text}
         isOpen={isConflict}
         close={() => setConflict(false)}
-        readAnew={() => void readAnew().then((read) => read && begin(read), tellError)}
+        readAnew={() => void readAnew().then(() => begin(base), tellError)}
         overwrite={() => save.mutate({ content, isForced: true })}
       />
       <Confirm
@@ -85,6 +91,15 @@ export function TextEditor({ at, file, isReadOnly, readAnew }: TextEditorProps) 
         act={() => blocker.proceed?.()}
       />
     </section>
+  )
+}
+
+function ChangedNote({ unreadable }: Pick<TextEditorProps, 'unreadable'>) {
+  return (
+    <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
+      The file has changed since you read it{unreadable !== null && `: it is ${unreadable} now`}. Your text stays here;
+      saving asks before anything is overwritten.
+    </p>
   )
 }
 
