@@ -1,4 +1,7 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -50,3 +53,48 @@ describe('an editor with a text that is not saved', () => {
     expect(await text.count()).toBe(0)
   })
 })
+
+describe('a drop of files', () => {
+  let dropped: string
+  beforeAll(() => {
+    dropped = mkdtempSync(join(tmpdir(), 'boxyard-drop-'))
+    mkdirSync(join(dropped, 'tree/deep/empty'), { recursive: true })
+    writeFileSync(join(dropped, 'tree/top.txt'), 'top\n')
+    writeFileSync(join(dropped, 'tree/deep/low.txt'), 'low\n')
+    writeFileSync(join(dropped, 'single.bin'), Buffer.alloc(3_000_000, 1))
+  })
+  afterAll(() => rmSync(dropped, { recursive: true }))
+
+  test('brings directories with all that is in them, empty ones too, and tells how far it is', async () => {
+    await client.shell('yard', 'one', 'mkdir -p /srv/drop')
+    await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fdrop', 'yard/one')
+    await drop(user.page.getByText('Nothing is in here'), [join(dropped, 'tree'), join(dropped, 'single.bin')])
+    await visitor.sees('4 of 4 done')
+    await user.page.getByRole('progressbar', { name: 'All of them' }).waitFor()
+    await user.page.getByRole('link', { name: 'tree', exact: true }).waitFor()
+    const { stdout } = (await client.shell('yard', 'one', 'cd /srv/drop; find . | sort; cat tree/deep/low.txt')).body
+    expect(stdout.split('\n').filter(Boolean)).toEqual([
+      ...['.', './single.bin', './tree', './tree/deep', './tree/deep/empty', './tree/deep/low.txt', './tree/top.txt'],
+      'low',
+    ])
+    // Dropped once more, nothing is replaced unasked.
+    await drop(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'tree/top.txt')])
+    await visitor.sees('5 of 5 done')
+    await drop(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'single.bin')])
+    await visitor.sees('a file of this name is there')
+    await button('Replace it').click()
+    await visitor.sees('6 of 6 done')
+  })
+})
+
+/** Drops files and directories of this machine onto an element, as a user drags them from a file manager. */
+async function drop(onto: Locator, files: string[]): Promise<void> {
+  await onto.waitFor()
+  const box = await onto.boundingBox()
+  if (box === null) throw new Error('nothing to drop onto')
+  const devtools = await user.context.newCDPSession(user.page)
+  const data = { items: [], files, dragOperationsMask: 1 }
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', { type, x: box.x + 5, y: box.y + 5, data })
+  await devtools.detach()
+}

@@ -9,7 +9,7 @@ import { Empty } from '../../../ui/page.tsx'
 import { tellError } from '../../../ui/toasts.tsx'
 import { VirtualRows } from '../../../ui/virtual-rows.tsx'
 import { downloadTar } from './downloads.ts'
-import { type DroppedFile, readDropped } from './dropped.ts'
+import { type DroppedItem, readDropped } from './dropped.ts'
 import { EntryRow, type FileAct } from './entry-row.tsx'
 import { DeleteEntry, MakeEntry, RenameEntry } from './file-dialogs.tsx'
 import { childOf, type FilePlace } from './place.ts'
@@ -27,7 +27,8 @@ export function Directory({ at }: { at: FilesAt }) {
   const [text, setText] = useState('')
   const [making, setMaking] = useState<'directory' | 'file' | null>(null)
   const [acting, setActing] = useState<{ what: FileAct; place: FilePlace; type: FileEntry['type'] } | null>(null)
-  const { uploads, add, again, remove } = useUploads(box, place)
+  const uploads = useUploads(box, place)
+  const { add } = uploads.queue
   const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(add, tellError) : null)
   const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
   const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
@@ -48,7 +49,7 @@ export function Directory({ at }: { at: FilesAt }) {
             </Button>
           )}
         </div>
-        <UploadList uploads={uploads} again={again} remove={remove} />
+        <UploadList uploads={uploads} />
         {files.length === 0 ? (
           <Empty title="Nothing is in here">{isChangeable && 'Drop files here, or make one.'}</Empty>
         ) : (
@@ -82,7 +83,7 @@ export function Directory({ at }: { at: FilesAt }) {
 }
 
 interface MakeButtonsProps {
-  add(files: DroppedFile[]): void
+  add(files: DroppedItem[]): void
   make(what: 'directory' | 'file'): void
 }
 

@@ -1,32 +1,46 @@
-/** A file to upload, with its path below the directory that it goes to. */
-export interface DroppedFile {
+/** Something to upload, with its path below the directory that it goes to. */
+export interface DroppedItem {
   path: string
-  file: File
+  /** null: a directory that nothing is in. */
+  file: File | null
 }
 
-/** Returns the files that were dropped, those in directories with their paths. */
-export async function readDropped(items: DataTransferItemList): Promise<DroppedFile[]> {
+/** Returns the files that were dropped, those in directories with their paths, and the directories that are empty. */
+export async function readDropped(items: DataTransferItemList): Promise<DroppedItem[]> {
   // All at once: the list is empty after the first wait.
   const found = Array.from(items, (item) => item.webkitGetAsEntry() ?? item.getAsFile())
-  return (await Promise.all(found.map((each) => filesOf(each)))).flat()
+  const dropped: DroppedItem[] = []
+  for (const each of found) {
+    if (each instanceof File) dropped.push({ path: each.name, file: each })
+    else if (each !== null) await readBelow(each, dropped)
+  }
+  return dropped
 }
 
-async function filesOf(dropped: FileSystemEntry | File | null): Promise<DroppedFile[]> {
-  if (dropped === null) return []
-  return dropped instanceof File ? [{ path: dropped.name, file: dropped }] : filesBelow(dropped)
-}
-
-async function filesBelow(entry: FileSystemEntry): Promise<DroppedFile[]> {
+async function readBelow(entry: FileSystemEntry, dropped: DroppedItem[]): Promise<void> {
   const path = entry.fullPath.replace(/^\//, '')
-  if (entry instanceof FileSystemFileEntry) {
-    return [{ path, file: await new Promise<File>((resolve, reject) => entry.file(resolve, reject)) }]
+  if (isFile(entry)) {
+    dropped.push({ path, file: await new Promise<File>((resolve, reject) => entry.file(resolve, reject)) })
+    return
   }
-  if (!(entry instanceof FileSystemDirectoryEntry)) return []
+  if (!isDirectory(entry)) return
   const reader = entry.createReader()
-  const files: DroppedFile[] = []
-  for (;;) {
+  for (let count = 0; ; ) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
-    if (some.length === 0) return files
-    for (const each of some) files.push(...(await filesBelow(each)))
+    if (some.length === 0) {
+      if (count === 0) dropped.push({ path, file: null })
+      return
+    }
+    count += some.length
+    for (const each of some) await readBelow(each, dropped)
   }
+}
+
+// The classes of entries have other names in other browsers.
+function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {
+  return entry.isFile
+}
+
+function isDirectory(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
+  return entry.isDirectory
 }

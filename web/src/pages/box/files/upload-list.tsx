@@ -5,48 +5,54 @@ import { Confirm } from '../../../ui/confirm.tsx'
 import { Panel } from '../../../ui/page.tsx'
 import { wordsOf } from '../../../ui/problem.tsx'
 import { bytesText } from '../../../ui/words.ts'
-import type { FileUpload } from './uploads.ts'
-
-interface UploadListProps {
-  uploads: readonly FileUpload[]
-  again(upload: FileUpload): void
-  remove(id: number): void
-}
+import type { ItemUpload } from './upload-queue.ts'
+import type { Uploads } from './uploads.ts'
 
 /** The files on their way, with their progress. */
-export function UploadList({ uploads, again, remove }: UploadListProps) {
-  const isBusy = uploads.some(({ state }) => state === 'sending' || state === 'waiting')
+export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
+  const { count, total, shown, sentBytes, totalBytes } = view
+  const isBusy = count.sending + count.waiting > 0
   const blocker = useBlocker({ shouldBlockFn: () => isBusy, enableBeforeUnload: () => isBusy, withResolver: true })
-  if (uploads.length === 0) return null
-  const done = uploads.filter(({ state }) => state === 'done').length
+  if (total === 0) return null
   return (
     <Panel
       title="Uploads"
       actions={
         <span role="status" className="text-muted">
-          {done} of {uploads.length} done
+          {count.done} of {total} done{count.failed > 0 && `, ${count.failed} failed`}
+          {count.taken > 0 && `, ${count.taken} there already`}
         </span>
       }
     >
+      {total > 1 && (
+        <div className="mb-3">
+          <Progress
+            name="All of them"
+            words={`${bytesText(sentBytes)} of ${bytesText(totalBytes)}`}
+            percent={totalBytes > 0 ? (100 * sentBytes) / totalBytes : (100 * count.done) / total}
+          />
+        </div>
+      )}
       <ul className="flex max-h-72 flex-col gap-3 overflow-y-auto">
-        {uploads.map((upload) => (
+        {shown.map((upload) => (
           <li key={upload.id} className="flex items-center gap-3">
             <div className="min-w-0 flex-1">
-              <Progress upload={upload} />
+              <UploadProgress upload={upload} />
               {upload.state === 'failed' && <p className="text-xs text-bad">{wordsOf(upload.error)}</p>}
             </div>
-            {upload.state === 'taken' && <Button onClick={() => again(upload)}>Replace it</Button>}
-            {upload.state === 'failed' && <Button onClick={() => again(upload)}>Try again</Button>}
+            {upload.state === 'taken' && <Button onClick={() => queue.again(upload.id)}>Replace it</Button>}
+            {upload.state === 'failed' && <Button onClick={() => queue.again(upload.id)}>Try again</Button>}
             <button
               type="button"
               aria-label={`Take ${upload.path} off the list`}
               className="rounded p-1 hover:bg-raised"
-              onClick={() => remove(upload.id)}
+              onClick={() => queue.remove(upload.id)}
             >
               <X aria-hidden className="size-4" />
             </button>
           </li>
         ))}
+        {total > shown.length && <li className="text-muted">and {total - shown.length} more</li>}
       </ul>
       <Confirm
         title="Leave while files are sent?"
@@ -60,20 +66,24 @@ export function UploadList({ uploads, again, remove }: UploadListProps) {
   )
 }
 
-function Progress({ upload }: { upload: FileUpload }) {
-  const { path, sentBytes, file } = upload
-  const percent = file.size === 0 ? 100 : Math.round((100 * sentBytes) / file.size)
-  const words = wordsOfUpload(upload)
+function UploadProgress({ upload }: { upload: ItemUpload }) {
+  const { path, sentBytes, file, state } = upload
+  const size = file?.size ?? 0
+  const percent = size > 0 ? (100 * sentBytes) / size : state === 'done' ? 100 : 0
+  return <Progress name={file === null ? `${path}/` : path} words={wordsOfUpload(upload)} percent={percent} />
+}
+
+function Progress({ name, words, percent }: { name: string; words: string; percent: number }) {
   return (
     <>
       <div className="flex flex-wrap justify-between gap-x-3">
-        <span className="break-all">{path}</span>
+        <span className="break-all">{name}</span>
         <span className="text-muted tabular-nums">{words}</span>
       </div>
       <div
         role="progressbar"
-        aria-label={path}
-        aria-valuenow={percent}
+        aria-label={name}
+        aria-valuenow={Math.round(percent)}
         aria-valuetext={words}
         className="mt-1 h-1.5 overflow-hidden rounded-full bg-raised"
       >
@@ -83,11 +93,11 @@ function Progress({ upload }: { upload: FileUpload }) {
   )
 }
 
-function wordsOfUpload({ state, sentBytes, file }: FileUpload): string {
-  if (state === 'sending') return `${bytesText(sentBytes)} of ${bytesText(file.size)}`
+function wordsOfUpload({ state, sentBytes, file }: ItemUpload): string {
+  if (state === 'sending') return file === null ? 'making it' : `${bytesText(sentBytes)} of ${bytesText(file.size)}`
   return {
     waiting: 'waiting',
-    done: `${bytesText(file.size)}, done`,
+    done: file === null ? 'an empty directory, done' : `${bytesText(file.size)}, done`,
     taken: 'a file of this name is there',
     failed: 'failed',
   }[state]
