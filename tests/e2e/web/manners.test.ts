@@ -27,6 +27,7 @@ afterEach(() => {
   expect(user.complaints).toEqual([])
 })
 
+const dialog = (): Locator => user.page.getByRole('dialog')
 const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
 /** Lets the page read anew what it shows, as after a lost network. */
 const readAnew = (): Promise<unknown> =>
@@ -84,6 +85,25 @@ describe('a drop of files', () => {
     await visitor.sees('a file of this name is there')
     await button('Replace it').click()
     await visitor.sees('6 of 6 done')
+  })
+})
+
+describe('the quota of a project that is named', () => {
+  test('is shown before it is set anew', async () => {
+    const quota = { allowed: { boxes: 7, cpus: null, ram_mb: null, storage_gb: null } }
+    await client.put('/v1/projects/held/quota', quota)
+    await visitor.open('/projects', 'Projects')
+    await button('Set the quota of another').click()
+    await dialog().getByLabel('Project').fill('held')
+    await button('Go on').click()
+    await user.page.getByRole('heading', { name: 'Quota of held' }).waitFor()
+    await eventually(async () => (await dialog().getByLabel('Boxes').inputValue()) === '7')
+    await dialog().getByLabel('Cores').fill('2')
+    await button('Set').click()
+    await visitor.sees('The quota of held is set.')
+    expect((await client.get('/v1/projects/held/quota')).body.allowed).toMatchObject({ boxes: 7, cpus: 2 })
+    await button('Undo').click()
+    await eventually(async () => (await client.get('/v1/projects/held/quota')).body.allowed.cpus === null)
   })
 })
 

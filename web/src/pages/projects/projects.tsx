@@ -65,12 +65,7 @@ export function ProjectsPage() {
         </Empty>
       )}
       {maySet && (
-        <SetQuota
-          key={get('quota')}
-          name={get('quota')}
-          project={projects.find(({ project }) => project === get('quota'))}
-          close={() => change({ quota: '' })}
-        />
+        <SetQuota name={get('quota')} choose={(quota) => change({ quota })} close={() => change({ quota: '' })} />
       )}
     </Page>
   )

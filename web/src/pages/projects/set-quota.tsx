@@ -1,10 +1,13 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { AnswerOf } from '@boxyard/sdk'
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { projectsQuery } from '../../api/queries.ts'
-import type { Project } from '../../api/records.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { NAME_PATTERN, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { Loading } from '../../ui/page.tsx'
+import { Problem } from '../../ui/problem.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { AMOUNTS, type AmountKey, amountText } from './project-rows.ts'
 
@@ -13,36 +16,59 @@ type Allowed = Record<AmountKey, number | null>
 interface SetQuotaProps {
   /** The name of the project; `+`: of one that is named in the dialog, empty: none. */
   name: string
-  /** What it has; undefined where it has nothing. */
-  project: Project | undefined
+  choose(name: string): void
   close(): void
 }
 
 /** Sets the quota of a project; what exists stays, also beyond it. */
-export function SetQuota({ name, project, close }: SetQuotaProps) {
-  const isNamed = name !== '+'
+export function SetQuota({ name, choose, close }: SetQuotaProps) {
   return (
     <Dialog
-      title={isNamed ? `Quota of ${name}` : 'Quota of a project'}
+      title={name === '+' ? 'Quota of a project' : `Quota of ${name}`}
       about="What exists stays, also beyond it; nothing is added that goes beyond."
       isOpen={name !== ''}
       close={close}
     >
-      <QuotaForm name={isNamed ? name : null} project={project} close={close} />
+      {name === '+' ? <NameForm choose={choose} close={close} /> : <ReadQuota key={name} name={name} close={close} />}
     </Dialog>
   )
 }
 
-function QuotaForm({ name, project, close }: { name: string | null; project: Project | undefined; close(): void }) {
+/** Asks for the name of a project, so that what it has is read before anything else is set. */
+function NameForm({ choose, close }: Omit<SetQuotaProps, 'name'>) {
+  return (
+    <Form action="Go on" isBusy={false} error={null} close={close} send={(form) => choose(form.text('project'))}>
+      <TextField
+        label="Project"
+        name="project"
+        required
+        autoFocus
+        autoComplete="off"
+        spellCheck={false}
+        pattern={NAME_PATTERN}
+        hint="It need not have anything yet."
+      />
+    </Form>
+  )
+}
+
+function ReadQuota({ name, close }: { name: string; close(): void }) {
+  const { data: quota, error, refetch } = useQuery(quotaQuery(name))
+  if (quota !== undefined) return <QuotaForm name={name} quota={quota} close={close} />
+  return error === null ? <Loading what="Reading" /> : <Problem error={error} retry={() => void refetch()} />
+}
+
+function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQuota'>; close(): void }) {
   const queries = useQueryClient()
+  // What the form began with, whatever is read anew meanwhile.
+  const [{ allowed: shown, used, updated_at: setAt }] = useState(quota)
   const set = useMutation({
-    mutationFn: ({ to, allowed }: { to: string; allowed: Allowed | null }) =>
-      api().call('updateQuota', { path: { project: to }, body: { allowed } }),
-    onSuccess: async (_, { to }) => {
+    mutationFn: (allowed: Allowed | null) => api().call('updateQuota', { path: { project: name }, body: { allowed } }),
+    onSuccess: async () => {
       close()
       // One that was never set goes back to the default.
-      const before = project === undefined || project.updated_at === null ? null : (project.allowed as Allowed)
-      tell(`The quota of ${to} is set.`, () => set.mutate({ to, allowed: before }))
+      const before = setAt === null ? null : (shown as Allowed)
+      tell(`The quota of ${name} is set.`, () => set.mutate(before))
       await queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
     },
   })
@@ -52,33 +78,21 @@ function QuotaForm({ name, project, close }: { name: string | null; project: Pro
       isBusy={set.isPending}
       error={set.error}
       close={close}
-      send={(form) => set.mutate({ to: name ?? form.text('project'), allowed: allowedOf(form) })}
+      send={(form) => set.mutate(allowedOf(form))}
     >
-      {name === null && (
-        <TextField
-          label="Project"
-          name="project"
-          required
-          autoFocus
-          autoComplete="off"
-          spellCheck={false}
-          pattern={NAME_PATTERN}
-          hint="It need not have anything yet."
-        />
-      )}
       <div className="grid gap-4 sm:grid-cols-2">
         {AMOUNTS.map(({ key, name: word, unit }) => (
           <TextField
             key={key}
-            autoFocus={name !== null && key === 'boxes'}
+            autoFocus={key === 'boxes'}
             label={unit === '' ? word : `${word} in ${unit}`}
             name={key}
             type="number"
             min="0"
             step={key === 'boxes' || key === 'ram_mb' ? '1' : 'any'}
             placeholder="no bound"
-            defaultValue={project?.allowed[key] ?? ''}
-            hint={project ? `It uses ${amountText(project.used[key], null, unit)}.` : undefined}
+            defaultValue={shown[key] ?? ''}
+            hint={`It uses ${amountText(used[key], null, unit)}.`}
           />
         ))}
       </div>
@@ -96,3 +110,12 @@ function allowedOf(form: FormValues): Allowed {
     storage_gb: valueOf('storage_gb'),
   }
 }
+
+/** The quota of a project and its use, also of one that has nothing yet. */
+const quotaQuery = (project: string) =>
+  queryOptions({
+    queryKey: [...projectsQuery.queryKey, project],
+    queryFn: ({ signal }) => api().call('getQuota', { path: { project }, signal }),
+    staleTime: 0,
+    gcTime: 0,
+  })
