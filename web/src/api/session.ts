@@ -65,18 +65,27 @@ export async function signIn(credential: Credential): Promise<void> {
   reason = null
 }
 
-/** Ends the session, here and at the service. */
+/** Ends the session at the service, and then here. @throws ApiError, ConnectionError: it goes on */
 export async function signOut(): Promise<void> {
-  try {
-    await sessionFetch(new Request('/v1/session', { method: 'DELETE' }))
-  } finally {
-    localStorage.removeItem(KEY)
-  }
+  const response = await reach(() => sessionFetch(new Request('/v1/session', { method: 'DELETE' })))
+  // One that the service does not take has ended already.
+  if (!response.ok && response.status !== 401)
+    throw problemOf(response.status, (await response.json().catch(() => ({}))) as Record<string, unknown>)
+  forgetSession()
 }
 
-async function post(path: string, headers: Record<string, string>): Promise<Response> {
+/** Forgets the session here; at the service it goes on until it is revoked or its time is over. */
+export function forgetSession(): void {
+  localStorage.removeItem(KEY)
+}
+
+function post(path: string, headers: Record<string, string>): Promise<Response> {
+  return reach(() => fetch(path, { method: 'POST', headers, credentials: 'same-origin' }))
+}
+
+async function reach(send: () => Promise<Response>): Promise<Response> {
   try {
-    return await fetch(path, { method: 'POST', headers, credentials: 'same-origin' })
+    return await send()
   } catch (error) {
     throw new ConnectionError('The service cannot be reached.', { cause: error })
   }

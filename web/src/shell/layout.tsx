@@ -1,16 +1,15 @@
-import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { LogOut, Menu, Moon, Search, Sun, SunMoon } from 'lucide-react'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link, Outlet } from '@tanstack/react-router'
+import { Menu, Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { Suspense, useState } from 'react'
-import { forgetJobs } from '../api/jobs.ts'
 import { meQuery } from '../api/queries.ts'
-import { signOut } from '../api/session.ts'
 import { Loading } from '../ui/page.tsx'
 import { Toasts } from '../ui/toasts.tsx'
 import { LiveProvider, useLive } from './live-provider.tsx'
 import { Palette } from './palette.tsx'
 import { PLACES } from './places.ts'
 import { useRights } from './rights.ts'
+import { SignOut } from './sign-out.tsx'
 import { chooseTheme, chosenTheme, type Theme } from './theme.ts'
 
 /** The frame of all pages of a session: navigation, palette, what happens now. */
@@ -94,15 +93,7 @@ function Sidebar({ openPalette }: { openPalette(): void }) {
 
 function SessionMenu() {
   const { data: me } = useSuspenseQuery(meQuery)
-  const queries = useQueryClient()
-  const navigate = useNavigate()
   const { isOpen } = useLive()
-  const leave = async (): Promise<void> => {
-    await signOut().catch(() => undefined)
-    queries.clear()
-    forgetJobs()
-    await navigate({ to: '/sign-in' })
-  }
   return (
     <div className="flex flex-col gap-2 px-1 text-xs">
       <p className="flex items-center gap-1.5 text-muted" title="Whether changes are shown as they happen">
@@ -114,13 +105,7 @@ function SessionMenu() {
       </p>
       <div className="flex items-center justify-between">
         <ThemeButton />
-        <button
-          type="button"
-          className="inline-flex items-center gap-1 rounded p-1.5 hover:bg-raised"
-          onClick={() => void leave()}
-        >
-          <LogOut aria-hidden className="size-4" /> Sign out
-        </button>
+        <SignOut />
       </div>
     </div>
   )
