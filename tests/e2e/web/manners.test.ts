@@ -107,6 +107,45 @@ describe('the quota of a project that is named', () => {
   })
 })
 
+describe('a sign-out that fails', () => {
+  test('is told, and the session can be forgotten here alone', async () => {
+    const keyOf = (): Promise<string | null> => user.page.evaluate("localStorage.getItem('boxyard.session')")
+    await user.page.route('**/v1/session', (route) => route.abort())
+    await button('Sign out').click()
+    await user.page.getByRole('heading', { name: 'You are not signed out' }).waitFor()
+    await dialog().getByText('The service cannot be reached.').waitFor()
+    await button('Stay').click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await keyOf()).not.toBeNull()
+    await button('Sign out').click()
+    await button('Forget it here').click()
+    await user.page.getByRole('heading', { name: 'Sign in to Boxyard' }).waitFor()
+    expect(await keyOf()).toBeNull()
+  })
+})
+
+describe('what is told', () => {
+  test('is reached by F8 and undone without a mouse, and an error is dismissed', async () => {
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await button('Stop').click()
+    await visitor.sees('yard/one is stopped.')
+    await button('Resume').focus()
+    await user.page.keyboard.press('F8')
+    expect(await button('Undo').evaluate((element) => element === document.activeElement)).toBe(true)
+    await user.page.keyboard.press('F8')
+    expect(await button('Resume').evaluate((element) => element === document.activeElement)).toBe(true)
+    await user.page.keyboard.press('F8')
+    await user.page.keyboard.press('Enter')
+    await button('Stop').waitFor()
+    await user.page.route('**/boxes/one/stop', (route) => route.abort())
+    await button('Stop').click()
+    await user.page.getByRole('alert').waitFor()
+    await user.page.keyboard.press('F8')
+    await user.page.keyboard.press('Enter')
+    await user.page.getByRole('alert').waitFor({ state: 'detached' })
+  })
+})
+
 /** Drops files and directories of this machine onto an element, as a user drags them from a file manager. */
 async function drop(onto: Locator, files: string[]): Promise<void> {
   await onto.waitFor()

@@ -1,11 +1,20 @@
 import { ApiError } from '@boxyard/sdk'
 import { TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+
+interface ProblemProps {
+  error: unknown
+  retry?: () => void
+  className?: string
+  /** What stands beside it, such as a button that dismisses it. */
+  children?: ReactNode
+}
 
 /** Shows an error in the words of the contract, with the id that finds the request in the logs. */
-export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+export function Problem({ error, retry, className = '', children }: ProblemProps) {
   const isOfApi = error instanceof ApiError
   return (
-    <div role="alert" className="flex gap-3 rounded-md border border-bad bg-bad-soft p-3 text-sm">
+    <div role="alert" className={`flex gap-3 rounded-md border border-bad bg-bad-soft p-3 text-sm ${className}`}>
       <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
       <div className="min-w-0 flex-1">
         <p className="break-words">{wordsOf(error)}</p>
@@ -31,6 +40,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
           </button>
         )}
       </div>
+      {children !== undefined && <div>{children}</div>}
     </div>
   )
 }

@@ -1,0 +1,80 @@
+/** Something that is told for a while: what was done, or what failed. */
+export interface Notice {
+  id: number
+  text: string | null
+  error: unknown
+  undo: (() => void) | undefined
+}
+
+/** The notices of a page, newest last. */
+export interface Notices {
+  add(notice: Omit<Notice, 'id'>, lifeMs: number): void
+  dismiss(id: number): void
+  /** Stops the time of all of them while somebody is at one, or lets it go on. */
+  hold(isHeld: boolean): void
+  list(): readonly Notice[]
+  watch(listener: () => void): () => void
+}
+
+/** Makes notices of which each goes when its time is over; those that are held have as much left as they had. */
+export function createNotices(): Notices {
+  let shown: readonly Notice[] = []
+  let isHeld = false
+  let nextId = 1
+  const lives = new Map<number, Life>()
+  const listeners = new Set<() => void>()
+  const set = (next: readonly Notice[]): void => {
+    shown = next
+    for (const listener of listeners) listener()
+  }
+  const dismiss = (id: number): void => {
+    stop(lives.get(id))
+    lives.delete(id)
+    // Nobody is at what is gone.
+    if (lives.size === 0) isHeld = false
+    set(shown.filter((notice) => notice.id !== id))
+  }
+  const start = (id: number, life: Life): void => {
+    life.since = performance.now()
+    life.timer = setTimeout(() => dismiss(id), life.leftMs)
+  }
+  return {
+    add: (notice, lifeMs) => {
+      const id = nextId++
+      const life: Life = { leftMs: lifeMs, since: 0, timer: undefined }
+      for (const old of shown.slice(0, -(SHOWN_MAX - 1))) dismiss(old.id)
+      lives.set(id, life)
+      if (!isHeld) start(id, life)
+      set([...shown, { ...notice, id }])
+    },
+    dismiss,
+    hold: (held) => {
+      if (held === isHeld) return
+      isHeld = held
+      for (const [id, life] of lives) {
+        if (held) stop(life)
+        else start(id, life)
+      }
+    },
+    list: () => shown,
+    watch: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+interface Life {
+  leftMs: number
+  since: number
+  timer: ReturnType<typeof setTimeout> | undefined
+}
+
+function stop(life: Life | undefined): void {
+  if (life?.timer === undefined) return
+  clearTimeout(life.timer)
+  life.timer = undefined
+  life.leftMs = Math.max(0, life.leftMs - (performance.now() - life.since))
+}
+
+const SHOWN_MAX = 4
