@@ -6,7 +6,7 @@ import type { Locator } from 'playwright-core'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { type ConsoleVisitor, signInByLink } from '../../helpers/web/visitor.ts'
+import { type ConsoleVisitor, signInByLink, untilOnScreen } from '../../helpers/web/visitor.ts'
 
 const { client, service } = useConsole()
 const { newUser } = useBrowser('localhost')
@@ -29,6 +29,7 @@ afterEach(() => {
 
 const dialog = (): Locator => user.page.getByRole('dialog')
 const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
+const isFocused = (element: Locator): Promise<boolean> => element.evaluate((found) => found.matches(':focus'))
 /** Lets the page read anew what it shows, as after a lost network. */
 const readAnew = (): Promise<unknown> =>
   user.page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))")
@@ -131,9 +132,9 @@ describe('what is told', () => {
     await visitor.sees('yard/one is stopped.')
     await button('Resume').focus()
     await user.page.keyboard.press('F8')
-    expect(await button('Undo').evaluate((element) => element === document.activeElement)).toBe(true)
+    expect(await isFocused(button('Undo'))).toBe(true)
     await user.page.keyboard.press('F8')
-    expect(await button('Resume').evaluate((element) => element === document.activeElement)).toBe(true)
+    expect(await isFocused(button('Resume'))).toBe(true)
     await user.page.keyboard.press('F8')
     await user.page.keyboard.press('Enter')
     await button('Stop').waitFor()
@@ -143,6 +144,39 @@ describe('what is told', () => {
     await user.page.keyboard.press('F8')
     await user.page.keyboard.press('Enter')
     await user.page.getByRole('alert').waitFor({ state: 'detached' })
+  })
+})
+
+describe('a terminal', () => {
+  test('gets Ctrl-K when it is pressed twice, and is read out by a screen reader if that is chosen', async () => {
+    await visitor.open('/boxes/yard/one/terminal', 'yard/one')
+    await visitor.type('cat -v')
+    await untilOnScreen(visitor, 'cat -v')
+    await user.page.keyboard.press('Control+k')
+    await visitor.sees('Ctrl-K once more goes to the terminal.')
+    await user.page.keyboard.press('Control+k')
+    await user.page.getByRole('combobox').waitFor({ state: 'detached' })
+    await eventually(() => isFocused(user.page.locator('.xterm-helper-textarea')))
+    await user.page.keyboard.type('typed\n')
+    await untilOnScreen(visitor, '^Ktyped')
+    await user.page.keyboard.press('Control+c')
+    await button('Screen reader').click()
+    await user.page.reload({ waitUntil: 'commit' })
+    expect(await button('Screen reader').getAttribute('aria-pressed')).toBe('true')
+    await visitor.type('echo read-$((40 + 2))')
+    await user.page.locator('.xterm-accessibility-tree').getByText('read-42').waitFor()
+  })
+})
+
+describe('the palette', () => {
+  test('keeps what is chosen in sight', async () => {
+    await user.page.keyboard.press('Control+k')
+    await user.page.getByRole('combobox').waitFor()
+    await user.page.keyboard.press('ArrowUp')
+    const last = user.page.getByRole('option').last()
+    expect(await last.getAttribute('aria-selected')).toBe('true')
+    const [list, option] = [await user.page.getByRole('listbox').boundingBox(), await last.boundingBox()]
+    expect((option?.y ?? 0) + (option?.height ?? 0)).toBeLessThanOrEqual((list?.y ?? 0) + (list?.height ?? 0))
   })
 })
 

@@ -31,7 +31,7 @@ test('a time of day has seconds where they differ', () => {
 test('the palette finds by all words, what begins with them first, and at most 50', () => {
   const entries = ['demo/web', 'demo/cobweb', 'Boxes', 'demo/web terminal'].map((name) => ({
     name,
-    to: name,
+    href: name,
     kind: '',
   }))
   expect(searchEntries(entries, 'web').map(({ name }) => name)).toEqual([
@@ -41,7 +41,7 @@ test('the palette finds by all words, what begins with them first, and at most 5
   ])
   expect(searchEntries(entries, 'term WEB').map(({ name }) => name)).toEqual(['demo/web terminal'])
   expect(searchEntries(entries, 'nothing')).toEqual([])
-  const many = Array.from({ length: 10_000 }, (_, index) => ({ name: `box-${index}`, to: '', kind: '' }))
+  const many = Array.from({ length: 10_000 }, (_, index) => ({ name: `box-${index}`, href: '', kind: '' }))
   expect(searchEntries(many, 'box')).toHaveLength(50)
 })
 

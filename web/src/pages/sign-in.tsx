@@ -27,7 +27,7 @@ export function SignIn() {
     try {
       await signIn(credential)
       queries.clear()
-      await navigate({ to: to ?? '/', replace: true })
+      await navigate({ href: to ?? '/', replace: true })
     } catch (fault) {
       setError(fault)
     } finally {

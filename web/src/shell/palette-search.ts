@@ -1,6 +1,6 @@
 /** Something that the palette leads to. */
 export interface PaletteEntry {
-  to: string
+  href: string
   name: string
   kind: string
 }

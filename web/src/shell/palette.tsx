@@ -1,41 +1,70 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Dialog as Radix } from 'radix-ui'
-import { useEffect, useId, useMemo, useState } from 'react'
+import { useEffect, useId, useMemo, useRef, useState } from 'react'
 import { boxesQuery, volumesQuery } from '../api/queries.ts'
+import { useReturnFocus } from '../ui/return-focus.ts'
+import { ownerOfPaletteKey } from './key-owner.ts'
 import { type PaletteEntry, searchEntries } from './palette-search.ts'
 import { PLACES } from './places.ts'
 import { useRights } from './rights.ts'
 
 /** The command palette: Ctrl-K, then a few letters of a page, box or volume, then Enter. */
 export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: boolean): void }) {
+  // What has the key for itself, such as a terminal, gets it when it is pressed once more.
+  const [pass, setPass] = useState<(() => void) | null>(null)
+  const hasLeft = useRef(false)
+  const returnFocus = useReturnFocus(isOpen)
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
       event.preventDefault()
-      setOpen(true)
+      event.stopPropagation()
+      if (isOpen) {
+        if (pass === null) return
+        setOpen(false)
+        pass()
+      } else {
+        setPass(() => ownerOfPaletteKey(document.activeElement))
+        setOpen(true)
+      }
     }
     // Before a terminal takes the key.
     window.addEventListener('keydown', onKey, { capture: true })
     return () => window.removeEventListener('keydown', onKey, { capture: true })
-  }, [setOpen])
+  }, [isOpen, setOpen, pass])
+  useEffect(() => {
+    if (isOpen) hasLeft.current = false
+    else setPass(null)
+  }, [isOpen])
   return (
     <Radix.Root open={isOpen} onOpenChange={setOpen}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           aria-describedby={undefined}
+          // A page that is gone to gets the focus itself.
+          onCloseAutoFocus={(event) => (hasLeft.current ? event.preventDefault() : returnFocus(event))}
           className="fixed top-[12vh] left-1/2 z-50 w-[calc(100vw-2rem)] max-w-xl -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-panel shadow-2xl"
         >
           <Radix.Title className="sr-only">Go to</Radix.Title>
-          <PaletteSearch close={() => setOpen(false)} />
+          <PaletteSearch
+            leave={(isOther) => {
+              hasLeft.current = isOther
+              setOpen(false)
+            }}
+          />
+          {pass !== null && (
+            <p className="border-t border-line px-4 py-2 text-xs text-muted">Ctrl-K once more goes to the terminal.</p>
+          )}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
   )
 }
 
-function PaletteSearch({ close }: { close(): void }) {
+/** Finds what letters name; `leave` is told whether that is another page. */
+function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
   const navigate = useNavigate()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
@@ -43,9 +72,13 @@ function PaletteSearch({ close }: { close(): void }) {
   const found = searchEntries(useEntries(), text)
   const go = (entry: PaletteEntry | undefined): void => {
     if (!entry) return
-    close()
-    void navigate({ to: entry.to })
+    leave(new URL(entry.href, location.href).pathname !== location.pathname)
+    // The address may have a query.
+    void navigate({ href: entry.href })
   }
+  useEffect(() => {
+    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })
+  }, [id, at])
   const onKeyDown = (event: React.KeyboardEvent): void => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
     if (step !== 0) {
@@ -73,7 +106,7 @@ function PaletteSearch({ close }: { close(): void }) {
       <div role="listbox" id={`${id}-list`} aria-label="Found" className="max-h-80 overflow-y-auto p-1">
         {found.map((entry, index) => (
           <div
-            key={entry.to}
+            key={`${entry.kind} ${entry.href}`}
             id={`${id}-${index}`}
             role="option"
             tabIndex={-1}
@@ -98,15 +131,19 @@ function useEntries(): PaletteEntry[] {
   const { data: boxes } = useQuery({ ...boxesQuery, enabled: rights.canRead })
   const { data: volumes } = useQuery({ ...volumesQuery, enabled: rights.canRead })
   return useMemo(() => {
-    const pages = PLACES.filter((place) => place.isFor(rights)).map(({ to, name }) => ({ to, name, kind: 'page' }))
+    const pages = PLACES.filter((place) => place.isFor(rights)).map(({ to, name }) => ({
+      href: to,
+      name,
+      kind: 'page',
+    }))
     const ofBoxes = (boxes ?? []).flatMap(({ project, name }) => [
-      { to: `/boxes/${project}/${name}`, name: `${project}/${name}`, kind: 'box' },
+      { href: `/boxes/${project}/${name}`, name: `${project}/${name}`, kind: 'box' },
       ...(rights.canExec
-        ? [{ to: `/boxes/${project}/${name}/terminal`, name: `${project}/${name} terminal`, kind: 'terminal' }]
+        ? [{ href: `/boxes/${project}/${name}/terminal`, name: `${project}/${name} terminal`, kind: 'terminal' }]
         : []),
     ])
     const ofVolumes = (volumes ?? []).map(({ project, name }) => {
-      return { to: `/volumes/${project}/${name}`, name: `${project}/${name}`, kind: 'volume' }
+      return { href: `/volumes/${project}/${name}`, name: `${project}/${name}`, kind: 'volume' }
     })
     return [...pages, ...ofBoxes, ...ofVolumes]
   }, [rights, boxes, volumes])

@@ -4,12 +4,14 @@ import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'react'
 import type { Ref } from '../api/records.ts'
+import { ownPaletteKey } from '../shell/key-owner.ts'
 import { useIsDark } from '../shell/theme.ts'
 import { Button } from '../ui/button.tsx'
 import { copyText } from '../ui/copy.tsx'
 import { FilterInput } from '../ui/field.tsx'
 import { type AttachmentState, attach } from './attachment.ts'
 import { DARK, LIGHT } from './colours.ts'
+import { useScreenReader } from './screen-reader.ts'
 
 interface TerminalViewProps {
   box: Ref
@@ -50,6 +52,10 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   useEffect(() => {
     if (parts.current) parts.current.terminal.options.theme = isDark ? DARK : LIGHT
   }, [isDark, attempt, session])
+  const isRead = useScreenReader()
+  useEffect(() => {
+    if (parts.current) parts.current.terminal.options.screenReaderMode = isRead
+  }, [isRead, attempt, session])
   return (
     <section aria-label={`Terminal ${session}`} className="flex min-h-0 flex-1 flex-col">
       <Bar state={state} again={() => setAttempt(attempt + 1)} />
@@ -95,10 +101,12 @@ function openTerminal(element: HTMLElement, find: () => void) {
   element.addEventListener('paste', onPaste, { capture: true })
   fit.fit()
   terminal.focus()
+  const disown = ownPaletteKey(element, () => terminal.input(CONTROL_K))
   const observer = new ResizeObserver(() => fit.fit())
   observer.observe(element)
   const close = (): void => {
     observer.disconnect()
+    disown()
     element.removeEventListener('paste', onPaste, { capture: true })
     terminal.dispose()
   }
@@ -162,3 +170,5 @@ function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): 
   }
   return event.code !== 'KeyV'
 }
+
+const CONTROL_K = '\u000b'

@@ -1,6 +1,7 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
 import type { ReactNode } from 'react'
+import { useReturnFocus } from './return-focus.ts'
 
 interface DialogProps {
   title: string
@@ -11,13 +12,15 @@ interface DialogProps {
   children: ReactNode
 }
 
-/** A dialog above the page: Escape closes it, and the focus stays in it. */
+/** A dialog above the page: Escape closes it, the focus stays in it, and goes back afterwards. */
 export function Dialog({ title, about, isOpen, close, children }: DialogProps) {
+  const returnFocus = useReturnFocus(isOpen)
   return (
     <Radix.Root open={isOpen} onOpenChange={(open) => !open && close()}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
+          onCloseAutoFocus={returnFocus}
           {...(about === undefined ? { 'aria-describedby': undefined } : {})}
           className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-panel p-5 shadow-2xl"
         >

@@ -1,11 +1,12 @@
 import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { Plus, X } from 'lucide-react'
+import { Accessibility, Plus, X } from 'lucide-react'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/records.ts'
 import { usePageSearch } from '../../shell/page-search.ts'
+import { chooseScreenReader, useScreenReader } from '../../terminal/screen-reader.ts'
 import { TerminalView } from '../../terminal/terminal-view.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Empty } from '../../ui/page.tsx'
@@ -70,14 +71,8 @@ function RunningTerminals({ box }: { box: Ref }) {
             </button>
           </span>
         ))}
-        <button
-          type="button"
-          aria-label="Begin another"
-          className="rounded p-1.5 hover:bg-raised"
-          onClick={() => open(freeName(names))}
-        >
-          <Plus aria-hidden className="size-4" />
-        </button>
+        <BeginButton begin={() => open(freeName(names))} />
+        <ScreenReaderButton />
       </nav>
       <TerminalView
         key={named}
@@ -94,6 +89,29 @@ function RunningTerminals({ box }: { box: Ref }) {
         act={() => void end(ending ?? '')}
       />
     </div>
+  )
+}
+
+function BeginButton({ begin }: { begin(): void }) {
+  return (
+    <button type="button" aria-label="Begin another" className="rounded p-1.5 hover:bg-raised" onClick={begin}>
+      <Plus aria-hidden className="size-4" />
+    </button>
+  )
+}
+
+function ScreenReaderButton() {
+  const isOn = useScreenReader()
+  return (
+    <button
+      type="button"
+      aria-pressed={isOn}
+      title="Reads out what a terminal shows; it is slower then"
+      className={`ml-auto inline-flex items-center gap-1.5 rounded-md px-2 py-1 whitespace-nowrap ${isOn ? 'bg-accent-soft font-medium' : 'text-muted hover:bg-raised'}`}
+      onClick={() => chooseScreenReader(!isOn)}
+    >
+      <Accessibility aria-hidden className="size-4" /> Screen reader
+    </button>
   )
 }
 
