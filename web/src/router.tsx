@@ -12,6 +12,7 @@ import { hasSession } from './api/session.ts'
 import { BOX_PARTS } from './pages/box/parts.ts'
 import { Failure, Missing } from './pages/failure.tsx'
 import { SignIn } from './pages/sign-in.tsx'
+import { landOnPages } from './shell/landing.ts'
 import { Layout } from './shell/layout.tsx'
 import { Loading } from './ui/page.tsx'
 
@@ -62,7 +63,7 @@ export function createAppRouter(queries: QueryClient) {
     page('/audit', VIEWS.AuditPage),
     page('/settings', VIEWS.SettingsPage),
   ]
-  return createRouter({
+  const router = createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
     context: { queries },
     defaultPreload: 'intent',
@@ -72,6 +73,8 @@ export function createAppRouter(queries: QueryClient) {
     defaultErrorComponent: Failure,
     scrollRestoration: true,
   })
+  landOnPages(router)
+  return router
 }
 
 /** Takes texts of the query: filters and views, so that every state of a page has a link. */

@@ -180,6 +180,36 @@ describe('the palette', () => {
   })
 })
 
+describe('a page that is gone to', () => {
+  const heading = (name: string): Locator => user.page.getByRole('heading', { level: 1, name })
+
+  test('has the focus at its heading and names the tab, and a change of what it shows leaves both', async () => {
+    await user.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Boxes' }).click()
+    await eventually(() => isFocused(heading('Boxes')))
+    expect(await user.page.title()).toBe('Boxes · Boxyard')
+    const filter = user.page.getByLabel('Name, tag or base')
+    await filter.fill('one')
+    await user.page.waitForURL(/q=one/)
+    expect(await isFocused(filter)).toBe(true)
+    await user.page.getByRole('link', { name: 'yard/one' }).click()
+    await eventually(() => isFocused(heading('yard/one')))
+    await user.page.getByRole('link', { name: 'Files', exact: true }).click()
+    await eventually(() => isFocused(user.page.getByRole('region', { name: 'Files of one' })))
+    expect(await user.page.title()).toBe('yard/one · Files · Boxyard')
+    await user.page.goBack()
+    await user.page.goBack()
+    await eventually(() => isFocused(heading('Boxes')))
+  })
+
+  test('gives the focus back to what has opened a dialog', async () => {
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await button('Fork').click()
+    await dialog().waitFor()
+    await user.page.keyboard.press('Escape')
+    await eventually(() => isFocused(button('Fork')))
+  })
+})
+
 /** Drops files and directories of this machine onto an element, as a user drags them from a file manager. */
 async function drop(onto: Locator, files: string[]): Promise<void> {
   await onto.waitFor()

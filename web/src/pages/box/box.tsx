@@ -13,9 +13,10 @@ export function BoxPage() {
   const ref = useBoxRef()
   const { data: box } = useSuspenseQuery(boxQuery(ref))
   const rights = useRights()
-  useTitle(`${ref.project}/${ref.name}`)
   const tabs = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
+  const part = TABS.find(({ to }) => partOf(to) === partOf(pathname))?.name ?? ''
+  useTitle(`${ref.project}/${ref.name}${part === '' ? '' : ` · ${part}`}`)
   // On a narrow screen the tab of this page may be beside it.
   useEffect(() => {
     tabs.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' })
@@ -54,11 +55,23 @@ export function BoxPage() {
           ))}
         </nav>
       </div>
-      <Suspense fallback={<Loading />}>
-        <Outlet />
-      </Suspense>
+      <section
+        data-part
+        aria-label={`${part} of ${ref.name}`}
+        tabIndex={-1}
+        className="flex min-h-0 flex-1 flex-col outline-none"
+      >
+        <Suspense fallback={<Loading />}>
+          <Outlet />
+        </Suspense>
+      </section>
     </div>
   )
+}
+
+/** Returns the end of a path that names a part of a box; empty for the first. */
+function partOf(path: string): string {
+  return path.split('/')[4] ?? ''
 }
 
 /** Returns the box that the address names. */
