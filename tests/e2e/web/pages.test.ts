@@ -23,6 +23,7 @@ const PAGES: readonly [path: string, heading: string][] = [
   ['/boxes/yard/one/files?path=%2Fsrv%2Fapp', 'yard/one'],
   ['/boxes/yard/one/snapshots', 'Time line'],
   ['/boxes/yard/one/snapshots?from=good&to=live', 'Changes from'],
+  ['/boxes/yard/one/snapshots?from=good&to=live&file=%2Fsrv%2Fapp', '/srv/app'],
   ['/boxes/yard/one/commands', 'Run a command'],
   ['/boxes/yard/one/services', 'Services'],
   ['/boxes/yard/one/services?service=site', 'Domains'],
@@ -68,7 +69,9 @@ test.each(['light', 'dark', 'phone'] as const)(
     const visitor = await signInByLink(user.page, service().url, client)
     for (const [path, heading] of PAGES) {
       await visitor.open(path, heading)
-      await eventually(async () => (await user.page.getByText(/^(Loading|Reading|Connecting)…$/).count()) === 0)
+      await eventually(
+        async () => (await user.page.getByText(/^(Loading|Reading|Comparing|Connecting)…$/).count()) === 0,
+      )
       const name = `${look}${path.replaceAll(/[^a-z0-9]+/g, '-')}`
       await user.page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' })
       const found = await axeFindings(user.page)

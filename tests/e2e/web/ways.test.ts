@@ -61,18 +61,21 @@ describe('files', () => {
 
 describe('looking back', () => {
   test('a box is snapshot, broken, compared with what it was, and restored, and that undone', async () => {
-    await client.shell('yard', 'one', 'echo good > /root/app; echo same > /root/kept')
+    await client.shell('yard', 'one', 'echo good > /root/app; echo same > /root/kept; echo first > /root/text')
     await visitor.open('/boxes/yard/one/snapshots', 'Time line')
     await button('Take a snapshot').first().click()
     await dialog().getByLabel('Name').fill('good')
     await button('Take it').click()
     await visitor.sees('The snapshot good is taken.')
-    await client.shell('yard', 'one', 'rm /root/app; echo broken > /root/other')
+    await client.shell('yard', 'one', 'rm /root/app; echo broken > /root/other; echo second > /root/text')
 
     await visitor.open('/boxes/yard/one/snapshots?from=good&to=live', 'Changes from')
     await visitor.sees('/root/app')
     await visitor.sees('/root/other')
     expect(await user.page.getByText('/root/kept').count()).toBe(0)
+    await user.page.getByRole('link', { name: 'Compare the text of /root/text' }).click()
+    await user.page.getByRole('row', { name: 'deleted first' }).waitFor()
+    await user.page.getByRole('row', { name: 'added second' }).waitFor()
     await visitor.open('/boxes/yard/one/files?path=%2Froot%2Fapp&snapshot=good', 'yard/one')
     await eventually(async () => (await user.page.getByLabel('Text of the file').inputValue()) === 'good\n')
 

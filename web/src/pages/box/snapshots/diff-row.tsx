@@ -3,6 +3,7 @@ import type { DiffChange, Ref } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import { placeOfView, placeSearch } from '../files/place.ts'
+import { addressOfFile } from './diff-address.ts'
 import { CHANGE_KINDS, changeWords } from './diff-changes.ts'
 import { LIVE } from './queries.ts'
 
@@ -38,6 +39,18 @@ export function DiffRow({ box, change, from, to, restore }: DiffRowProps) {
         {type === 'file' ? bytesText(size) : type}
       </span>
       <span className="flex items-center gap-3 whitespace-nowrap">
+        {type === 'file' && (kind === 'modified' || change.modified) && (
+          <Link
+            to="/boxes/$project/$name/snapshots"
+            params={box}
+            search={{ from, to, ...addressOfFile(change) }}
+            preload={false}
+            className="underline"
+            aria-label={`Compare the text of ${path}`}
+          >
+            Compare
+          </Link>
+        )}
         {kind !== 'added' && (
           <Link
             to="/boxes/$project/$name/files"

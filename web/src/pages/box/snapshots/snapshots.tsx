@@ -11,6 +11,8 @@ import { Confirm } from '../../../ui/confirm.tsx'
 import { Empty } from '../../../ui/page.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { useBoxRef } from '../box.tsx'
+import { type FileInDiff, fileOfAddress } from './diff-address.ts'
+import { FileDiff } from './file-diff.tsx'
 import { ForkSnapshot } from './fork-snapshot.tsx'
 import { LIVE, newestFirst } from './queries.ts'
 import { RestoreBox } from './restore-box.tsx'
@@ -18,14 +20,22 @@ import { SnapshotDiff } from './snapshot-diff.tsx'
 import { type SnapshotAct, SnapshotEntry } from './snapshot-entry.tsx'
 import { TakeSnapshot } from './take-snapshot.tsx'
 
+type DiffAddress = Record<'from' | 'to' | 'file' | 'file64' | 'was' | 'was64', string>
+
 /** The snapshots of a box on a time line, or what changed between two of them where the address names these. */
 export function SnapshotsPage() {
-  const { from, to = LIVE } = usePageSearch<{ from: string; to: string }>()
+  const { from, to = LIVE, ...named } = usePageSearch<DiffAddress>()
   return (
     <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
-      {from === undefined ? <TimeLine /> : <SnapshotDiff from={from} to={to} />}
+      <Shown from={from} to={to} file={fileOfAddress(named)} />
     </div>
   )
+}
+
+function Shown({ from, to, file }: { from: string | undefined; to: string; file: FileInDiff | null }) {
+  const box = useBoxRef()
+  if (from === undefined) return <TimeLine />
+  return file === null ? <SnapshotDiff from={from} to={to} /> : <FileDiff box={box} places={file} {...{ from, to }} />
 }
 
 function TimeLine() {
