@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -86,6 +87,33 @@ describe('a drop of files', () => {
     await visitor.sees('a file of this name is there')
     await button('Replace it').click()
     await visitor.sees('6 of 6 done')
+  })
+})
+
+describe('a base', () => {
+  let tree: string
+  beforeAll(() => {
+    tree = mkdtempSync(join(tmpdir(), 'boxyard-base-'))
+    mkdirSync(join(tree, 'root/bin'), { recursive: true })
+    writeFileSync(join(tree, 'root/bin/sh'), 'a shell\n', { mode: 0o755 })
+    writeFileSync(join(tree, 'root/data'), Buffer.alloc(2_000_000, 7))
+    execFileSync('tar', ['-C', join(tree, 'root'), '-cf', join(tree, 'root.tar'), '.'])
+    writeFileSync(join(tree, 'broken.tar'), 'no archive\n')
+  })
+  afterAll(() => rmSync(tree, { recursive: true }))
+
+  test('is made of an archive that is sent, and what is none is refused in the dialog', async () => {
+    await visitor.open('/bases?dialog=make&of=archive', 'Make a base')
+    await dialog().getByLabel('Project', { exact: true }).fill('yard')
+    await dialog().getByLabel('Name', { exact: true }).fill('sent')
+    await dialog().getByLabel('Archive').setInputFiles(join(tree, 'broken.tar'))
+    await button('Make').click()
+    await dialog().getByRole('alert').waitFor()
+    await dialog().getByLabel('Archive').setInputFiles(join(tree, 'root.tar'))
+    await button('Make').click()
+    await visitor.sees('The base yard/sent is made.')
+    expect((await client.get('/v1/projects/yard/bases/sent')).body.source).toBe('tar')
+    await user.page.getByRole('row', { name: /yard\/sent/ }).waitFor()
   })
 })
 

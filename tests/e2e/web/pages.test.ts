@@ -31,6 +31,7 @@ const PAGES: readonly [path: string, heading: string][] = [
   ['/volumes', 'Volumes'],
   ['/volumes/yard/db', 'yard/db'],
   ['/bases', 'Bases'],
+  ['/bases?dialog=make&of=archive', 'Make a base'],
   ['/projects', 'Projects'],
   ['/events', 'Events'],
   ['/storage', 'Storage'],

@@ -14,19 +14,45 @@ export interface Upload {
   signal: AbortSignal
 }
 
-/** Writes a file of a box, telling how much has been sent: what fetch does not tell. @throws ApiError, ConnectionError */
-export function uploadFile({ box, query, bytes, isReplacing, onProgress, signal }: Upload): Promise<void> {
+/** Writes a file of a box, telling how much has been sent. @throws ApiError, ConnectionError */
+export async function uploadFile({ box, query, bytes, isReplacing, onProgress, signal }: Upload): Promise<void> {
+  const path = `/v1/projects/${box.project}/boxes/${box.name}/files/write?${new URLSearchParams(query).toString()}`
+  const headers = { 'content-type': 'application/octet-stream', ...(isReplacing ? {} : { 'if-none-match': '*' }) }
+  await sendBytes({ method: 'PUT', path, headers, bytes, onProgress, signal })
+}
+
+/** Bytes that a request of the session carries. */
+export interface BytesToSend extends Pick<Upload, 'bytes' | 'onProgress' | 'signal'> {
+  method: 'PUT' | 'POST'
+  /** With its query. */
+  path: string
+  headers: Readonly<Record<string, string>>
+}
+
+/** What the service has answered. */
+export interface SentAnswer {
+  status: number
+  body: Record<string, unknown>
+  headers: Headers
+}
+
+/** Sends bytes, telling how much has been sent: what fetch does not tell. @throws ApiError, ConnectionError */
+export function sendBytes({ method, path, headers, bytes, onProgress, signal }: BytesToSend): Promise<SentAnswer> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    const text = new URLSearchParams(query).toString()
-    request.open('PUT', `/v1/projects/${box.project}/boxes/${box.name}/files/write?${text}`)
-    const headers = { ...sessionHeaders(), 'content-type': 'application/octet-stream' }
-    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
-    if (!isReplacing) request.setRequestHeader('if-none-match', '*')
+    request.open(method, path)
+    for (const [name, value] of Object.entries({ ...sessionHeaders(), ...headers }))
+      request.setRequestHeader(name, value)
     request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded))
     request.addEventListener('load', () => {
-      if (request.status < 300) resolve()
-      else reject(problemOf(request.status, fieldsOf(request.responseText)))
+      const body = fieldsOf(request.responseText)
+      if (request.status >= 300) return reject(problemOf(request.status, body))
+      const operation = request.getResponseHeader('operation-location')
+      resolve({
+        status: request.status,
+        body,
+        headers: new Headers(operation === null ? {} : { 'operation-location': operation }),
+      })
     })
     request.addEventListener('error', () => reject(new ConnectionError('The service cannot be reached.')))
     request.addEventListener('abort', () => reject(signal.reason as Error))

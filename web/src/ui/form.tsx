@@ -26,7 +26,11 @@ export function Form({ action, isBusy, error, isReady = true, close, send, child
           const value = form.get(name)
           return typeof value === 'string' ? value.trim() : ''
         }
-        send({ text, has: (name) => form.has(name) })
+        const file = (name: string): File | null => {
+          const value = form.get(name)
+          return value instanceof File && value.name !== '' ? value : null
+        }
+        send({ text, file, has: (name) => form.has(name) })
       }}
     >
       {children}
@@ -44,6 +48,8 @@ export function Form({ action, isBusy, error, isReady = true, close, send, child
 /** What the fields of a form hold, by their names. */
 export interface FormValues {
   text(name: string): string
+  /** The file that is chosen in a field. */
+  file(name: string): File | null
   /** Whether a box is ticked. */
   has(name: string): boolean
 }

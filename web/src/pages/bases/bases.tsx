@@ -77,7 +77,7 @@ export function BasesPage() {
           there in milliseconds.
         </p>
       )}
-      <MakeBase isOpen={get('dialog') === 'make' && rights.canWrite} close={() => change({ dialog: '' })} />
+      <MakeBase isOpen={get('dialog') === 'make' && rights.canWrite} close={() => change({ dialog: '', of: '' })} />
       <DeleteBase base={deleted} close={() => setDeleted(null)} />
     </Page>
   )

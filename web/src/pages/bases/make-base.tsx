@@ -10,11 +10,14 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { OriginFields, useChosenOf } from '../../ui/origin-fields.tsx'
+import { useSearchState } from '../../ui/search-state.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { ArchiveFields, useArchiveUpload } from './archive-source.tsx'
 
-type Source = 'box' | 'snapshot' | 'image'
+const SOURCES = ['image', 'box', 'snapshot', 'archive'] as const
+type Source = (typeof SOURCES)[number]
 
-/** Makes a base: of a box, of a snapshot of one, or of an image of a registry. */
+/** Makes a base: of a box, of a snapshot of one, of an image of a registry, or of an archive. */
 export function MakeBase({ isOpen, close }: { isOpen: boolean; close(): void }) {
   return (
     <Dialog
@@ -31,10 +34,13 @@ export function MakeBase({ isOpen, close }: { isOpen: boolean; close(): void }) 
 function MakeBaseForm({ close }: { close(): void }) {
   const [first = 'demo'] = useKnownProjects()
   const [chosen, setProject] = useState<string | null>(null)
-  const [source, setSource] = useState<Source>('image')
+  const { get, change } = useSearchState()
+  const source = SOURCES.find((each) => each === get('of')) ?? 'image'
   const { isAdmin, isOfAll } = useRights()
   const project = chosen ?? first
-  const make = useMakeBase(project, source, close)
+  const ofArchive = useArchiveUpload(project, close)
+  const ofOther = useMakeBase(project, source, close)
+  const make = source === 'archive' ? ofArchive.upload : ofOther
   return (
     <Form action="Make" isBusy={make.isPending} error={make.error} close={close} send={make.mutate}>
       <div className="grid gap-4 sm:grid-cols-2">
@@ -50,12 +56,20 @@ function MakeBaseForm({ close }: { close(): void }) {
           hint="a–z, 0–9 and -"
         />
       </div>
-      <SelectField label="Made of" value={source} onChange={(event) => setSource(event.target.value as Source)}>
+      <SelectField
+        label="Made of"
+        value={source}
+        disabled={make.isPending}
+        onChange={(event) => change({ of: event.target.value })}
+      >
         <option value="image">An image of a registry</option>
         <option value="box">A box as it is now</option>
         <option value="snapshot">A snapshot of a box</option>
+        <option value="archive">An archive on this machine</option>
       </SelectField>
-      {source === 'image' ? (
+      {source === 'archive' ? (
+        <ArchiveFields sent={ofArchive.sent} />
+      ) : source === 'image' ? (
         <TextField
           label="Image"
           name="image"

@@ -1,0 +1,109 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useBlocker } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { runJob } from '../../api/jobs.ts'
+import { sendBytes } from '../../api/transfers.ts'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import type { FormValues } from '../../ui/form.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
+import { bytesText } from '../../ui/words.ts'
+
+/** How much of an archive has been sent. */
+interface SentPart {
+  bytes: number
+  total: number
+}
+
+/** Asks for an archive, and shows how much of it has been sent. */
+export function ArchiveFields({ sent }: { sent: SentPart | null }) {
+  return (
+    <>
+      <TextField
+        label="Archive"
+        name="archive"
+        type="file"
+        required
+        accept=".tar,.gz,.tgz,.zst,.tzst"
+        hint="The tar of a root filesystem, plain or compressed with gzip or zstd, as docker export makes it."
+      />
+      <CheckField
+        label="It is an image"
+        name="imageArchive"
+        hint="What docker save makes, or an OCI image layout: with layers, not with files."
+      />
+      {sent !== null && <Sent {...sent} />}
+    </>
+  )
+}
+
+function Sent({ bytes, total }: SentPart) {
+  const isAll = bytes >= total
+  const words = isAll ? 'All is sent; it is unpacked…' : `${bytesText(bytes)} of ${bytesText(total)}`
+  const percent = total === 0 ? 100 : Math.round((100 * bytes) / total)
+  return (
+    <div>
+      <p role="status" className="text-muted tabular-nums">
+        {words}
+      </p>
+      <div
+        role="progressbar"
+        aria-label="The archive"
+        aria-valuenow={percent}
+        aria-valuetext={words}
+        className="mt-1 h-2 overflow-hidden rounded-full bg-raised"
+      >
+        <div className={`h-full bg-accent ${isAll ? 'animate-pulse' : ''}`} style={{ width: `${percent}%` }} />
+      </div>
+    </div>
+  )
+}
+
+/** Makes a base of an archive that it sends; whoever closes the dialog meanwhile breaks it off, which leaves nothing. */
+export function useArchiveUpload(project: string, close: () => void) {
+  const queries = useQueryClient()
+  const [sent, setSent] = useState<SentPart | null>(null)
+  const stop = useRef<AbortController | null>(null)
+  useEffect(() => () => stop.current?.abort(new Error('The archive is not sent.')), [])
+  const upload = useMutation({
+    mutationFn: async (form: FormValues) => {
+      const bytes = form.file('archive')
+      if (bytes === null) throw new Error('Choose an archive.')
+      stop.current = new AbortController()
+      setSent({ bytes: 0, total: bytes.size })
+      const answer = await sendBytes({
+        method: 'POST',
+        path: `/v1/projects/${encodeURIComponent(project)}/bases?${queryOf(form)}`,
+        headers: { 'content-type': 'application/x-tar' },
+        bytes,
+        onProgress: (done) => setSent({ bytes: done, total: bytes.size }),
+        signal: stop.current.signal,
+      })
+      stop.current = null
+      const name = form.has('shared') ? form.text('name') : `${project}/${form.text('name')}`
+      close()
+      const words = `Making the base ${name} of ${bytes.name}`
+      void runJob({ words, place: 'bases' }, () => Promise.resolve(answer))
+        .then(() => tell(`The base ${name} is made.${leftOutText(answer.body)}`), tellError)
+        .finally(() => void queries.invalidateQueries({ queryKey: ['bases'] }))
+    },
+    onError: (error) => {
+      setSent(null)
+      // Whoever closed the dialog sees it there no more.
+      if (stop.current?.signal.aborted) tellError(error)
+    },
+  })
+  useBlocker({ shouldBlockFn: () => false, enableBeforeUnload: () => upload.isPending })
+  return { upload, sent }
+}
+
+function queryOf(form: FormValues): string {
+  const flags = { ...(form.has('shared') && { shared: 'true' }), ...(form.has('imageArchive') && { image: 'true' }) }
+  return new URLSearchParams({ name: form.text('name'), ...flags }).toString()
+}
+
+/** Returns how many entries of the archive the service has left out, in words. */
+function leftOutText({ unpacked }: Record<string, unknown>): string {
+  if (typeof unpacked !== 'object' || unpacked === null || !('refused' in unpacked)) return ''
+  const count = Array.isArray(unpacked.refused) ? unpacked.refused.length : 0
+  return count === 0 ? '' : ` ${count} of its entries were left out, such as devices and links out of it.`
+}
