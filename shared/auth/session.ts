@@ -32,13 +32,13 @@ export type FoundToken = { token: string } | { code: 'permission_denied' | 'toke
 
 /** Joins the halves in the headers of a request that a page of the own origin sends. */
 export function readSession(headers: HeaderMap): FoundToken {
-  if (!isOfOwnPage(headers)) return { code: 'permission_denied', detail: FOREIGN }
+  if (!isOfOwnPage(headers)) return { code: 'permission_denied', detail: FOREIGN_PAGE }
   const token = joinToken(headerOf(headers, 'x-boxyard-session') ?? '', headerOf(headers, 'cookie'))
   return token === null ? { code: 'token_invalid', detail: NOT_WHOLE } : { token }
 }
 
 /** Tells whether a page of this origin asks, as far as its browser says. The header alone is more than a page of another may send (CORS). */
-function isOfOwnPage(headers: HeaderMap): boolean {
+export function isOfOwnPage(headers: HeaderMap): boolean {
   const site = headerOf(headers, 'sec-fetch-site')
   const origin = headerOf(headers, 'origin')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
@@ -97,7 +97,8 @@ function cookieName(suffix: string): string {
   return `boxyard_session_${suffix}`
 }
 
-const FOREIGN =
+/** Why a request is refused that is not of the own page. */
+export const FOREIGN_PAGE =
   'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
 const NOT_WHOLE = 'The session is over, or of another browser: sign in again.'
 const CIPHER = 'aes-256-gcm'

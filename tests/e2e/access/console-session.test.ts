@@ -216,6 +216,15 @@ describe('a sign-in link', () => {
     expect(outcome(late)).toEqual([401, 'token_revoked'])
   })
 
+  test('begins none for a page of another origin, and stays good for the own', async () => {
+    const path = `/v1/session?ticket=${await link()}`
+    for (const headers of [{ origin: APP }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])
+      expect(outcome(await client.post(path, undefined, { token: null, headers }))).toEqual([403, 'permission_denied'])
+    const denied = await client.post('/v1/session', undefined, { headers: { origin: APP } })
+    expect([...outcome(denied), denied.headers['set-cookie']]).toEqual([403, 'permission_denied', undefined])
+    await signIn({ token: null, path })
+  })
+
   test('is good for nothing else', async () => {
     const ticket = await link()
     const wrong = await client.get(`/v1/me?ticket=${ticket}`, { token: null })

@@ -66,7 +66,8 @@ describe('the halves of a session', () => {
 
 describe('a request of a session', () => {
   const host = 'boxes.example:8080'
-  const enter = (headers: Record<string, string>) => enterSession({ headers: { host, ...headers } })
+  const enter = (headers: Record<string, string>) =>
+    enterSession({ method: 'GET', target: '/v1/me', headers: { host, ...headers } })
 
   test.each([
     ['neither Origin nor Sec-Fetch-Site', {}],
@@ -104,8 +105,33 @@ describe('a request of a session', () => {
   })
 
   test('and no other is changed', async () => {
-    const plain = { headers: { host, authorization: 'Bearer x' } }
+    const plain = { method: 'GET', target: '/v1/me', headers: { host, authorization: 'Bearer x' } }
     expect(await enterSession(plain)).toBe(plain)
+  })
+})
+
+describe('a sign-in', () => {
+  const host = 'boxes.example:8080'
+  const target = '/v1/session?ticket=x'
+  const enter = (headers: Record<string, string>) =>
+    enterSession({ method: 'POST', target, headers: { host, ...headers } })
+
+  test.each([
+    ['of a program', {}],
+    ['of the own page', { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }],
+    ['of the own page behind what takes TLS off', { origin: `https://${host}` }],
+  ])('%s is let in', async (_, headers) => {
+    expect((await enter(headers)).headers).toEqual({ host, ...headers })
+  })
+
+  test.each([
+    ['another site', { origin: 'http://evil.example' }],
+    ['another site, with a token', { origin: 'http://evil.example', authorization: 'Bearer x' }],
+    ['another port', { origin: 'http://boxes.example:8000' }],
+    ['a page without an origin', { origin: 'null' }],
+    ['another site, as its browser says', { 'sec-fetch-site': 'cross-site' }],
+  ])('of a page of %s is refused', async (_, headers) => {
+    await expect(enter(headers)).rejects.toMatchObject({ code: 'permission_denied', status: 403 })
   })
 })
 
