@@ -54,7 +54,7 @@ export function createApp(options: AppOptions): HttpHandler {
       const answer = await handle(request, { ...options, requestId, progress })
       // The agent may have refused a ticket.
       await options.strangers?.wait(request, progress, answer)
-      const response = secureCookies(answer, request)
+      const response = await secureCookies(answer, request)
       return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
     } catch (error) {
       return refuse(error, request, { ...options, requestId, progress })

@@ -39,14 +39,15 @@ async function checkOwnPage(headers: HeaderMap): Promise<void> {
 }
 
 /**
- * Marks the cookies of an answer as `Secure` for a page that came by HTTPS. Its browser tells, since what stands before a front may
- * not: it sends `Origin` with every POST and DELETE.
+ * Has the cookies of an answer kept for HTTPS and this host alone, for a page that came by HTTPS. Its browser tells, since what stands
+ * before a front may not: it sends `Origin` with every POST and DELETE.
  */
-export function secureCookies(response: HttpResponse, { headers }: { headers: HeaderMap }): HttpResponse {
+export async function secureCookies(
+  response: HttpResponse,
+  { headers }: { headers: HeaderMap },
+): Promise<HttpResponse> {
   const cookies = response.headers['set-cookie']
   if (cookies === undefined || !headerOf(headers, 'origin')?.startsWith('https:')) return response
-  return {
-    ...response,
-    headers: { ...response.headers, 'set-cookie': [cookies].flat().map((one) => `${one}; Secure`) },
-  }
+  const { secureCookie } = await import('../shared/auth/session.ts')
+  return { ...response, headers: { ...response.headers, 'set-cookie': [cookies].flat().map(secureCookie) } }
 }

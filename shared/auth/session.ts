@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hash, randomBytes } from 'node:crypto'
 import { type HeaderMap, headerOf } from '../http/messages.ts'
 
 /** A token in two halves, of which each is worth nothing without the other (docs/access.md#sessions-of-the-console). */
@@ -17,7 +17,7 @@ export function splitToken(token: string, service: string): SplitSession {
   const name = cookieName(suffixOf(service))
   const key = randomBytes(KEY_BYTES)
   const cipher = createCipheriv(CIPHER, key, NO_NONCE).setAAD(Buffer.from(name))
-  const sealed = Buffer.concat([cipher.update(packToken(token)), cipher.final(), cipher.getAuthTag()])
+  const sealed = Buffer.concat([markOf(key), cipher.update(packToken(token)), cipher.final(), cipher.getAuthTag()])
   const session = `${suffixOf(service)}.${sealed.toString('base64url')}`
   return { session, cookie: { name, value: key.toString('base64url') } }
 }
@@ -25,6 +25,14 @@ export function splitToken(token: string, service: string): SplitSession {
 /** Returns the name of the cookie with the key of the sessions of a service. */
 export function sessionCookieName(service: string): string {
   return cookieName(suffixOf(service))
+}
+
+/**
+ * Returns a cookie as a page that came by HTTPS gets it: browsers send one of such a name over HTTPS alone, and take none from another
+ * port without it. What seals a token is the name before that, since only the front knows how the page came.
+ */
+export function secureCookie(cookie: string): string {
+  return `${HOST_PREFIX}${cookie}; Secure`
 }
 
 /** The token of a request's session, or why there is none. */
@@ -51,16 +59,29 @@ function joinToken(session: string, cookieHeader: string | undefined): string | 
   const [, suffix, sealed] = SESSION.exec(session) ?? []
   if (suffix === undefined || sealed === undefined) return null
   const name = cookieName(suffix)
-  // Whatever listens at another port may have set one of the same name.
-  const values = (cookieHeader ?? '').split(';', COOKIES_MAX).flatMap((pair) => {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const key = findKey(cookieHeader ?? '', { name, mark: bytes.subarray(0, MARK_BYTES) })
+  const packed = key === null ? null : unseal(bytes.subarray(MARK_BYTES), { key, name })
+  return packed === null ? null : unpackToken(packed)
+}
+
+/**
+ * Returns the key of a mark among all cookies of its name. Over plain HTTP whatever listens at another port may have set as many as a
+ * browser keeps; a hash tells each apart at a tenth of what deciphering costs.
+ */
+function findKey(cookieHeader: string, { name, mark }: { name: string; mark: Buffer }): Buffer | null {
+  for (const pair of cookieHeader.split(';', COOKIES_MAX)) {
     const [found, value = ''] = pair.trim().split('=', 2)
-    return found === name && KEY.test(value) ? [value] : []
-  })
-  for (const value of values.slice(0, KEYS_MAX)) {
-    const packed = unseal(Buffer.from(sealed, 'base64url'), { key: Buffer.from(value, 'base64url'), name })
-    if (packed !== null) return unpackToken(packed)
+    if ((found !== name && found !== HOST_PREFIX + name) || !KEY.test(value)) continue
+    const key = Buffer.from(value, 'base64url')
+    if (markOf(key).equals(mark)) return key
   }
   return null
+}
+
+/** Tells a key from others, and nothing about it. */
+function markOf(key: Buffer): Buffer {
+  return hash('sha256', key, 'buffer').subarray(0, MARK_BYTES)
 }
 
 function unseal(sealed: Buffer, { key, name }: { key: Buffer; name: string }): Buffer | null {
@@ -102,12 +123,14 @@ export const FOREIGN_PAGE =
   'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
 const NOT_WHOLE = 'The session is over, or of another browser: sign in again.'
 const CIPHER = 'aes-256-gcm'
+const HOST_PREFIX = '__Host-'
 const KEY_BYTES = 32
 const TAG_BYTES = 16
+const MARK_BYTES = 12
 /** Each key encrypts once. */
 const NO_NONCE = Buffer.alloc(12)
 const LINE_END = Buffer.from('\n')
 const SESSION = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{1,32768})$/
 const KEY = /^[A-Za-z0-9_-]{43}$/
+/** Browsers keep some 180 of a host. */
 const COOKIES_MAX = 256
-const KEYS_MAX = 8

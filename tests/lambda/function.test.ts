@@ -84,7 +84,7 @@ describe("through AWS's runtime", () => {
     const origin = gateway.url
     const begun = await client.post('/v1/session', undefined, { headers: { origin: origin.replace('http', 'https') } })
     const cookie = String(begun.headers['set-cookie'])
-    expect([begun.status, cookie]).toEqual([201, expect.stringMatching(/; SameSite=Strict; Secure$/)])
+    expect([begun.status, cookie]).toEqual([201, expect.stringMatching(/^__Host-.*; SameSite=Strict; Secure$/)])
     const headers = { 'x-boxyard-session': begun.body.session, cookie: `a=1; ${cookie.split(';')[0]}` }
     const ask = (more: Record<string, string>) =>
       client.get('/v1/me', { token: null, headers: { ...headers, ...more } })

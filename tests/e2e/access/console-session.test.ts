@@ -83,7 +83,20 @@ describe('a session', () => {
     const plain = String((await signIn()).answer.headers['set-cookie'])
     expect(plain).toMatch(/^boxyard_session_[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict$/)
     const secure = String((await signIn({ origin: service.url.replace('http', 'https') })).answer.headers['set-cookie'])
-    expect(secure).toMatch(/; SameSite=Strict; Secure$/)
+    expect(secure).toMatch(
+      /^__Host-boxyard_session_[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/,
+    )
+  })
+
+  test('that came by HTTPS is used and ended under the name of its cookie', async () => {
+    const origin = service.url.replace('http', 'https')
+    const session = await signIn({ origin })
+    expect(session.headers.cookie).toMatch(/^__Host-/)
+    expect((await ask(session, '/v1/me', { origin })).body).toEqual(session.token)
+    const out = await client.delete('/v1/session', { token: null, headers: { ...session.headers, origin } })
+    expect(String(out.headers['set-cookie'])).toMatch(
+      /^__Host-boxyard_session_[0-9a-f]{8}=; Path=\/; Max-Age=0; .*Secure$/,
+    )
   })
 
   test('is nothing with one half alone, or with halves of two', async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { enterSession, secureCookies } from '../../../functions/session.ts'
 import { readSession, sessionCookieName, splitToken } from '../../../shared/auth/session.ts'
@@ -56,6 +57,24 @@ describe('the halves of a session', () => {
     const name = sessionCookieName(SERVICE)
     const planted = `${name}=${'A'.repeat(43)}; ${name}=x; ${halves['cookie']}`
     expect(readSession({ ...halves, cookie: planted })).toEqual({ token })
+  })
+
+  test('are found behind as many as a browser keeps, and that of HTTPS among those of plain HTTP', () => {
+    const name = sessionCookieName(SERVICE)
+    const planted = Array.from({ length: 200 }, () => `${name}=${randomBytes(32).toString('base64url')}`).join('; ')
+    expect(readSession({ ...halves, cookie: `${planted}; ${halves['cookie']}` })).toEqual({ token })
+    expect(readSession({ ...halves, cookie: `${planted}; __Host-${halves['cookie']}` })).toEqual({ token })
+  })
+
+  test('take no time to speak of with all the wrong keys that fit into a request', () => {
+    const name = sessionCookieName(SERVICE)
+    const planted = Array.from({ length: 256 }, () => `${name}=${randomBytes(32).toString('base64url')}`).join('; ')
+    const times = Array.from({ length: 20 }, () => {
+      const startedAt = performance.now()
+      expect(readSession({ ...halves, cookie: planted })).toMatchObject({ code: 'token_invalid' })
+      return performance.now() - startedAt
+    })
+    expect(Math.min(...times)).toBeLessThan(20)
   })
 
   test('of two services have cookies of different names', () => {
@@ -138,11 +157,12 @@ describe('a sign-in', () => {
 describe('a cookie', () => {
   const answer = { status: 201, headers: { 'set-cookie': ['a=1; Path=/'] }, body: null }
 
-  test('is for HTTPS alone where the page came by it', () => {
-    const of = (headers: Record<string, string>) => secureCookies(answer, { headers }).headers['set-cookie']
-    expect(of({ origin: 'https://boxes.example' })).toEqual(['a=1; Path=/; Secure'])
-    expect(of({ origin: 'http://boxes.example' })).toEqual(['a=1; Path=/'])
-    expect(of({})).toEqual(['a=1; Path=/'])
+  test('is for HTTPS and this host alone where the page came by it', async () => {
+    const of = async (headers: Record<string, string>) =>
+      (await secureCookies(answer, { headers })).headers['set-cookie']
+    expect(await of({ origin: 'https://boxes.example' })).toEqual(['__Host-a=1; Path=/; Secure'])
+    expect(await of({ origin: 'http://boxes.example' })).toEqual(['a=1; Path=/'])
+    expect(await of({})).toEqual(['a=1; Path=/'])
   })
 })
 
