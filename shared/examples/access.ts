@@ -6,6 +6,8 @@ const token = {
   expires_at: '2026-11-20T09:15:30.000Z',
   created_at: '2026-11-20T08:15:30.000Z',
   created_by: 'tok_01jd3m0000000000000000000a',
+  is_session: false,
+  session: null,
   revoked_at: null,
 }
 const quota = {
@@ -24,6 +26,7 @@ export const ACCESS_EXAMPLES = {
       projects: ['demo'],
       permissions: ['read', 'exec'],
       expires_at: token.expires_at,
+      stands_for: null,
     },
   },
   createToken: {
@@ -38,10 +41,11 @@ export const ACCESS_EXAMPLES = {
       expires_at: '2026-11-27T08:15:30.000Z',
       token: {
         id: 'tok_01jd3mb1c2d3e4f5g6h7j8k9m1',
-        name: 'console',
+        name: 'ci (console)',
         projects: ['demo'],
         permissions: ['read', 'exec'],
         expires_at: '2026-11-27T08:15:30.000Z',
+        stands_for: { id: 'tok_01jd3mb1c2d3e4f5g6h7j8k9m0', name: 'ci', expires_at: '2026-12-20T08:15:30.000Z' },
       },
     },
   },

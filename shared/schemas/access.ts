@@ -48,7 +48,17 @@ const tokenFields = {
 
 /** `GET /v1/me`. */
 export const meSchema = z
-  .looseObject({ id: idSchema.meta({ description: 'Id of the token that the request came with.' }), ...tokenFields })
+  .looseObject({
+    id: idSchema.meta({ description: 'Id of the token that the request came with.' }),
+    ...tokenFields,
+    stands_for: z
+      .looseObject({ id: idSchema, name: z.string(), expires_at: timestampSchema.nullable() })
+      .nullable()
+      .meta({
+        description:
+          'Of a session of the web console: the token that it stands for, which is what mints, lists and revokes tokens in it. Null: it is no session.',
+      }),
+  })
   .meta({ id: 'Me' })
 
 /** A token's record. */
@@ -60,8 +70,14 @@ export const tokenSchema = z
     created_by: idSchema
       .nullable()
       .meta({ description: 'The token that it was minted with; null: it was minted on the host of the agent.' }),
+    is_session: z.boolean().meta({ description: 'Whether it is a session of the web console.' }),
+    session: idSchema.nullable().meta({
+      description:
+        'The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires.',
+    }),
     revoked_at: timestampSchema.nullable().meta({
-      description: 'Null: it is not revoked. A token is revoked together with the one that it was minted with.',
+      description:
+        'Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.',
     }),
   })
   .meta({ id: 'Token' })

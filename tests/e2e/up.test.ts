@@ -108,7 +108,7 @@ describe('npm run up', () => {
     expect(await page.text()).toBe(PAGE)
     const signIn = (): Promise<Response> => fetch(`${origin}/v1/session?ticket=${hash.slice(1)}`, { method: 'POST' })
     expect(((await (await signIn()).json()) as { token: object }).token).toMatchObject({
-      name: 'console',
+      name: 'admin (console)',
       projects: '*',
     })
     expect((await signIn()).status).toBe(401)

@@ -2,12 +2,15 @@ import type { FleetRevocation, FleetToken, FleetTokens } from '../../ports/fleet
 
 /** What a cell knows the fleet to have of tokens and revocations: what tells it what is missing there, and what has ended. */
 export interface TokenLedger {
-  tokens: LedgerPart<FleetToken> & { has(id: string): boolean }
+  tokens: LedgerPart<FleetToken> & {
+    /** Whether the fleet has a record, and its sign-out if there is one. */
+    has(record: Pick<FleetToken, 'id' | 'signedOutAt'>): boolean
+  }
   revocations: LedgerPart<FleetRevocation>
   /** Whether both parts have taken a whole list. */
   isComplete(): boolean
-  /** Finds the revocation of a token, or of one that it was minted with, as far as the fleet has these; null: there is none. */
-  revocationOf(token: Pick<FleetToken, 'id' | 'createdBy' | 'root'>): FleetRevocation | null
+  /** Finds the revocation of a token, or of one that it was minted with or in, as far as the fleet has these; null: there is none. */
+  revocationOf(token: TokenChain): FleetRevocation | null
   /**
    * Lists what ended before a time (ms since the epoch), which differs for what is of this cell and what is of others: tokens that
    * expired or were revoked, and revocations that nothing needs any more.
@@ -16,6 +19,14 @@ export interface TokenLedger {
     tokens: { id: string; isRevoked: boolean }[]
     revocations: string[]
   }
+}
+
+/** What tells with which tokens, and in which sessions, a token was minted. */
+interface TokenChain {
+  id: string
+  createdBy: string | null
+  root: string
+  session?: string | null
 }
 
 /** One kind of what the fleet has. */
@@ -32,19 +43,28 @@ export function createTokenLedger({ cell }: Pick<FleetTokens, 'cell'>): TokenLed
   const revocations = new Map<string, FleetRevocation>()
   const whole = new Set<'tokens' | 'revocations'>()
   const revocationOf: TokenLedger['revocationOf'] = (token) => {
-    let found = revocations.get(token.id) ?? revocations.get(token.root)
-    let parent = token.createdBy
-    // Objects that somebody made by hand could name each other in a ring.
-    for (let steps = 0; found === undefined && parent !== null && steps <= tokens.size; steps++) {
-      found = revocations.get(parent)
-      parent = tokens.get(parent)?.createdBy ?? null
+    // Objects that somebody made by hand could name each other in a ring: a set has each once.
+    const above = new Set([token.id, token.root])
+    const addMinters = ({ createdBy, session = null }: Omit<TokenChain, 'id' | 'root'>): void => {
+      if (createdBy !== null) above.add(createdBy)
+      if (session !== null) above.add(session)
     }
-    return found ?? null
+    addMinters(token)
+    for (const id of above) {
+      const found = revocations.get(id)
+      if (found !== undefined) return found
+      const known = id === token.id ? undefined : tokens.get(id)
+      if (known !== undefined) addMinters(known)
+    }
+    return null
   }
   return {
     tokens: {
       ...partOf(tokens, { entryOf: knownOf, onTaken: () => void whole.add('tokens') }),
-      has: (id) => tokens.has(id),
+      has: ({ id, signedOutAt }) => {
+        const known = tokens.get(id)
+        return known !== undefined && (known.isSignedOut || signedOutAt === undefined)
+      },
     },
     revocations: partOf(revocations, {
       entryOf: (revocation: FleetRevocation) => [revocation.token, revocation] as const,
@@ -79,10 +99,13 @@ interface KnownToken {
   createdBy: string | null
   root: string
   cell: string | null
+  session: string | null
+  isSignedOut: boolean
 }
 
-function knownOf({ id, expiresAt, createdBy, root, cell }: FleetToken): readonly [string, KnownToken] {
-  return [id, { expiresAt, createdBy, root, cell: cell ?? null }]
+function knownOf(token: FleetToken): readonly [string, KnownToken] {
+  const { id, expiresAt, createdBy, root, cell = null, session = null, signedOutAt } = token
+  return [id, { expiresAt, createdBy, root, cell, session, isSignedOut: signedOutAt !== undefined }]
 }
 
 function partOf<T, V>(

@@ -29,8 +29,10 @@ export interface TokenRecords {
   isRevoked(id: string): boolean
   /** Moves end and key of a token that is not revoked. */
   change(record: TokenRecord, to: { expiresAt?: number; keyId?: string | null }): Promise<void>
-  /** Revokes a token, and all that were minted with it. */
+  /** Revokes a token, and all that were minted with it or in it. */
   revoke(id: string): Promise<void>
+  /** Revokes a session alone: what was minted in it lives on. */
+  signOut(record: TokenRecord): Promise<void>
   /** Calls `listener` after each revocation, here or elsewhere, and waits for it before `revoke` resolves; at most one listener. */
   onRevoke(listener: () => Promise<void>): void
   /**
@@ -52,6 +54,7 @@ export function createTokenRecords(deps: TokenRecordsDeps): TokenRecords {
     isRevoked: (id) => records.isRevoked(id),
     change: (record, to) => records.change(record, to),
     revoke: (id) => records.revoke(id),
+    signOut: (record) => records.signOut(record),
     onRevoke: (listener) => records.onRevoke(listener),
     follow: () => records.follow(),
     tend: (options) => records.tend(options),
@@ -142,6 +145,21 @@ class Records {
     await this.#onRevoke()
   }
 
+  async signOut(record: TokenRecord): Promise<void> {
+    const signedOutAt = Math.max(this.#clock.now(), record.createdAt)
+    const told = this.#asOwnWork(record.id, async () => {
+      await this.#fleet.change({ ...record, signedOutAt })
+      await this.#store.tokens.signOut(record.id, signedOutAt, { isTold: true })
+    })
+    // The fleet may have it though the answer was lost.
+    await told.catch(async (error: unknown) => {
+      const found = await this.#fleet.read(record.id).catch(() => null)
+      if (found !== null) await this.#take([found.token])
+      throw error
+    })
+    await this.#onRevoke()
+  }
+
   async follow(): Promise<void> {
     const inOrder =
       <T>(apply: (item: T) => Promise<unknown>) =>
@@ -227,7 +245,7 @@ class Records {
       // On a full disk it is not kept, and holds all the same.
       this.#logger.error(NOT_STORED, { error })
     }
-    const revokedAt = (revocation ?? this.#ledger.revocationOf(token))?.revokedAt ?? null
+    const revokedAt = (revocation ?? this.#ledger.revocationOf(token))?.revokedAt ?? token.signedOutAt ?? null
     return (await this.#store.tokens.get(id)) ?? { ...token, revokedAt }
   }
 
@@ -235,7 +253,9 @@ class Records {
   async #take(page: readonly FleetToken[]): Promise<void> {
     const now = this.#clock.now()
     const isLive = (token: FleetToken): boolean =>
-      (token.expiresAt === null || token.expiresAt > now) && this.#ledger.revocationOf(token) === null
+      (token.expiresAt === null || token.expiresAt > now) &&
+      token.signedOutAt === undefined &&
+      this.#ledger.revocationOf(token) === null
     const taken = page.filter(({ id }) => !this.#ownWork.has(id))
     // What this cell minted and has no record of was published right before it was killed; what has ended may be long forgotten.
     const isNews = (token: FleetToken): boolean => token.cell === this.#fleet.cell && isLive(token)
@@ -245,9 +265,12 @@ class Records {
     for (const token of taken) await this.#settle(token)
   }
 
-  /** Revokes a new record if one that it was minted with is revoked: the two may come in any order. */
+  /** Revokes a record that was signed out elsewhere, or that was minted with a revoked one: the two may come in any order. */
   async #settle(token: FleetToken): Promise<void> {
     if (this.#fleet.cell === null) return
+    const { id, signedOutAt: at } = token
+    // The cell that was asked for it tells of it.
+    if (at !== undefined && (await this.#store.tokens.signOut(id, at, { isTold: false })) > 0) await this.#onRevoke()
     const known = this.#ledger.revocationOf(token)
     const parent = token.createdBy === null ? null : await this.#store.tokens.get(token.createdBy)
     const revokedAt = known?.revokedAt ?? parent?.revokedAt ?? null

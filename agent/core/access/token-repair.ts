@@ -37,8 +37,10 @@ export async function publishLacking(
 
 async function publishIfLacking({ store, fleet, ledger }: RepairParts, record: TokenRecord): Promise<void> {
   const { id, revokedAt, createdBy, cell = fleet.cell } = record
-  if (revokedAt === null) {
-    if (!ledger.tokens.has(id)) await fleet.publish({ ...record, ...(cell === null ? {} : { cell }) })
+  if (revokedAt === null || record.signedOutAt !== undefined) {
+    // `change` publishes a record that is not there, and the sign-out of one that is.
+    const tell = record.signedOutAt === undefined ? fleet.publish : fleet.change
+    if (!ledger.tokens.has(record)) await tell({ ...record, ...(cell === null ? {} : { cell }) })
     return
   }
   if (ledger.revocationOf(record) !== null) return

@@ -27,6 +27,10 @@ export interface NewToken {
   createdBy: string | null
   /** The account that it shares; absent: one of its own. */
   root?: string
+  /** True: it is a session of the web console. */
+  isSession?: true
+  /** The session in which it is minted; absent: none. */
+  session?: string
 }
 
 /** The tokens of the API. */
@@ -40,17 +44,30 @@ export interface Tokens {
   /** Lists the live tokens that would end if all keys but the signing one were dropped, oldest first. */
   endingWithOldKeys(): Promise<TokenRecord[]>
   /**
-   * Mints a token that shares the account of the caller's, unless that is an operator's, whose tokens are for others.
+   * Mints a token that shares the account of the caller's, unless that is an operator's, whose tokens are for others. In a session of
+   * the console it is minted with the token that the session stands for, and lives on when the session ends.
    * @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life, `quota_exceeded` with
    * `TOKEN_LIMITS` live ones
    */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
-  /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted. */
+  /**
+   * Begins a session of the console, of at most `lifeMs`: a token of its own that may do what the caller may, and stands for it.
+   * @throws ServiceError `quota_exceeded`
+   */
+  beginSession(caller: Caller, lifeMs: number): Promise<{ record: TokenRecord; token: string }>
+  /** Ends the session that asks, and nothing that was minted in it. @throws ServiceError `permission_denied` for a caller that is none */
+  signOut(caller: Caller): Promise<void>
+  /** Finds the token that a session stands for; null: the caller is no session. */
+  stoodFor(caller: Pick<Caller, 'tokenId'>): Promise<TokenRecord | null>
+  /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted, also in sessions. */
   list(
     caller: Caller,
     page: { max_results: number; continuation_token?: string | undefined },
   ): Promise<{ records: TokenRecord[]; next: string | null }>
-  /** @throws ServiceError `token_not_found` for one that the caller may not see */
+  /**
+   * Revokes a token with all that were minted with it; of a session also what was minted in it.
+   * @throws ServiceError `token_not_found` for one that the caller may not see
+   */
   revoke(caller: Caller, id: string): Promise<void>
   /** As `revoke`, without checks, for the operator of the host. An unknown one is ignored. */
   revokeOwn(id: string): Promise<void>
@@ -62,8 +79,8 @@ export interface Tokens {
 
 /**
  * Mints, lists and revokes tokens, at each cell of a fleet alike. What changes a token fails with `runtime_unavailable` while the fleet
- * cannot be told. A revocation takes effect from the next request on, and includes every token that was minted with the revoked one,
- * since a thief may have minted some.
+ * cannot be told. A revocation takes effect from the next request on, and includes every token that was minted with the revoked one, or in
+ * it if it is a session, since a thief may have minted some.
  */
 export function createTokens(deps: TokensDeps): Tokens {
   const { store, records, clock, signingKeys } = deps
@@ -82,11 +99,32 @@ export function createTokens(deps: TokensDeps): Tokens {
       createdBy: request.createdBy,
       root: request.root ?? id,
       revokedAt: null,
+      ...(request.isSession === undefined ? {} : { isSession: request.isSession }),
+      ...(request.session === undefined ? {} : { session: request.session }),
       ...(records.cell === null ? {} : { cell: records.cell }),
     }
     const token = await mintToken(keys, claimsOf(record))
     if (await records.insert(record, room)) return { record, token }
     throw tooManyTokens(room)
+  }
+  const mintFor = async (caller: Caller, minter: Minter, request: MintRequest) => {
+    const { expiresAt } = request
+    if (!isSubset({ ...request, exp: expiresAt }, { ...caller, exp: minter.expiresAt })) {
+      const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
+      throw new ServiceError('permission_denied', detail)
+    }
+    const isForOthers = isOperator(caller)
+    const root = isForOthers ? {} : { root: caller.root }
+    const session = minter.session === null ? {} : { session: minter.session }
+    const room = { ...roomOf(caller.root, minter, { isForOthers }), now: clock.now() }
+    const minted = await issueWithin({ ...request, createdBy: minter.tokenId, ...root, ...session }, room)
+    // A revocation of its minter that came meanwhile has not seen the new record.
+    for (const id of new Set([minter.tokenId, caller.tokenId])) {
+      if (((await records.find(id))?.revokedAt ?? null) === null) continue
+      await records.revoke(minted.record.id)
+      throw tokenRevoked()
+    }
+    return minted
   }
   return {
     issue: (request) => issueWithin(request),
@@ -94,28 +132,39 @@ export function createTokens(deps: TokensDeps): Tokens {
     renew: (id, expiresAt) => signAnew(deps, id, expiresAt),
     endingWithOldKeys: () => endingWithOldKeys(deps),
     create: async (caller, body) => {
-      const expiresAt = expiryOf(body, caller, clock.now())
+      const minter = await minterOf(deps, caller)
       const { name, projects, permissions } = body
-      const child = { projects, permissions, exp: expiresAt }
-      if (!isSubset(child, { ...caller, exp: caller.expiresAt })) {
-        const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
-        throw new ServiceError('permission_denied', detail)
-      }
-      const isForOthers = isOperator(caller)
-      const root = isForOthers ? {} : { root: caller.root }
-      const request = { name, projects, permissions, expiresAt, createdBy: caller.tokenId, ...root }
-      return issueWithin(request, { ...roomOf(caller, { isForOthers }), now: clock.now() })
+      return mintFor(caller, minter, { name, projects, permissions, expiresAt: expiryOf(body, minter, clock.now()) })
     },
+    beginSession: async (caller, lifeMs) => {
+      const minter = await minterOf(deps, caller)
+      const { projects, permissions } = caller
+      const expiresAt = Math.min(secondsOf(clock.now() + lifeMs), minter.expiresAt ?? Number.POSITIVE_INFINITY)
+      return mintFor(caller, minter, {
+        name: sessionName(minter.name),
+        projects,
+        permissions,
+        expiresAt,
+        isSession: true,
+      })
+    },
+    signOut: async ({ tokenId }) => {
+      const record = await records.find(tokenId)
+      if (record?.isSession !== true) throw noSession()
+      await records.signOut(record)
+    },
+    stoodFor: (caller) => stoodFor(deps, caller),
     list: async (caller, page) => {
       const after = decodeCursor(page.continuation_token, 1)?.[0] ?? null
-      const createdBy = isOperator(caller) ? null : caller.tokenId
+      const createdBy = isOperator(caller) ? null : (await minterOf(deps, caller)).tokenId
       const { records: found, hasMore } = await store.tokens.list({ createdBy, after, limit: page.max_results })
       const last = found.at(-1)
       return { records: found, next: hasMore && last ? encodeCursor([last.id]) : null }
     },
     revoke: async (caller, id) => {
       const record = await records.find(id)
-      const isOwn = record?.createdBy === caller.tokenId || id === caller.tokenId
+      const minter = await minterOf(deps, caller)
+      const isOwn = record?.createdBy === minter.tokenId || id === minter.tokenId || id === caller.tokenId
       if (!record || !(isOwn || isOperator(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
       await records.revoke(id)
     },
@@ -131,7 +180,35 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 }
 
-function roomOf({ tokenId, root }: Caller, { isForOthers }: { isForOthers: boolean }): Omit<TokenRoom, 'now'> {
+/** Who mints for a caller: itself, or the token that a session of the console stands for. */
+interface Minter {
+  tokenId: string
+  name: string
+  expiresAt: number | null
+  /** The session in which it mints; null: it is the caller. */
+  session: string | null
+}
+
+type MintRequest = Omit<NewToken, 'createdBy' | 'root' | 'session'>
+
+async function minterOf(deps: TokensDeps, caller: Caller): Promise<Minter> {
+  const { tokenId, tokenName, expiresAt } = caller
+  const parent = await stoodFor(deps, caller)
+  if (parent === null) return { tokenId, name: tokenName, expiresAt, session: null }
+  return { tokenId: parent.id, name: parent.name, expiresAt: parent.expiresAt, session: tokenId }
+}
+
+async function stoodFor({ records }: TokensDeps, { tokenId }: Pick<Caller, 'tokenId'>): Promise<TokenRecord | null> {
+  const record = await records.find(tokenId)
+  return record?.isSession === true && record.createdBy !== null ? records.find(record.createdBy) : null
+}
+
+/** Names a session after the token that it stands for, as no other token may be named. */
+function sessionName(name: string): string {
+  return `${name.slice(0, NAME_MAX - SESSION_NAME.length)}${SESSION_NAME}`
+}
+
+function roomOf(root: string, { tokenId }: Minter, { isForOthers }: { isForOthers: boolean }): Omit<TokenRoom, 'now'> {
   if (isForOthers) return { of: { createdBy: tokenId }, most: TOKEN_LIMITS.perOperator }
   return { of: { root }, most: TOKEN_LIMITS.perRoot }
 }
@@ -189,12 +266,24 @@ function claimsOf({ id, name, root, projects, permissions, createdAt, expiresAt 
   }
 }
 
-// Rounds to whole seconds, as tokens carry them; without a request, the expiry of the minting token.
-function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | null {
+// Without a request, the expiry of the minting token.
+function expiryOf(body: CreateTokenBody, minter: Pick<Minter, 'expiresAt'>, now: number): number | null {
   const seconds = body.expires_in_seconds ?? null
-  if (seconds === null) return caller.expiresAt
-  return Math.floor(now / 1000 + seconds) * 1000
+  return seconds === null ? minter.expiresAt : secondsOf(now + seconds * 1000)
 }
+
+/** Rounds to whole seconds, as tokens carry them. */
+function secondsOf(time: number): number {
+  return Math.floor(time / 1000) * 1000
+}
+
+function noSession(): ServiceError {
+  const detail = 'This ends sessions of the console alone; `DELETE /v1/tokens/{token}` revokes another token.'
+  return new ServiceError('permission_denied', detail)
+}
+
+const SESSION_NAME = ' (console)'
+const NAME_MAX = 63
 
 /** Most live tokens of one account, and most that one operator's token minted. */
 export const TOKEN_LIMITS = { perRoot: 1_000, perOperator: 10_000 }

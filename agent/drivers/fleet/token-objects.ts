@@ -16,6 +16,7 @@ export function tokenIdOf({ metadata }: KubeObject): string {
 /** Builds the spec of a Token object. */
 export function encodeToken(token: FleetToken): Record<string, unknown> {
   const { id, name, projects, permissions, createdAt, root, keyId, expiresAt, createdBy, cell } = token
+  const { isSession, session, signedOutAt } = token
   return {
     ...{ id, name, permissions, root, createdAt: timestamp(createdAt) },
     projects: projects === '*' ? ['*'] : projects,
@@ -23,12 +24,17 @@ export function encodeToken(token: FleetToken): Record<string, unknown> {
     ...(expiresAt === null ? {} : { expiresAt: timestamp(expiresAt) }),
     ...(createdBy === null ? {} : { createdBy }),
     ...(cell === undefined ? {} : { cell }),
+    ...(isSession === undefined ? {} : { isSession }),
+    ...(session === undefined ? {} : { session }),
+    ...(signedOutAt === undefined ? {} : { signedOutAt: timestamp(signedOutAt) }),
   }
 }
 
 /** Reads a Token object, which the API server has validated. Permissions of later versions are passed over. */
 export function decodeToken(object: KubeObject): FleetToken {
-  const { keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root, cell } = object.spec ?? {}
+  const spec = object.spec ?? {}
+  const { keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root, cell } = spec
+  const { isSession, session, signedOutAt } = spec
   const ofProjects = textsOf(projects)
   return {
     id: tokenIdOf(object),
@@ -41,6 +47,9 @@ export function decodeToken(object: KubeObject): FleetToken {
     createdBy: typeof createdBy === 'string' ? createdBy : null,
     root: String(root),
     ...(typeof cell === 'string' ? { cell } : {}),
+    ...(isSession === true ? { isSession } : {}),
+    ...(typeof session === 'string' ? { session } : {}),
+    ...(typeof signedOutAt === 'string' ? { signedOutAt: Date.parse(signedOutAt) } : {}),
   }
 }
 

@@ -26,8 +26,9 @@ export function createKubeTokens({ api, cell }: KubeTokensSettings): KubeTokens 
     cell,
     publish,
     change: async (token) => {
-      const { keyId = null, expiresAt = null } = encodeToken(token)
-      const changed = await tokens.patch(tokenKeyOf(token.id), { spec: { keyId, expiresAt } })
+      const { keyId = null, expiresAt = null, signedOutAt } = encodeToken(token)
+      const spec = { keyId, expiresAt, ...(signedOutAt === undefined ? {} : { signedOutAt }) }
+      const changed = await tokens.patch(tokenKeyOf(token.id), { spec })
       if (changed === null) await publish(token)
     },
     revoke: (revocation) => createOnce(revocations, tokenKeyOf(revocation.token), encodeRevocation(revocation)),

@@ -217,4 +217,8 @@ export const MIGRATIONS: readonly string[] = [
   END;
   CREATE INDEX backups_by_project ON backups (project) WHERE status <> 'failed';
   `,
+  `
+  ALTER TABLE tokens ADD COLUMN session TEXT AS (record ->> '$.session');
+  CREATE INDEX tokens_by_session ON tokens (session) WHERE session IS NOT NULL;
+  `,
 ]

@@ -45,6 +45,12 @@ export function createTokenStore(database: Database): TokenStore {
       // A revocation has to work on a full disk.
       return database.freeing(isTold ? write : () => database.silently(write))
     },
+    signOut: async (id, signedOutAt, { isTold }) => {
+      const sql = `UPDATE tokens SET record = json_set(record, '$.signedOutAt', ?), revoked_at = ?, ends_at = ?
+        WHERE id = ? AND revoked_at IS NULL`
+      const write = (): number => database.run(sql, signedOutAt, signedOutAt, signedOutAt, id)
+      return database.freeing(isTold ? write : () => database.silently(write))
+    },
     setKey: async (id, keyId) =>
       void database.run("UPDATE tokens SET record = json_set(record, '$.keyId', ?) WHERE id = ?", keyId, id),
     setEnd: async (id, expiresAt) => {
@@ -97,4 +103,5 @@ const MIRROR = `${INSERT} ON CONFLICT (id) DO UPDATE SET ends_at = excluded.ends
 const UNEXPIRED = "AND (record ->> '$.expiresAt' IS NULL OR record ->> '$.expiresAt' > ?)"
 const MINTED = `WITH RECURSIVE minted (id) AS (
     VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
+    UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.session = minted.id
   )`

@@ -1,5 +1,4 @@
 import { sessionCookieName, splitToken } from '../../../shared/auth/session.ts'
-import { ServiceError } from '../../../shared/errors.ts'
 import { operations } from '../../../shared/routes.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { Tickets } from '../../core/access/tickets.ts'
@@ -22,21 +21,16 @@ export function createSignInHandlers(
   const { tokens, tickets, clock, service } = deps
   return {
     signIn: async ({ caller }) => {
-      const { projects, permissions } = caller
-      const left = caller.expiresAt === null ? Number.POSITIVE_INFINITY : caller.expiresAt - clock.now()
-      const body = {
-        name: CONSOLE,
-        projects: projects === '*' ? projects : [...projects],
-        permissions: [...permissions],
-        expires_in_seconds: left > LIFE_SECONDS * 1000 ? LIFE_SECONDS : null,
-      }
-      const { record, token } = await tokens.create(caller, body)
+      const { record, token } = await tokens.beginSession(caller, LIFE_MS)
       const { session, cookie } = splitToken(token, service())
       const expiresAt = record.expiresAt ?? clock.now()
       const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1000))
       const shown = {
         expires_at: timestamp(expiresAt),
-        token: viewMe({ ...record, tokenId: record.id, tokenName: record.name }),
+        token: viewMe(
+          { ...record, tokenId: record.id, tokenName: record.name },
+          await tokens.stoodFor({ tokenId: record.id }),
+        ),
       }
       return {
         body: { session, ...shown },
@@ -45,8 +39,7 @@ export function createSignInHandlers(
       }
     },
     signOut: async ({ caller }) => {
-      if (caller.tokenName !== CONSOLE) throw noSession()
-      await tokens.revoke(caller, caller.tokenId)
+      await tokens.signOut(caller)
       return { body: null, headers: { 'set-cookie': setCookie(sessionCookieName(service()), '', 0) } }
     },
     createSignInLink: async ({ caller }) => {
@@ -63,11 +56,4 @@ function setCookie(name: string, value: string, seconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`
 }
 
-function noSession(): ServiceError {
-  const detail = 'This ends sessions of the console alone; `DELETE /v1/tokens/{token}` revokes another token.'
-  return new ServiceError('permission_denied', detail)
-}
-
-/** Name of the tokens of sessions. */
-const CONSOLE = 'console'
-const LIFE_SECONDS = 7 * 24 * 3600
+const LIFE_MS = 7 * 24 * 3_600_000

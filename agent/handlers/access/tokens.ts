@@ -9,7 +9,7 @@ type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'de
 /** Handles tokens. */
 export function createTokenHandlers({ tokens }: { tokens: Tokens }): TokenHandlers {
   return {
-    getMe: async ({ caller }) => ({ body: viewMe(caller) }),
+    getMe: async ({ caller }) => ({ body: viewMe(caller, await tokens.stoodFor(caller)) }),
     createToken: async ({ body, caller }) => {
       const { record, token } = await tokens.create(caller, body)
       const view = viewToken(record)
@@ -35,6 +35,8 @@ function viewToken(record: TokenRecord) {
     expires_at: record.expiresAt === null ? null : timestamp(record.expiresAt),
     created_at: timestamp(record.createdAt),
     created_by: record.createdBy,
+    is_session: record.isSession === true,
+    session: record.session ?? null,
     revoked_at: record.revokedAt === null ? null : timestamp(record.revokedAt),
   }
 }

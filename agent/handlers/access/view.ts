@@ -3,18 +3,21 @@ import type { meSchema, Project, Quota } from '../../../shared/schemas/access.ts
 import { timestamp } from '../../../shared/time.ts'
 import type { ProjectState, QuotaState } from '../../core/access/quotas.ts'
 import type { Caller } from '../../core/common/caller.ts'
+import type { TokenRecord } from '../../ports/store/tokens.ts'
 import { viewBounds } from '../common/bounds.ts'
 
-/** Returns what a token may do in the form of the API. */
+/** Returns what a token may do in the form of the API, and which one it stands for if it is a session. */
 export function viewMe(
   token: Pick<Caller, 'tokenId' | 'tokenName' | 'projects' | 'permissions' | 'expiresAt'>,
+  stoodFor: Pick<TokenRecord, 'id' | 'name' | 'expiresAt'> | null,
 ): z.infer<typeof meSchema> {
   return {
     id: token.tokenId,
     name: token.tokenName,
     projects: token.projects === '*' ? '*' : [...token.projects],
     permissions: [...token.permissions],
-    expires_at: token.expiresAt === null ? null : timestamp(token.expiresAt),
+    expires_at: endOf(token),
+    stands_for: stoodFor === null ? null : { id: stoodFor.id, name: stoodFor.name, expires_at: endOf(stoodFor) },
   }
 }
 
@@ -31,4 +34,8 @@ export function viewQuota({ project, allowed, used, updatedAt }: QuotaState): Qu
 /** Returns a project in the form of the API. */
 export function viewProject(project: ProjectState): Project {
   return { ...viewQuota(project), boxes: { ...project.boxes }, volumes: project.used.volumes }
+}
+
+function endOf({ expiresAt }: { expiresAt: number | null }): string | null {
+  return expiresAt === null ? null : timestamp(expiresAt)
 }

@@ -15,9 +15,18 @@ export interface FleetToken {
   root: string
   /** Number of the cell that minted it, whose events tell of it; absent: this one, before it was one of a fleet. */
   cell?: string
+  /** True: a session of the web console. It stands for `createdBy`, which is what mints in it. Absent: it is none. */
+  isSession?: true
+  /**
+   * The session in which `createdBy` minted it, or that a session was begun with; absent: none. It is revoked with that, though not by
+   * its sign-out.
+   */
+  session?: string
+  /** When a sign-out ended it, and it alone; absent: none did. */
+  signedOutAt?: number
 }
 
-/** Says that a token is revoked, and with it all that were minted with it. It is not taken back. */
+/** Says that a token is revoked, and with it all that were minted with it, or in it if it is a session. It is not taken back. */
 export interface FleetRevocation {
   /** Id of the token. */
   token: string
@@ -36,7 +45,7 @@ export interface FleetTokens {
   /** Publishes the record of a token; succeeds if it is there. @throws ServiceError `runtime_unavailable` */
   publish(token: FleetToken): Promise<void>
   /**
-   * Moves end and key of a published token to those of `token`, which is published if it is not there.
+   * Moves end and key of a published token to those of `token`, and notes its sign-out. It is published if it is not there.
    * @throws ServiceError `runtime_unavailable`
    */
   change(token: FleetToken): Promise<void>

@@ -30,13 +30,15 @@ export interface TokenStore {
     records: TokenRecord[]
     hasMore: boolean
   }>
-  /** Returns when the last of a token and all that were minted with it expires by itself; null: never. */
+  /** Returns when the last of a token and all that were minted with it or in it expires by itself; null: never. */
   lastExpiry(id: string): Promise<number | null>
   /**
-   * Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. Returns how many it ended.
-   * `isTold`: events tell of it; default: yes.
+   * Revokes a token and, recursively, all that were minted with it or in it; keeps the time of an earlier revocation. Returns how many it
+   * ended. `isTold`: events tell of it; default: yes.
    */
   revoke(id: string, revokedAt: number, options?: { isTold: boolean }): Promise<number>
+  /** Notes the sign-out of a session, which revokes it alone. Returns how many it ended, 0 or 1. */
+  signOut(id: string, signedOutAt: number, options: { isTold: boolean }): Promise<number>
   /** Notes that another key has signed the token anew. An unknown one is ignored. */
   setKey(id: string, keyId: string | null): Promise<void>
   /** Moves the end of a token that is not revoked. An unknown one is ignored. */

@@ -26,6 +26,16 @@ export function defineFleetTokensSuite(kind: string, open: () => Promise<TokensL
 
     test.each<[string, Partial<FleetToken>]>([
       ['with all that it may have', { createdBy: newId('tok', 1), root: newId('tok', 1), expiresAt: END, cell: 'aa' }],
+      [
+        'of a session, begun in another and signed out',
+        {
+          createdBy: newId('tok', 1),
+          isSession: true,
+          session: newId('tok', 1),
+          signedOutAt: END - 1000,
+          expiresAt: END,
+        },
+      ],
       ['of all projects, which never expires', { projects: '*', keyId: null }],
     ])('a record %s is read as it was published', async (_, changes) => {
       const token = tokenOf(changes)
@@ -47,6 +57,15 @@ export function defineFleetTokensSuite(kind: string, open: () => Promise<TokensL
       const changed = { ...token, expiresAt: END + 5_000, keyId: 'next' }
       await lab.bb.change({ ...changed, name: 'other', permissions: ['admin'] })
       expect((await lab.aa.read(token.id))?.token).toEqual(changed)
+    })
+
+    test('a sign-out is noted, and stays', async () => {
+      const session = tokenOf({ expiresAt: END, isSession: true })
+      await lab.aa.publish(session)
+      await lab.bb.change({ ...session, signedOutAt: END - 1000 })
+      await lab.aa.change({ ...session, keyId: 'next' })
+      const kept = { ...session, keyId: 'next', signedOutAt: END - 1000 }
+      expect((await lab.aa.read(session.id))?.token).toEqual(kept)
     })
 
     test('a change of one that is gone publishes it', async () => {

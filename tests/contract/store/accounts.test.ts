@@ -128,6 +128,25 @@ describe('tokens', () => {
     ])
   })
 
+  test('minted in a session are revoked with it, at any remove, and not by its sign-out', async () => {
+    await store.tokens.insert(token('tok_1'))
+    await store.tokens.insert(token('tok_2', { createdBy: 'tok_1', isSession: true, expiresAt: 50 }))
+    await store.tokens.insert(token('tok_3', { createdBy: 'tok_1', session: 'tok_2' }))
+    await store.tokens.insert(token('tok_4', { createdBy: 'tok_1', session: 'tok_2', isSession: true, expiresAt: 60 }))
+    await store.tokens.insert(token('tok_5', { createdBy: 'tok_1', session: 'tok_4', expiresAt: 90 }))
+    await store.tokens.insert(token('tok_6', { createdBy: 'tok_5', expiresAt: 80 }))
+    const [two, four] = [await store.tokens.lastExpiry('tok_2'), await store.tokens.lastExpiry('tok_4')]
+    expect([two, four]).toEqual([null, 90])
+    expect(await store.tokens.signOut('tok_2', 20, { isTold: true })).toBe(1)
+    expect(await store.tokens.signOut('tok_2', 30, { isTold: true })).toBe(0)
+    expect(await store.tokens.get('tok_2')).toMatchObject({ revokedAt: 20, signedOutAt: 20, expiresAt: 50 })
+    const revokedAt = async (id: string) => (await store.tokens.get(id))?.revokedAt
+    const all = ['tok_1', 'tok_2', 'tok_3', 'tok_4', 'tok_5', 'tok_6']
+    expect(await Promise.all(all.map(revokedAt))).toEqual([null, 20, null, null, null, null])
+    expect(await store.tokens.revoke('tok_2', 40)).toBe(4)
+    expect(await Promise.all(all.map(revokedAt))).toEqual([null, 20, 40, 40, 40, 40])
+  })
+
   test('that have ended are bounded: the first ended of the account that has most go first', async () => {
     for (let i = 1; i <= 9; i++) await store.tokens.insert(token(`loud_${i}`, { root: 'loud', expiresAt: i }))
     await store.tokens.insert(token('quiet', { expiresAt: 1 }))

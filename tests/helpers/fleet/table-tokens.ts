@@ -47,8 +47,14 @@ export function createTableTokens(table: TokenTable, cell: string): TableTokens 
   }
   const put = (token: FleetToken): void => {
     const { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root } = token
-    const known = { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root }
-    const stored: FleetToken = token.cell === undefined ? known : { ...known, cell: token.cell }
+    const { cell: of, isSession, session, signedOutAt } = token
+    const stored: FleetToken = {
+      ...{ id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root },
+      ...(of === undefined ? {} : { cell: of }),
+      ...(isSession === undefined ? {} : { isSession }),
+      ...(session === undefined ? {} : { session }),
+      ...(signedOutAt === undefined ? {} : { signedOutAt }),
+    }
     table.tokens.set(id, stored)
     tell(({ tokens }) => tokens.put(stored))
   }
@@ -56,7 +62,11 @@ export function createTableTokens(table: TokenTable, cell: string): TableTokens 
     ...{ cell, views: null, isHeld: false, told: [] },
     publish: (token) => change(() => (table.tokens.has(token.id) ? undefined : put(token))),
     change: (token) =>
-      change(() => put({ ...(table.tokens.get(token.id) ?? token), expiresAt: token.expiresAt, keyId: token.keyId })),
+      change(() => {
+        const { expiresAt, keyId, signedOutAt } = token
+        const signOut = signedOutAt === undefined ? {} : { signedOutAt }
+        put({ ...(table.tokens.get(token.id) ?? token), expiresAt, keyId, ...signOut })
+      }),
     revoke: (revocation) =>
       change(() => {
         if (table.revocations.has(revocation.token)) return

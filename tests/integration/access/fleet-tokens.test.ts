@@ -14,6 +14,7 @@ import {
 } from '../../helpers/access/token-cells.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import type { TableTokens } from '../../helpers/fleet/table-tokens.ts'
+import { permutationsOf } from '../../helpers/permutations.ts'
 
 let lab: TokenLab
 
@@ -142,8 +143,3 @@ describe('in whatever order a cell hears of them', () => {
     expect(await eventsOf(bb)).toEqual([])
   })
 })
-
-function permutationsOf<T>(all: readonly T[]): T[][] {
-  if (all.length <= 1) return [[...all]]
-  return all.flatMap((first) => permutationsOf(all.filter((each) => each !== first)).map((rest) => [first, ...rest]))
-}

@@ -203,6 +203,7 @@ const EACH: Record<NamesWith<'each'>, () => Shared> = {
     const keys = createTokenKeys()
     const records: TokenRecord[] = []
     const counted = {
+      get: async (id: string) => records.find((record) => record.id === id) ?? null,
       hasRoom: async () => true,
       insert: async (record: TokenRecord, { of, most }: TokenRoom) =>
         records.filter(({ root }) => 'root' in of && root === of.root).length < most && records.push(record) > 0,

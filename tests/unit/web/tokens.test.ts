@@ -34,6 +34,9 @@ describe('tokens', () => {
     expect(mintedWith([child, old, admin, ci], admin.id)).toEqual([ci, child])
     expect(mintedWith([child, old, admin, ci], ci.id)).toEqual([child])
     expect(mintedWith([child, old, admin, ci], old.id)).toEqual([])
+    const session = token('session', { created_by: admin.id, is_session: true, created_at: '2026-11-01T01:00:00.000Z' })
+    const inIt = { ...ci, session: session.id }
+    expect(mintedWith([child, session, admin, inIt], session.id)).toEqual([inIt, child])
   })
 })
 
@@ -55,6 +58,8 @@ function token(name: string, more: Partial<Listed>): Listed {
     expires_at: '2026-12-26T12:00:00.000Z',
     created_at: '2026-11-01T00:00:00.000Z',
     created_by: null,
+    is_session: false,
+    session: null,
     revoked_at: null,
     ...more,
   }

@@ -216,8 +216,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a token and those minted with it, at once
-         * @description Revoke a token and those minted with it, at once. Needs a valid token.
+         * Revoke a token and those minted with it, or in it if it is a session, at once
+         * @description Revoke a token and those minted with it, or in it if it is a session, at once. Needs a valid token.
          */
         delete: operations["deleteToken"];
         options?: never;
@@ -240,8 +240,8 @@ export interface paths {
          */
         post: operations["signIn"];
         /**
-         * End the session of the web console that asks, and its token
-         * @description End the session of the web console that asks, and its token. Needs a valid token.
+         * End the session of the web console that asks, and its token, though nothing that was minted in it
+         * @description End the session of the web console that asks, and its token, though nothing that was minted in it. Needs a valid token.
          */
         delete: operations["signOut"];
         options?: never;
@@ -2818,6 +2818,18 @@ export interface components {
              * @description Null: it never expires.
              */
             expires_at: string | null;
+            /** @description Of a session of the web console: the token that it stands for, which is what mints, lists and revokes tokens in it. Null: it is no session. */
+            stands_for: ({
+                id: components["schemas"]["Id"];
+                name: string;
+                /**
+                 * Format: date-time
+                 * @description RFC 3339, UTC, milliseconds.
+                 */
+                expires_at: string | null;
+            } & {
+                [key: string]: unknown;
+            }) | null;
         } & {
             [key: string]: unknown;
         };
@@ -2835,9 +2847,13 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description The token that it was minted with; null: it was minted on the host of the agent. */
             created_by: string | null;
+            /** @description Whether it is a session of the web console. */
+            is_session: boolean;
+            /** @description The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires. */
+            session: string | null;
             /**
              * Format: date-time
-             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with.
+             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.
              */
             revoked_at: string | null;
             /** @description The bearer token, shown once; absent in a replay. */
@@ -2868,9 +2884,13 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description The token that it was minted with; null: it was minted on the host of the agent. */
             created_by: string | null;
+            /** @description Whether it is a session of the web console. */
+            is_session: boolean;
+            /** @description The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires. */
+            session: string | null;
             /**
              * Format: date-time
-             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with.
+             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.
              */
             revoked_at: string | null;
         } & {

@@ -26,24 +26,12 @@ export function MintToken({ isOpen, close }: { isOpen: boolean; close(): void })
   return (
     <Dialog
       title={minted ? `The token ${minted.name}` : 'Mint a token'}
-      about={minted ? undefined : <About />}
+      about={minted ? undefined : ABOUT}
       isOpen={isOpen}
       close={end}
     >
       {minted ? <ShowOnce minted={minted} close={end} /> : <MintForm close={close} show={setMinted} />}
     </Dialog>
-  )
-}
-
-function About() {
-  const { data: me } = useSuspenseQuery(meQuery)
-  if (!isOfSession(me))
-    return 'It may do what you choose of what you may yourself, and ends with your token at the latest.'
-  return (
-    <>
-      It may do what you choose of what you may yourself. It ends with this session: when you sign out, or at{' '}
-      {timeText(me.expires_at)}. One that outlives it is minted by <code>boxyard token create</code>.
-    </>
   )
 }
 
@@ -165,7 +153,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
 }
 
 function Life({ me }: { me: Me }) {
-  const { expires_at: minterEnds } = me
+  const { expires_at: minterEnds } = me.stands_for ?? me
   const lives = livesWithin(minterEnds, Date.now())
   return (
     <SelectField
@@ -178,9 +166,7 @@ function Life({ me }: { me: Me }) {
           after {words}
         </option>
       ))}
-      <option value="">
-        {minterEnds === null ? 'never' : `with ${isOfSession(me) ? 'this session' : 'yours'}, ${timeText(minterEnds)}`}
-      </option>
+      <option value="">{minterEnds === null ? 'never' : `with yours, ${timeText(minterEnds)}`}</option>
     </SelectField>
   )
 }
@@ -193,11 +179,8 @@ function projectsOf(form: FormValues, me: Me): string[] {
     .filter(Boolean)
 }
 
-/** Returns true for the token of a session, which ends with it and so does all that it mints. */
-function isOfSession({ name }: Me): boolean {
-  return name === 'console'
-}
-
+const ABOUT =
+  'It may do what you choose of what you may yourself. It lives on when you sign out, and ends with the token that you signed in with at the latest.'
 const MEANINGS: Readonly<Record<string, string>> = {
   read: 'sees boxes, their files, volumes and events',
   write: 'makes, changes and deletes them',

@@ -15,8 +15,10 @@ interface Deps {
 /** Returns the columns of the list of tokens. */
 export function tokenColumns({ tokens, me, now, revoke }: Deps): Column<Token>[] {
   const names = new Map(tokens.map(({ id, name }) => [id, name]))
+  // In a session the token mints that the session stands for.
+  const own = me.stands_for ?? me
   const minterOf = ({ created_by: by }: Token): string =>
-    by === null ? 'the host' : by === me.id ? `${me.name} (you)` : (names.get(by) ?? by)
+    by === null ? 'the host' : by === own.id ? `${own.name} (you)` : (names.get(by) ?? by)
   return [
     {
       name: 'Name',

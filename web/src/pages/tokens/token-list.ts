@@ -30,13 +30,14 @@ export function selectTokens(tokens: readonly Token[], { text, state, sort }: To
   return sort.startsWith('-') ? found.reverse() : found
 }
 
-/** Returns the tokens that end with one: those that were minted with it, with those, and so on. */
+/** Returns the tokens that are revoked with one: those that were minted with it, or in it if it is a session, with those, and so on. */
 export function mintedWith(tokens: readonly Token[], id: string): Token[] {
   const found: Token[] = []
   const isOf = new Set([id])
   // Whoever mints is older than what is minted.
   for (const token of tokens.toSorted((a, b) => compare(a.created_at, b.created_at))) {
-    if (token.created_by === null || !isOf.has(token.created_by)) continue
+    const { created_by: by, session } = token
+    if (!(by !== null && isOf.has(by)) && !(session !== null && isOf.has(session))) continue
     isOf.add(token.id)
     found.push(token)
   }

@@ -102,7 +102,9 @@ function Revoke({ token, tokens, ownId, close }: RevokeProps) {
       about={[
         'It ends at once, with the sessions and open connections that it began.',
         ...(ends.length > 0
-          ? [`So ${ends.length === 1 ? 'does' : 'do'} what was minted with it: ${namesOf(ends)}.`]
+          ? [
+              `So ${ends.length === 1 ? 'does' : 'do'} what was minted ${token?.is_session ? 'in' : 'with'} it: ${namesOf(ends)}.`,
+            ]
           : []),
         ...(isOwn ? ['This session is one of it: you are signed out.'] : []),
       ].join(' ')}

@@ -95,6 +95,7 @@ from .health_status import HealthStatus
 from .lease import Lease
 from .limits import Limits
 from .me import Me
+from .me_stands_for_type_0 import MeStandsForType0
 from .minted_token import MintedToken
 from .open_console_typing import OpenConsoleTyping
 from .operation import Operation
@@ -297,6 +298,7 @@ __all__ = (
     "Lease",
     "Limits",
     "Me",
+    "MeStandsForType0",
     "MintedToken",
     "OpenConsoleTyping",
     "Operation",

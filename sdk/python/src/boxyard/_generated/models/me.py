@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     Self,
@@ -14,6 +15,10 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..models.permission import Permission
+
+if TYPE_CHECKING:
+    from ..models.me_stands_for_type_0 import MeStandsForType0
+
 
 T = TypeVar("T", bound="Me")
 
@@ -27,6 +32,8 @@ class Me:
         projects (list[str] | Literal['*']): Project names, or `*` for all.
         permissions (list[Permission | str]):
         expires_at (datetime.datetime | None): Null: it never expires.
+        stands_for (MeStandsForType0 | None): Of a session of the web console: the token that it stands for, which is
+            what mints, lists and revokes tokens in it. Null: it is no session.
     """
 
     id: str
@@ -34,9 +41,12 @@ class Me:
     projects: list[str] | Literal["*"]
     permissions: list[Permission | str]
     expires_at: datetime.datetime | None
+    stands_for: MeStandsForType0 | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.me_stands_for_type_0 import MeStandsForType0
+
         id = self.id
 
         name = self.name
@@ -63,6 +73,12 @@ class Me:
         else:
             expires_at = self.expires_at
 
+        stands_for: dict[str, Any] | None
+        if isinstance(self.stands_for, MeStandsForType0):
+            stands_for = self.stands_for.to_dict()
+        else:
+            stands_for = self.stands_for
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -72,6 +88,7 @@ class Me:
                 "projects": projects,
                 "permissions": permissions,
                 "expires_at": expires_at,
+                "stands_for": stands_for,
             }
         )
 
@@ -79,6 +96,8 @@ class Me:
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.me_stands_for_type_0 import MeStandsForType0
+
         d = dict(src_dict)
         id = d.pop("id")
 
@@ -133,12 +152,28 @@ class Me:
 
         expires_at = _parse_expires_at(d.pop("expires_at"))
 
+        def _parse_stands_for(data: object) -> MeStandsForType0 | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                stands_for_type_0 = MeStandsForType0.from_dict(data)
+
+                return stands_for_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(MeStandsForType0 | None, data)
+
+        stands_for = _parse_stands_for(d.pop("stands_for"))
+
         me = cls(
             id=id,
             name=name,
             projects=projects,
             permissions=permissions,
             expires_at=expires_at,
+            stands_for=stands_for,
         )
 
         me.additional_properties = d

@@ -30,8 +30,11 @@ class MintedToken:
         expires_at (datetime.datetime | None): Null: it never expires.
         created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         created_by (None | str): The token that it was minted with; null: it was minted on the host of the agent.
+        is_session (bool): Whether it is a session of the web console.
+        session (None | str): The session of the web console in which it was minted; null: none. It is revoked together
+            with that, and lives on when that is signed out or expires.
         revoked_at (datetime.datetime | None): Null: it is not revoked. A token is revoked together with the one that it
-            was minted with.
+            was minted with. Of a session also the time of its sign-out.
         token (str | Unset): The bearer token, shown once; absent in a replay.
     """
 
@@ -42,6 +45,8 @@ class MintedToken:
     expires_at: datetime.datetime | None
     created_at: datetime.datetime
     created_by: None | str
+    is_session: bool
+    session: None | str
     revoked_at: datetime.datetime | None
     token: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -78,6 +83,11 @@ class MintedToken:
         created_by: None | str
         created_by = self.created_by
 
+        is_session = self.is_session
+
+        session: None | str
+        session = self.session
+
         revoked_at: None | str
         if isinstance(self.revoked_at, datetime.datetime):
             revoked_at = self.revoked_at.isoformat()
@@ -97,6 +107,8 @@ class MintedToken:
                 "expires_at": expires_at,
                 "created_at": created_at,
                 "created_by": created_by,
+                "is_session": is_session,
+                "session": session,
                 "revoked_at": revoked_at,
             }
         )
@@ -170,6 +182,15 @@ class MintedToken:
 
         created_by = _parse_created_by(d.pop("created_by"))
 
+        is_session = d.pop("is_session")
+
+        def _parse_session(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        session = _parse_session(d.pop("session"))
+
         def _parse_revoked_at(data: object) -> datetime.datetime | None:
             if data is None:
                 return data
@@ -195,6 +216,8 @@ class MintedToken:
             expires_at=expires_at,
             created_at=created_at,
             created_by=created_by,
+            is_session=is_session,
+            session=session,
             revoked_at=revoked_at,
             token=token,
         )
