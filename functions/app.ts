@@ -17,6 +17,7 @@ import {
 } from '../shared/http/messages.ts'
 import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
+import { operations } from '../shared/routes.ts'
 import { validateRequest } from '../shared/validate.ts'
 import type { BodyTurns } from './body-turns.ts'
 import type { Forward, ForwardBytes } from './forward.ts'
@@ -50,8 +51,11 @@ export function createApp(options: AppOptions): HttpHandler {
     const progress: Progress = { startedAt, operation: null, claims: null }
     let request = given
     try {
-      request = await enterSession(given)
+      const entered = await enterSession(given)
+      request = entered.request
       const answer = await handle(request, { ...options, requestId, progress })
+      if (entered.left !== null && answer.status === 201)
+        await endSession(entered.left, request, { ...options, requestId })
       // The agent may have refused a ticket.
       await options.strangers?.wait(request, progress, answer)
       const response = await secureCookies(answer, request)
@@ -102,6 +106,17 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
       return answerAlone(params.code ?? null, request, context)
     return forward({ request, operation, requestId, owner, body })
   })
+}
+
+/** Signs out of the session that a browser leaves by signing in again, since it has lost the half of that in its cookie. */
+async function endSession(token: string, request: HttpRequest, options: Omit<Context, 'progress'>): Promise<void> {
+  const { method, path: target } = operations.signOut
+  const readBody = async (): Promise<Uint8Array> => new Uint8Array(0)
+  const signOut = { ...request, method, target, readBody, headers: { authorization: `Bearer ${token}` } }
+  const progress: Progress = { startedAt: options.now(), operation: null, claims: null }
+  await handle(signOut, { ...options, progress }).catch((error: unknown) =>
+    options.logger.info('A session that was left has not ended', { request_id: options.requestId, error }),
+  )
 }
 
 /** Answers the problem types, which do not depend on the agent, even while that is away. */

@@ -119,7 +119,7 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     endWithResponse(client, late === null ? refusal : problemResponse(late, requestId))
   }
   try {
-    request = await enterSession(given)
+    request = (await enterSession(given)).request
     const { operation, dialled } = await dialAgent(request, context)
     if ('status' in dialled) return await refuse(refusalOf(responseOf(dialled, { operation, requestId })))
     if (headerOf(dialled.headers, 'x-request-id') !== requestId) {

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hash, randomBytes } from 'node:crypto'
 import { type HeaderMap, headerOf } from '../http/messages.ts'
+import { splitTicket } from './ticket-target.ts'
 
 /** A token in two halves, of which each is worth nothing without the other (docs/access.md#sessions-of-the-console). */
 export interface SplitSession {
@@ -28,25 +29,43 @@ export function sessionCookieName(service: string): string {
 }
 
 /**
- * Returns a cookie as a page that came by HTTPS gets it: browsers send one of such a name over HTTPS alone, and take none from another
- * port without it. What seals a token is the name before that, since only the front knows how the page came.
+ * Returns cookies as a page gets them that came by HTTPS: browsers send those of such a name over HTTPS alone, and take none from another
+ * port without it. What seals a token is the name before that, since only the front knows how the page came. Its browser tells, since what
+ * stands before a front may not: it sends `Origin` with every POST and DELETE.
  */
-export function secureCookie(cookie: string): string {
-  return `${HOST_PREFIX}${cookie}; Secure`
+export function cookiesFor(headers: HeaderMap, cookies: string | readonly string[]): readonly string[] {
+  const isSecure = headerOf(headers, 'origin')?.startsWith('https:') === true
+  return [cookies].flat().map((cookie) => (isSecure ? `${HOST_PREFIX}${cookie}; Secure` : cookie))
 }
 
-/** The token of a request's session, or why there is none. */
-export type FoundToken = { token: string } | { code: 'permission_denied' | 'token_invalid'; detail: string }
+/**
+ * In whose name a request is, unless it says so by itself, and the token of the session that its browser leaves by it; or why it is
+ * refused.
+ */
+export type JudgedSession =
+  | { authorization: { authorization?: string }; left: string | null }
+  | { code: 'permission_denied' | 'token_invalid'; detail: string }
 
-/** Joins the halves in the headers of a request that a page of the own origin sends. */
-export function readSession(headers: HeaderMap): FoundToken {
-  if (!isOfOwnPage(headers)) return { code: 'permission_denied', detail: FOREIGN_PAGE }
-  const token = joinToken(headerOf(headers, 'x-boxyard-session') ?? '', headerOf(headers, 'cookie'))
-  return token === null ? { code: 'token_invalid', detail: NOT_WHOLE } : { token }
+/**
+ * Judges a request of a session, or one that begins one (`signsIn`): both are for pages of the own origin alone, as another's could put
+ * its visitor into a session of somebody else's. Joins the halves in its headers.
+ */
+export function judgeSession(
+  { target, headers }: { target: string; headers: HeaderMap },
+  { signsIn }: { signsIn: boolean },
+): JudgedSession {
+  if (!isOfOwnPage(headers)) return { code: 'permission_denied', detail: FOREIGN }
+  const session = headerOf(headers, 'x-boxyard-session')
+  const token = session === undefined ? null : joinToken(session, headerOf(headers, 'cookie'))
+  const left = signsIn ? token : null
+  const isNamed = headers['authorization'] !== undefined || (signsIn && splitTicket(target).ticket !== null)
+  if (isNamed || session === undefined) return { authorization: {}, left }
+  if (token === null) return { code: 'token_invalid', detail: NOT_WHOLE }
+  return { authorization: { authorization: `Bearer ${token}` }, left }
 }
 
 /** Tells whether a page of this origin asks, as far as its browser says. The header alone is more than a page of another may send (CORS). */
-export function isOfOwnPage(headers: HeaderMap): boolean {
+function isOfOwnPage(headers: HeaderMap): boolean {
   const site = headerOf(headers, 'sec-fetch-site')
   const origin = headerOf(headers, 'origin')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
@@ -118,8 +137,7 @@ function cookieName(suffix: string): string {
   return `boxyard_session_${suffix}`
 }
 
-/** Why a request is refused that is not of the own page. */
-export const FOREIGN_PAGE =
+const FOREIGN =
   'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
 const NOT_WHOLE = 'The session is over, or of another browser: sign in again.'
 const CIPHER = 'aes-256-gcm'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { readSession } from '../../../shared/auth/session.ts'
+import { judgeSession } from '../../../shared/auth/session.ts'
 import { openStream } from '../../helpers/exec/stream-client.ts'
 import { type Answer, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -20,6 +20,7 @@ afterAll(async () => {
 })
 
 const APP = 'https://app.example.com'
+const SMALL = { name: 'minted', projects: ['pages'], permissions: ['read'] }
 
 /** What a page and its browser keep of a sign-in. */
 interface Session {
@@ -28,14 +29,23 @@ interface Session {
   answer: Answer
 }
 
-async function signIn(options: { token?: string | null; path?: string; origin?: string } = {}): Promise<Session> {
-  const { token, path = '/v1/session', origin = service.url } = options
-  const answer = await client.post(path, undefined, { ...(token === undefined ? {} : { token }), headers: { origin } })
+interface SignInOptions {
+  token?: string | null
+  path?: string
+  origin?: string
+  headers?: Record<string, string>
+}
+
+async function signIn(options: SignInOptions = {}): Promise<Session> {
+  const { token, path = '/v1/session', origin = service.url, headers = {} } = options
+  const as = token === undefined ? {} : { token }
+  const answer = await client.post(path, undefined, { ...as, headers: { origin, ...headers } })
   expect([answer.status, answer.body]).toEqual([201, expect.objectContaining({ session: expect.any(String) })])
   const cookie = String(answer.headers['set-cookie']).split(';', 1)[0] ?? ''
   const { session, token: shown } = answer.body
-  const joined = readSession({ 'x-boxyard-session': session, cookie })
-  secrets.push(session, cookie.split('=')[1] ?? '', 'token' in joined ? joined.token : '')
+  const joined = judgeSession({ target: '/', headers: { 'x-boxyard-session': session, cookie } }, { signsIn: false })
+  const { authorization = '' } = 'code' in joined ? {} : joined.authorization
+  secrets.push(session, cookie.split('=')[1] ?? '', authorization.replace('Bearer ', ''))
   return { headers: { 'x-boxyard-session': session, cookie }, token: shown, answer }
 }
 
@@ -168,6 +178,28 @@ describe('a session', () => {
     expect(listed.find(({ id }) => id === session.token.id)?.revoked_at).not.toBeNull()
   })
 
+  test('ends when its browser signs in again, with a token or by a link, and what was minted in it lives on', async () => {
+    const { token } = await mint({ permissions: ['read'] })
+    for (const again of [{ token }, { token: null, path: `/v1/session?ticket=${await link(token)}` }]) {
+      const left = await signIn({ token })
+      const minted = await client.post('/v1/tokens', SMALL, { token: null, headers: left.headers })
+      secrets.push(minted.body.token)
+      const next = await signIn({ ...again, headers: left.headers })
+      expect(outcome(await ask(left))).toEqual([401, 'token_revoked'])
+      expect((await ask(next)).body).toMatchObject({ id: next.token.id, permissions: ['read'] })
+      expect((await client.get('/v1/me', { token: minted.body.token })).status).toBe(200)
+    }
+  })
+
+  test('goes on if the sign-in fails, and if only one half of it is sent', async () => {
+    const session = await signIn()
+    const failed = await client.post('/v1/session', undefined, { token: 'x', headers: session.headers })
+    expect(outcome(failed)).toEqual([401, 'token_invalid'])
+    await signIn({ headers: { cookie: session.headers.cookie } })
+    await signIn({ headers: { ...session.headers, cookie: (await signIn()).headers.cookie } })
+    expect((await ask(session)).status).toBe(200)
+  })
+
   test.each(['page', 'console'])('is not what a sign-out with another token ends, also one named %s', async (name) => {
     const { token } = await mint({ name, permissions: ['read'] })
     expect(outcome(await client.delete('/v1/session', { token }))).toEqual([403, 'permission_denied'])
@@ -204,9 +236,8 @@ describe('a session', () => {
 })
 
 describe('what is minted in a session', () => {
-  const read = { name: 'minted', projects: ['pages'], permissions: ['read'] }
   const mintIn = async (session: Session, body: Record<string, unknown> = {}) => {
-    const minted = await client.post('/v1/tokens', { ...read, ...body }, { token: null, headers: session.headers })
+    const minted = await client.post('/v1/tokens', { ...SMALL, ...body }, { token: null, headers: session.headers })
     secrets.push(minted.body.token)
     return minted
   }

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { enterSession, secureCookies } from '../../../functions/session.ts'
-import { readSession, sessionCookieName, splitToken } from '../../../shared/auth/session.ts'
+import { judgeSession, sessionCookieName, splitToken } from '../../../shared/auth/session.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
 const SERVICE = 'agent-1'
+/** Returns the token that a request is in the name of, or why it is refused. */
+const readSession = (headers: Record<string, string | undefined>) => {
+  const judged = judgeSession({ target: '/v1/me', headers }, { signsIn: false })
+  return 'code' in judged ? judged : { token: judged.authorization.authorization?.replace('Bearer ', '') }
+}
 let token = ''
 let halves: Record<string, string>
 
@@ -85,8 +90,8 @@ describe('the halves of a session', () => {
 
 describe('a request of a session', () => {
   const host = 'boxes.example:8080'
-  const enter = (headers: Record<string, string>) =>
-    enterSession({ method: 'GET', target: '/v1/me', headers: { host, ...headers } })
+  const enter = async (headers: Record<string, string>) =>
+    (await enterSession({ method: 'GET', target: '/v1/me', headers: { host, ...headers } })).request
 
   test.each([
     ['neither Origin nor Sec-Fetch-Site', {}],
@@ -125,22 +130,37 @@ describe('a request of a session', () => {
 
   test('and no other is changed', async () => {
     const plain = { method: 'GET', target: '/v1/me', headers: { host, authorization: 'Bearer x' } }
-    expect(await enterSession(plain)).toBe(plain)
+    expect(await enterSession(plain)).toEqual({ request: plain, left: null })
   })
 })
+
+type Head = { method: string; target: string; headers: Record<string, string> }
 
 describe('a sign-in', () => {
   const host = 'boxes.example:8080'
   const target = '/v1/session?ticket=x'
   const enter = (headers: Record<string, string>) =>
-    enterSession({ method: 'POST', target, headers: { host, ...headers } })
+    enterSession<Head>({ method: 'POST', target, headers: { host, ...headers } })
 
   test.each([
     ['of a program', {}],
     ['of the own page', { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }],
     ['of the own page behind what takes TLS off', { origin: `https://${host}` }],
   ])('%s is let in', async (_, headers) => {
-    expect((await enter(headers)).headers).toEqual({ host, ...headers })
+    expect(await enter(headers)).toEqual({
+      request: { method: 'POST', target, headers: { host, ...headers } },
+      left: null,
+    })
+  })
+
+  test.each([
+    ['its own token', { authorization: 'Bearer x' }, 'Bearer x'],
+    ['the ticket of a link', {}, undefined],
+  ])('with %s is judged by that, and leaves the session that comes with it', async (_, headers, authorization) => {
+    const { request, left } = await enter({ ...halves, ...headers })
+    expect([request.headers['authorization'], left]).toEqual([authorization, token])
+    const alone = await enter({ ...halves, ...headers, cookie: 'a=1' })
+    expect([alone.request.headers, alone.left]).toEqual([{ host, ...headers }, null])
   })
 
   test.each([

@@ -58,7 +58,8 @@ export type Credential = { token: string } | { ticket: string }
 export async function signIn(credential: Credential): Promise<void> {
   const query = 'ticket' in credential ? `?ticket=${encodeURIComponent(credential.ticket)}` : ''
   const headers: Record<string, string> = 'token' in credential ? { authorization: `Bearer ${credential.token}` } : {}
-  const response = await post(`/v1/session${query}`, headers)
+  // With the session that this browser has still, which then ends.
+  const response = await post(`/v1/session${query}`, { ...sessionHeaders(), ...headers })
   const body = (await response.json()) as Record<string, unknown>
   if (!response.ok || typeof body['session'] !== 'string') throw problemOf(response.status, body)
   localStorage.setItem(KEY, body['session'])
