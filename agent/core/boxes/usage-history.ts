@@ -17,21 +17,26 @@ export interface UsageHistoryDeps {
 /**
  * Looks at the running boxes at each full minute, a few at a time with pauses between them, and keeps what they have used since the look
  * before: by the minute for two hours, condensed for a day. A box has no point for a minute in which it was not looked at twice in one
- * run. The returned function ends that, and resolves once no look is under way.
+ * run; where a look at all takes longer than a minute, which is logged, it has one for each look. Points that cannot be written are kept
+ * for the next minute, some at most. The returned function ends that, and resolves once no look is under way.
  */
 export function startUsageHistory(deps: UsageHistoryDeps): () => Promise<void> {
   const { clock, logger } = deps
-  const state: State = { looks: new Map(), condensedAt: null }
+  const state: State = { looks: new Map(), tookSeconds: 0, unwritten: [], condensedAt: null }
   const ending = new AbortController()
   const { signal } = ending
   const run = async (): Promise<void> => {
     let fault = ''
+    let isLate = false
     while (!signal.aborted) {
       const at = nextEnd(clock.now(), FINE.stepMs)
       await clock.sleep(at - clock.now(), signal)
       try {
         const failed = await lookAtAll(deps, state, { at, signal })
-        if (!signal.aborted) await tidy(deps, state, at)
+        if (!isLate && isTooLong(state))
+          logger.warn(TOO_LONG, { seconds: Math.round(state.tookSeconds), boxes: state.looks.size })
+        isLate = isTooLong(state)
+        if (!signal.aborted) await tidy(deps, state, { at, signal })
         if (failed.length > 0) throw failed[0]
         fault = ''
       } catch (error) {
@@ -68,15 +73,16 @@ export interface UsageLook {
 }
 
 /**
- * Returns the rates between two looks; null if they are not of one run, not some minutes apart at most, or if a counter went back. A
- * pure function.
+ * Returns the rates between two looks; null if they are not of one run, more than `gapSeconds` apart, or if a counter went back. A pure
+ * function.
  */
 export function ratesBetween(
   before: UsageLook,
   now: UsageLook,
+  gapSeconds: number = GAP_SECONDS,
 ): Pick<UsagePoint, 'cpuCores' | 'receivedPerSecond' | 'sentPerSecond'> | null {
   const seconds = (now.at - before.at) / 1000
-  if (before.since !== now.since || seconds <= 0 || seconds > GAP_SECONDS) return null
+  if (before.since !== now.since || seconds <= 0 || seconds > gapSeconds) return null
   const cpuCores =
     now.cpuSeconds === null || before.cpuSeconds === null ? null : (now.cpuSeconds - before.cpuSeconds) / seconds
   const receivedPerSecond = (now.receivedBytes - before.receivedBytes) / seconds
@@ -88,6 +94,10 @@ export function ratesBetween(
 interface State {
   /** The last look at each running box. */
   looks: Map<string, UsageLook>
+  /** How long the last look at all boxes took. */
+  tookSeconds: number
+  /** Points that could not be written, oldest first. */
+  unwritten: UsagePoint[]
   /** End of the last interval that was condensed; null: none by this process. */
   condensedAt: number | null
 }
@@ -98,37 +108,68 @@ async function lookAtAll(
   state: State,
   { at, signal }: { at: number; signal: AbortSignal },
 ): Promise<unknown[]> {
-  const { store, history, clock } = deps
-  const before = state.looks
+  const { store, clock } = deps
+  const { looks: before, tookSeconds } = state
+  const begunAt = clock.now()
+  // Two looks at a box are as far apart as a look at all takes, until the next minute begins.
+  const gapSeconds = Math.max(GAP_SECONDS, Math.min(2 * tookSeconds + FINE.stepMs / 1000, GAP_MAX_SECONDS))
   const looks = new Map<string, UsageLook>()
   const failed: unknown[] = []
   let points: UsagePoint[] = []
+  const write = async (): Promise<void> => {
+    const unwritten = [...state.unwritten, ...points]
+    points = []
+    state.unwritten = []
+    await append(deps, state, unwritten).catch((error: unknown) => failed.push(error))
+  }
   for (let last: RunningBoxRef | null = null; !signal.aborted; ) {
     const boxes: RunningBoxRef[] = await store.boxes.running(last, LOOKS_IN_A_ROW)
     for (const box of boxes)
       try {
-        points.push(...(await lookAt(deps, box, { at, before, looks })))
+        points.push(...(await lookAt(deps, box, { at, before, looks, gapSeconds })))
       } catch (error) {
         failed.push(error)
       }
     last = boxes.at(-1) ?? null
     const isLast = boxes.length < LOOKS_IN_A_ROW
     // Nothing of it is synced; the bound is for the sake of the event loop.
-    if (points.length >= POINTS_IN_A_ROW || (isLast && points.length > 0)) {
-      await history.append(FINE.stepMs, points)
-      points = []
-    }
+    if (points.length >= POINTS_IN_A_ROW || (isLast && points.length + state.unwritten.length > 0)) await write()
     if (isLast) break
     await clock.sleep(PAUSE_MS, signal)
   }
   state.looks = looks
+  state.tookSeconds = (clock.now() - begunAt) / 1000
   return failed
+}
+
+/** Writes points, some at a time; what cannot be written is kept, the latest of it as many as there may be. */
+async function append({ history }: UsageHistoryDeps, state: State, points: readonly UsagePoint[]): Promise<void> {
+  for (let from = 0; from < points.length; from += POINTS_IN_A_ROW) {
+    try {
+      await history.append(FINE.stepMs, points.slice(from, from + POINTS_IN_A_ROW))
+    } catch (error) {
+      state.unwritten = points.slice(from).slice(-UNWRITTEN_MAX)
+      throw error
+    }
+  }
+}
+
+function isTooLong({ tookSeconds }: State): boolean {
+  return tookSeconds * 1000 >= FINE.stepMs
+}
+
+interface LookOptions {
+  at: number
+  before: ReadonlyMap<string, UsageLook>
+  looks: Map<string, UsageLook>
+  /** Seconds between two looks beyond which there is a gap. */
+  gapSeconds: number
 }
 
 async function lookAt(
   { runtime, filesystem, clock }: UsageHistoryDeps,
   { id, root, since }: RunningBoxRef,
-  { at, before, looks }: { at: number; before: ReadonlyMap<string, UsageLook>; looks: Map<string, UsageLook> },
+  { at, before, looks, gapSeconds }: LookOptions,
 ): Promise<UsagePoint[]> {
   const usage = await runtime.usage(id)
   if (usage === null) return []
@@ -142,7 +183,7 @@ async function lookAt(
   }
   looks.set(id, look)
   const earlier = before.get(id)
-  const rates = earlier === undefined ? null : ratesBetween(earlier, look)
+  const rates = earlier === undefined ? null : ratesBetween(earlier, look, gapSeconds)
   if (rates === null) return []
   // Its root may be replaced just now, and a pool that does not answer takes no other figure away.
   const storageBytes = await filesystem.usedBytes(root).catch(() => null)
@@ -150,7 +191,20 @@ async function lookAt(
 }
 
 /** Condenses what has become due, forgets boxes that are gone, and drops what is old. */
-async function tidy({ store, history }: UsageHistoryDeps, state: State, now: number): Promise<void> {
+async function tidy(
+  deps: UsageHistoryDeps,
+  state: State,
+  { at: now, signal }: { at: number; signal: AbortSignal },
+): Promise<void> {
+  // What is not written yet is condensed later with the rest of its interval.
+  if (state.unwritten.length === 0) await condenseDue(deps, state, now)
+  for (const { stepMs, keepMs } of [FINE, COARSE]) {
+    const query = { stepMs, after: now - keepMs, until: now }
+    while (!signal.aborted && (await deps.history.prune(query)));
+  }
+}
+
+async function condenseDue({ store, history }: UsageHistoryDeps, state: State, now: number): Promise<void> {
   const { stepMs } = COARSE
   const due = Math.floor(now / stepMs) * stepMs
   const first = Math.ceil((now - FINE.keepMs) / stepMs + 1) * stepMs
@@ -162,7 +216,6 @@ async function tidy({ store, history }: UsageHistoryDeps, state: State, now: num
     await history.keep(new Set(await store.boxes.ids()))
   }
   state.condensedAt = due
-  for (const step of [FINE, COARSE]) await history.prune({ stepMs: step.stepMs, after: now - step.keepMs, until: now })
 }
 
 // A timer may end a little early: the same minute is not looked at twice.
@@ -178,6 +231,11 @@ const COARSE = { stepMs: 600_000, keepMs: 24 * 3_600_000 }
 const EARLY_MS = 1000
 /** Seconds between two looks beyond which there is a gap: this process stood still, or the clock was set. */
 const GAP_SECONDS = 180
+/** The same where looks at all boxes take long: then this process stood still, or the figures are of no use. */
+const GAP_MAX_SECONDS = 3_600
+/** Two minutes of 10,000 boxes. */
+const UNWRITTEN_MAX = 20_000
+const TOO_LONG = 'a look at all running boxes takes longer than a minute: the history of their use is as coarse as that'
 const LOOKS_IN_A_ROW = 8
 const PAUSE_MS = 25
 const POINTS_IN_A_ROW = 1000

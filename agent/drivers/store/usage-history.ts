@@ -53,11 +53,16 @@ export function openUsageHistory(path: string, logger: Logger): UsageHistory {
         const at = sqlite.prepare('SELECT max(at) AS at FROM points WHERE step = ?').get(stepMs / 1000)?.['at']
         return typeof at === 'number' ? at * 1000 : null
       }),
-    prune: async ({ stepMs, after, until }) =>
-      run((sqlite) => {
-        for (const [compare, at] of [['<=', after] as const, ['>', until] as const])
-          sqlite.prepare(`DELETE FROM points WHERE step = ? AND at ${compare} ?`).run(stepMs / 1000, at / 1000)
-      }),
+    prune: async ({ stepMs, after, until }) => {
+      const step = stepMs / 1000
+      const outside = [
+        { step, above: -1, upTo: after / 1000 },
+        { step, above: until / 1000, upTo: Number.MAX_SAFE_INTEGER },
+      ]
+      const isMore = outside.some((range) => run((sqlite) => dropSome(sqlite, range)))
+      await setImmediate()
+      return isMore
+    },
     keep: async (boxIds) =>
       run((sqlite) => {
         const known = sqlite.prepare('SELECT id FROM boxes').all()
@@ -111,6 +116,18 @@ function append(sqlite: DatabaseSync, stepMs: number, points: readonly UsagePoin
   }
 }
 
+/** Drops the first points of a range of times. Returns whether there are more. */
+function dropSome(sqlite: DatabaseSync, range: { step: number; above: number; upTo: number }): boolean {
+  const { step, above, upTo } = range
+  const last = sqlite.prepare(NTH_OF_RANGE).get(step, above, upTo)
+  const isWhole = last === undefined
+  const [at, box] = isWhole ? [upTo, Number.MAX_SAFE_INTEGER] : [Number(last['at']), Number(last['box'])]
+  // SQLite would compare (at, box) <= (?, ?) with all of the range.
+  sqlite.prepare('DELETE FROM points WHERE step = ? AND at > ? AND at < ?').run(step, above, at)
+  sqlite.prepare('DELETE FROM points WHERE step = ? AND at = ? AND box <= ?').run(step, at, box)
+  return !isWhole
+}
+
 /** Returns the seconds at which intervals end, as JSON. */
 function endsOf({ stepMs, after, until }: UsageQuery): string {
   const ends: number[] = []
@@ -146,6 +163,10 @@ const APPEND = `INSERT OR REPLACE INTO points
   VALUES (?1, ?2, (SELECT number FROM boxes WHERE id = ?3), ?4, ?5, ?6, ?7, ?8, ?9)`
 const READ = `SELECT points.* FROM json_each(?3) AS ends CROSS JOIN points ON step = ?2 AND at = ends.value
   AND box = (SELECT number FROM boxes WHERE id = ?1) ORDER BY ends.value`
+/** Points that are dropped in one turn. */
+const DROPPED_IN_A_ROW = 2_000
+const NTH_OF_RANGE = `SELECT at, box FROM points WHERE step = ? AND at > ? AND at <= ?
+  ORDER BY at, box LIMIT 1 OFFSET ${DROPPED_IN_A_ROW - 1}`
 /** Boxes whose points are condensed in one turn. */
 const BOXES_IN_A_ROW = 250
 const NEXT_BOXES = `SELECT max(number) AS last FROM (

@@ -34,8 +34,8 @@ export interface UsageHistory {
   read(boxId: string, query: UsageQuery): Promise<UsagePoint[]>
   /** Returns the latest end of an interval of a step; null if there is none. */
   latest(stepMs: number): Promise<number | null>
-  /** Drops the points of a step outside of a query. */
-  prune(query: UsageQuery): Promise<void>
+  /** Drops points of a step outside of a query, as many as take no time to speak of. Returns whether there are more. */
+  prune(query: UsageQuery): Promise<boolean>
   /** Forgets all boxes but these; their points go when they are old. */
   keep(boxIds: ReadonlySet<string>): Promise<void>
   close(): Promise<void>
