@@ -8,6 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import type { TokenRecord, TokenRoom } from '../../ports/store/tokens.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import { type Minter, minterOf, sessionName, stoodFor } from './minters.ts'
 import type { TokenRecords } from './token-records.ts'
 import { eachUnexpired } from './token-repair.ts'
 
@@ -83,70 +84,36 @@ export interface Tokens {
  * it if it is a session, since a thief may have minted some.
  */
 export function createTokens(deps: TokensDeps): Tokens {
-  const { store, records, clock, signingKeys } = deps
-  const issueWithin = async (request: NewToken, room?: TokenRoom) => {
-    const now = clock.now()
-    const keys = signingKeys()
-    const id = newId('tok', now)
-    const record: TokenRecord = {
-      id,
-      keyId: keys.keys[0]?.kid ?? null,
-      name: request.name,
-      projects: request.projects === '*' ? '*' : [...new Set(request.projects)],
-      permissions: [...new Set(request.permissions)],
-      expiresAt: request.expiresAt,
-      createdAt: now,
-      createdBy: request.createdBy,
-      root: request.root ?? id,
-      revokedAt: null,
-      ...(request.isSession === undefined ? {} : { isSession: request.isSession }),
-      ...(request.session === undefined ? {} : { session: request.session }),
-      ...(records.cell === null ? {} : { cell: records.cell }),
-    }
-    const token = await mintToken(keys, claimsOf(record))
-    if (await records.insert(record, room)) return { record, token }
-    throw tooManyTokens(room)
-  }
-  const mintFor = async (caller: Caller, minter: Minter, request: MintRequest) => {
-    const { expiresAt } = request
-    if (!isSubset({ ...request, exp: expiresAt }, { ...caller, exp: minter.expiresAt })) {
-      const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
-      throw new ServiceError('permission_denied', detail)
-    }
-    const isForOthers = isOperator(caller)
-    const root = isForOthers ? {} : { root: caller.root }
-    const session = minter.session === null ? {} : { session: minter.session }
-    const room = { ...roomOf(caller.root, minter, { isForOthers }), now: clock.now() }
-    const minted = await issueWithin({ ...request, createdBy: minter.tokenId, ...root, ...session }, room)
-    // A revocation of its minter that came meanwhile has not seen the new record.
-    for (const id of new Set([minter.tokenId, caller.tokenId])) {
-      if (((await records.find(id))?.revokedAt ?? null) === null) continue
-      await records.revoke(minted.record.id)
-      throw tokenRevoked()
-    }
-    return minted
-  }
+  const { store, records, clock } = deps
   return {
-    issue: (request) => issueWithin(request),
+    issue: (request) => issueWithin(deps, request),
     signAnew: (id) => signAnew(deps, id),
     renew: (id, expiresAt) => signAnew(deps, id, expiresAt),
     endingWithOldKeys: () => endingWithOldKeys(deps),
     create: async (caller, body) => {
       const minter = await minterOf(deps, caller)
       const { name, projects, permissions } = body
-      return mintFor(caller, minter, { name, projects, permissions, expiresAt: expiryOf(body, minter, clock.now()) })
+      return mintFor(
+        deps,
+        { caller, minter },
+        { name, projects, permissions, expiresAt: expiryOf(body, minter, clock.now()) },
+      )
     },
     beginSession: async (caller, lifeMs) => {
       const minter = await minterOf(deps, caller)
       const { projects, permissions } = caller
       const expiresAt = Math.min(secondsOf(clock.now() + lifeMs), minter.expiresAt ?? Number.POSITIVE_INFINITY)
-      return mintFor(caller, minter, {
-        name: sessionName(minter.name),
-        projects,
-        permissions,
-        expiresAt,
-        isSession: true,
-      })
+      return mintFor(
+        deps,
+        { caller, minter },
+        {
+          name: sessionName(minter.name),
+          projects,
+          permissions,
+          expiresAt,
+          isSession: true,
+        },
+      )
     },
     signOut: async ({ tokenId }) => {
       const record = await records.find(tokenId)
@@ -180,32 +147,63 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 }
 
-/** Who mints for a caller: itself, or the token that a session of the console stands for. */
-interface Minter {
-  tokenId: string
-  name: string
-  expiresAt: number | null
-  /** The session in which it mints; null: it is the caller. */
-  session: string | null
-}
-
 type MintRequest = Omit<NewToken, 'createdBy' | 'root' | 'session'>
 
-async function minterOf(deps: TokensDeps, caller: Caller): Promise<Minter> {
-  const { tokenId, tokenName, expiresAt } = caller
-  const parent = await stoodFor(deps, caller)
-  if (parent === null) return { tokenId, name: tokenName, expiresAt, session: null }
-  return { tokenId: parent.id, name: parent.name, expiresAt: parent.expiresAt, session: tokenId }
+interface Minted {
+  record: TokenRecord
+  token: string
 }
 
-async function stoodFor({ records }: TokensDeps, { tokenId }: Pick<Caller, 'tokenId'>): Promise<TokenRecord | null> {
-  const record = await records.find(tokenId)
-  return record?.isSession === true && record.createdBy !== null ? records.find(record.createdBy) : null
+/** A caller, and who mints for it. */
+interface Minting {
+  caller: Caller
+  minter: Minter
 }
 
-/** Names a session after the token that it stands for, as no other token may be named. */
-function sessionName(name: string): string {
-  return `${name.slice(0, NAME_MAX - SESSION_NAME.length)}${SESSION_NAME}`
+async function issueWithin(deps: TokensDeps, request: NewToken, room?: TokenRoom): Promise<Minted> {
+  const { records, clock, signingKeys } = deps
+  const now = clock.now()
+  const keys = signingKeys()
+  const id = newId('tok', now)
+  const record: TokenRecord = {
+    id,
+    keyId: keys.keys[0]?.kid ?? null,
+    name: request.name,
+    projects: request.projects === '*' ? '*' : [...new Set(request.projects)],
+    permissions: [...new Set(request.permissions)],
+    expiresAt: request.expiresAt,
+    createdAt: now,
+    createdBy: request.createdBy,
+    root: request.root ?? id,
+    revokedAt: null,
+    ...(request.isSession === undefined ? {} : { isSession: request.isSession }),
+    ...(request.session === undefined ? {} : { session: request.session }),
+    ...(records.cell === null ? {} : { cell: records.cell }),
+  }
+  const token = await mintToken(keys, claimsOf(record))
+  if (await records.insert(record, room)) return { record, token }
+  throw tooManyTokens(room)
+}
+
+async function mintFor(deps: TokensDeps, { caller, minter }: Minting, request: MintRequest): Promise<Minted> {
+  const { records, clock } = deps
+  const { expiresAt } = request
+  if (!isSubset({ ...request, exp: expiresAt }, { ...caller, exp: minter.expiresAt })) {
+    const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
+    throw new ServiceError('permission_denied', detail)
+  }
+  const isForOthers = isOperator(caller)
+  const root = isForOthers ? {} : { root: caller.root }
+  const session = minter.session === null ? {} : { session: minter.session }
+  const room = { ...roomOf(caller.root, minter, { isForOthers }), now: clock.now() }
+  const minted = await issueWithin(deps, { ...request, createdBy: minter.tokenId, ...root, ...session }, room)
+  // A revocation of its minter that came meanwhile has not seen the new record.
+  for (const id of new Set([minter.tokenId, caller.tokenId])) {
+    if (((await records.find(id))?.revokedAt ?? null) === null) continue
+    await records.revoke(minted.record.id)
+    throw tokenRevoked()
+  }
+  return minted
 }
 
 function roomOf(root: string, { tokenId }: Minter, { isForOthers }: { isForOthers: boolean }): Omit<TokenRoom, 'now'> {
@@ -281,9 +279,6 @@ function noSession(): ServiceError {
   const detail = 'This ends sessions of the console alone; `DELETE /v1/tokens/{token}` revokes another token.'
   return new ServiceError('permission_denied', detail)
 }
-
-const SESSION_NAME = ' (console)'
-const NAME_MAX = 63
 
 /** Most live tokens of one account, and most that one operator's token minted. */
 export const TOKEN_LIMITS = { perRoot: 1_000, perOperator: 10_000 }

@@ -46,27 +46,14 @@ export function createTableTokens(table: TokenTable, cell: string): TableTokens 
     }
   }
   const put = (token: FleetToken): void => {
-    const { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root } = token
-    const { cell: of, isSession, session, signedOutAt } = token
-    const stored: FleetToken = {
-      ...{ id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root },
-      ...(of === undefined ? {} : { cell: of }),
-      ...(isSession === undefined ? {} : { isSession }),
-      ...(session === undefined ? {} : { session }),
-      ...(signedOutAt === undefined ? {} : { signedOutAt }),
-    }
-    table.tokens.set(id, stored)
+    const stored = storedOf(token)
+    table.tokens.set(stored.id, stored)
     tell(({ tokens }) => tokens.put(stored))
   }
   const own: TableCell = {
     ...{ cell, views: null, isHeld: false, told: [] },
     publish: (token) => change(() => (table.tokens.has(token.id) ? undefined : put(token))),
-    change: (token) =>
-      change(() => {
-        const { expiresAt, keyId, signedOutAt } = token
-        const signOut = signedOutAt === undefined ? {} : { signedOutAt }
-        put({ ...(table.tokens.get(token.id) ?? token), expiresAt, keyId, ...signOut })
-      }),
+    change: (token) => change(() => put(changedBy(token, table.tokens.get(token.id) ?? token))),
     revoke: (revocation) =>
       change(() => {
         if (table.revocations.has(revocation.token)) return
@@ -108,6 +95,22 @@ export function createTableTokens(table: TokenTable, cell: string): TableTokens 
   }
   table.cells.push(own)
   return own
+}
+
+function changedBy({ expiresAt, keyId, signedOutAt }: FleetToken, known: FleetToken): FleetToken {
+  return { ...known, expiresAt, keyId, ...(signedOutAt === undefined ? {} : { signedOutAt }) }
+}
+
+function storedOf(token: FleetToken): FleetToken {
+  const { id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root } = token
+  const { cell: of, isSession, session, signedOutAt } = token
+  return {
+    ...{ id, keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root },
+    ...(of === undefined ? {} : { cell: of }),
+    ...(isSession === undefined ? {} : { isSession }),
+    ...(session === undefined ? {} : { session }),
+    ...(signedOutAt === undefined ? {} : { signedOutAt }),
+  }
 }
 
 interface Views {

@@ -27,8 +27,7 @@ let time: ReturnType<typeof createFakeTime>
 let boxes: Map<string, Box>
 let warnings: string[]
 let usagesAtOnce: number[]
-/** How long the first box of a look takes. */
-let slowMs: number
+let slowMs = 0
 /** Points of each commit. */
 let written: number[]
 let history: UsageHistory
@@ -42,7 +41,6 @@ beforeEach(async () => {
   boxes = new Map()
   warnings = []
   usagesAtOnce = []
-  slowMs = 0
   written = []
   time = createFakeTime()
   // To the beginning of an hour.
@@ -80,7 +78,7 @@ function open(): void {
     usagesAtOnce[usagesAtOnce.length - 1] = (usagesAtOnce.at(-1) ?? 0) + 1
     const box = boxes.get(id)
     if (box === undefined) return null
-    if (slowMs > 0 && id === 'box_0') time.advance(slowMs)
+    if (id === 'box_0') time.advance(slowMs)
     const { cpuSeconds, memoryBytes, receivedBytes } = box
     const network = { receivedBytes, receivedPackets: 0, sentBytes: receivedBytes * 2, sentPackets: 0 }
     return { cpuSeconds, memoryBytes, cacheBytes: memoryBytes / 4, pids: 1, network }
@@ -286,34 +284,17 @@ test('a failure is told once, and ends nothing', async () => {
   blocked.exec('ROLLBACK')
   blocked.close()
   await pass(1)
-  // With the two that could not be written.
   expect(await read('box_a')).toHaveLength(3)
   expect(warnings).toHaveLength(1)
 })
 
-test('what is old is dropped some at a time, and no more than that', async () => {
-  const file = new DatabaseSync(path)
-  await history.latest(MINUTE)
-  file.exec(`INSERT INTO points WITH RECURSIVE b (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM b WHERE n < 1500),
-    t (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM t WHERE k < 4) SELECT 60, k * 60, n, 1, 1, 1, 1, 1, 1 FROM t, b`)
-  const count = () => Number(file.prepare('SELECT count(*) AS n FROM points').get()?.['n'])
-  const query = { stepMs: MINUTE, after: 2 * MINUTE, until: 3 * MINUTE }
-  const left: number[] = []
-  while (await history.prune(query)) left.push(count())
-  expect([...left, count()]).toEqual([4000, 1500])
-  expect(file.prepare('SELECT DISTINCT at FROM points').all()).toEqual([{ at: 180 }])
-  file.close()
-})
-
 test('a look at all boxes that takes longer than a gap is told of once, and keeps their use', async () => {
   for (let i = 0; i < 9; i++) addBox(`box_${i}`)
-  await stop()
   slowMs = 200_000
-  open()
   for (let look = 0; look < 3; look++) {
     await step(MINUTE)
     await step(25)
   }
-  expect((await read('box_0')).length).toBeGreaterThan(0)
+  expect(await read('box_0')).not.toEqual([])
   expect(warnings).toEqual([expect.stringContaining('takes longer than a minute')])
 })
