@@ -24,6 +24,33 @@ test('line ends of both kinds are taken, comments and unknown fields are not', a
   ])
 })
 
+test.each(['\n', '\r\n', '\r'])('line ends of %j are taken wherever the bytes are cut', async (end) => {
+  const text = ['id: 7', 'data: a', '', 'event: problem', 'data: b', 'data: c', '', '', 'data: d', '', ''].join(end)
+  const expected = await read(text.replaceAll(end, '\n'))
+  expect(expected.map(({ data }) => data)).toEqual(['a', 'b\nc', 'd'])
+  // A lone CR at the end may be half of a line end: its message comes with what follows.
+  for (let at = 1; at < text.length; at++) {
+    const messages = await read(text.slice(0, at), text.slice(at), end === '\r' ? ':' : '')
+    expect(messages).toEqual(expected)
+  }
+})
+
+test('who stops early lets the stream go, where it cannot be iterated', async () => {
+  let isCancelled = false
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode('data: x\n\n')),
+    cancel: () => {
+      isCancelled = true
+    },
+  })
+  Object.defineProperty(body, Symbol.asyncIterator, { value: undefined })
+  for await (const { data } of readEventStream(body)) {
+    expect(data).toBe('x')
+    break
+  }
+  expect(isCancelled).toBe(true)
+})
+
 test('a message that is cut off is none', async () => {
   expect(await read('id: 1\ndata: x\n\nid: 2\ndata: y')).toEqual([{ name: 'message', id: '1', data: 'x' }])
 })

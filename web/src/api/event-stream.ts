@@ -11,10 +11,27 @@ export interface StreamMessage {
 export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder()
   let rest = ''
-  for await (const piece of body) {
-    const blocks = (rest + decoder.decode(piece, { stream: true })).replaceAll('\r\n', '\n').split('\n\n')
+  for await (const piece of piecesOf(body)) {
+    const text = rest + decoder.decode(piece, { stream: true })
+    // The other half of a line end may be in the next piece.
+    const whole = text.endsWith('\r') ? text.length - 1 : text.length
+    const blocks = (text.slice(0, whole).replaceAll(LINE_END, '\n') + text.slice(whole)).split('\n\n')
     rest = blocks.pop() ?? ''
     for (const block of blocks) yield parseMessage(block)
+  }
+}
+
+/** Goes through a stream by its reader: Safari does not iterate streams. Who stops early cancels it. */
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined)
   }
 }
 
@@ -28,3 +45,5 @@ function parseMessage(block: string): StreamMessage {
   }
   return message
 }
+
+const LINE_END = /\r\n|\r/g
