@@ -7,6 +7,8 @@ export default {
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,
+  // As the web console finds it.
+  moduleNameMapper: { '^@boxyard/sdk$': '<rootDir>/sdk/typescript/src/index.ts' },
   testMatch: ['<rootDir>/tests/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/.build', '<rootDir>/dist', '<rootDir>/.serverless'],
   // Far above what any test takes alone, for slow machines with other work; a file that hangs is ended by infra/jest-watch.mjs.

@@ -1,7 +1,8 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { createQueryClient } from './api/query-client.ts'
 import { keepReason, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
 import { startTheme } from './shell/theme.ts'
@@ -10,9 +11,7 @@ import './styles.css'
 /** Starts the console in its page. */
 function start(place: HTMLElement): void {
   startTheme()
-  const queries = new QueryClient({
-    defaultOptions: { queries: { staleTime: 10_000, retry: false, refetchOnWindowFocus: false } },
-  })
+  const queries = createQueryClient()
   const router = createAppRouter(queries)
   watchSession((reason) => {
     keepReason(reason)

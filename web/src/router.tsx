@@ -7,6 +7,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
+import { liveCursorQuery } from './api/live-cursor.ts'
 import { meQuery } from './api/queries.ts'
 import { hasSession } from './api/session.ts'
 import { BOX_PARTS } from './pages/box/parts.ts'
@@ -37,7 +38,12 @@ export function createAppRouter(queries: QueryClient) {
       if (!hasSession())
         redirect({ to: '/sign-in', search: location.href === '/' ? {} : { to: location.href }, throw: true })
     },
-    loader: ({ context }) => context.queries.query({ ...meQuery, staleTime: 'static' }),
+    // Before pages read: what changes from then on, the events tell.
+    loader: ({ context: { queries: store } }) =>
+      Promise.all([
+        store.query({ ...meQuery, staleTime: 'static' }),
+        store.query({ ...liveCursorQuery, staleTime: 'static' }),
+      ]),
   })
   const page = <Path extends string>(path: Path, component: ReturnType<typeof lazy>) =>
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })

@@ -3,8 +3,11 @@ import { sessionFetch } from './session.ts'
 
 let client: Boxyard | null = null
 
+// Tests have a page as well, but not its types.
+const page = globalThis as unknown as { location: { origin: string } }
+
 /** Returns the client of this origin, in the name of the session. */
 export function api(): Boxyard {
-  client ??= createBoxyard({ url: location.origin, tickets: 'front', attempts: 3, fetch: sessionFetch })
+  client ??= createBoxyard({ url: page.location.origin, tickets: 'front', attempts: 3, fetch: sessionFetch })
   return client
 }

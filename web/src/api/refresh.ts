@@ -1,30 +1,40 @@
 import { ApiError, type BoxyardEvent } from '@boxyard/sdk'
 import type { QueryClient } from '@tanstack/react-query'
-import { replaceBox } from './box-list.ts'
+import { createListPatches } from './list-patches.ts'
 import { boxesQuery, boxQuery } from './queries.ts'
-import type { Box, Ref } from './records.ts'
+import type { Ref } from './records.ts'
+import { createRereads, type Rereads } from './rereads.ts'
 
 /** Brings what is on screen up to date with the events as they come. */
 export interface Refresher {
   take(event: BoxyardEvent): void
   /** Reads everything that is on screen anew. */
   all(): void
-  close(): void
+  /** Begins at once what was gathered. */
+  flush(): void
 }
 
 /**
  * Reads a box that an event tells of anew, and puts it into the list: of a list of 10,000 only what changed is read. Many boxes at once
- * are read as the list.
+ * are read as the list. What nobody has looked at is not read.
  */
 export function createRefresher(queries: QueryClient): Refresher {
   const boxes = new Map<string, Ref>()
   const kinds = new Set<string>()
+  const rereads = createRereads()
+  const refreshBox = boxRefresherOf(queries, rereads)
   let timer: ReturnType<typeof setTimeout> | undefined
+  const refresh = (key?: readonly string[]): void => {
+    for (const query of queries.getQueryCache().findAll(key ? { queryKey: key } : {})) void rereads.refresh(query)
+  }
   const flush = (): void => {
+    clearTimeout(timer)
     timer = undefined
-    for (const kind of kinds) for (const key of KEYS[kind] ?? []) void queries.invalidateQueries({ queryKey: [key] })
-    if (boxes.size > ONE_BY_ONE_MAX) void queries.invalidateQueries({ queryKey: boxesQuery.queryKey })
-    else for (const ref of boxes.values()) void refreshBox(queries, ref)
+    const keys = new Set([...kinds].flatMap((kind) => KEYS[kind] ?? []))
+    for (const key of keys) refresh([key])
+    const areMany = boxes.size > ONE_BY_ONE_MAX
+    if (areMany) refresh(boxesQuery.queryKey)
+    for (const ref of boxes.values()) refreshBox(ref, !areMany)
     boxes.clear()
     kinds.clear()
   }
@@ -35,21 +45,26 @@ export function createRefresher(queries: QueryClient): Refresher {
       kinds.add(event.type.split('.')[0] ?? '')
       timer ??= setTimeout(flush, GATHER_MS)
     },
-    all: () => void queries.invalidateQueries(),
-    close: () => clearTimeout(timer),
+    all: () => refresh(),
+    flush,
   }
 }
 
-async function refreshBox(queries: QueryClient, ref: Ref): Promise<void> {
-  const box = await queries
-    .query({ ...boxQuery(ref), staleTime: 0, retry: false })
-    .catch((error: unknown) => {
-      if (error instanceof ApiError && error.status === 404) return null
-      throw error
-    })
-    .catch(() => undefined)
-  if (box === undefined) return
-  queries.setQueryData(boxesQuery.queryKey, (list: Box[] | undefined) => list && replaceBox(list, ref, box))
+/** Returns what reads a box again if its page is open, or, where the list is to be patched, if there is a list. */
+function boxRefresherOf(queries: QueryClient, rereads: Rereads): (ref: Ref, isPatching: boolean) => void {
+  const cache = queries.getQueryCache()
+  const patch = createListPatches(queries)
+  const refresh = async (ref: Ref, isPatching: boolean): Promise<void> => {
+    const shown = cache.find({ queryKey: boxQuery(ref).queryKey, exact: true })
+    const hasList = isPatching && cache.find({ queryKey: boxesQuery.queryKey, exact: true }) !== undefined
+    if (!hasList) return shown && rereads.refresh(shown)
+    const query = cache.build(queries, queries.defaultQueryOptions(boxQuery(ref)))
+    await rereads.read(query)
+    const { data, error, status } = query.state
+    if (status === 'success') patch(ref, data ?? null)
+    else if (error instanceof ApiError && error.status === 404) patch(ref, null)
+  }
+  return (ref, isPatching) => void refresh(ref, isPatching)
 }
 
 function boxOf({ resource }: BoxyardEvent): Ref | null {

@@ -1,7 +1,8 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import { followLive } from '../api/live.ts'
+import { liveCursorQuery } from '../api/live-cursor.ts'
 import { createRefresher } from '../api/refresh.ts'
 import { useIsInSight } from './visibility.ts'
 
@@ -17,32 +18,28 @@ const LiveContext = createContext<Live>({ isOpen: false, events: [] })
 export function LiveProvider({ isOn, children }: { isOn: boolean; children: ReactNode }) {
   const queries = useQueryClient()
   const isInSight = useIsInSight()
-  const cursor = useRef('now')
-  const wasOpen = useRef(false)
+  const [refresher] = useState(() => createRefresher(queries))
   const [live, setLive] = useState<Live>({ isOpen: false, events: [] })
   useEffect(() => {
     if (!isOn || !isInSight) return undefined
     const stop = new AbortController()
-    const refresher = createRefresher(queries)
     const onState = ({ isOpen, isComplete }: { isOpen: boolean; isComplete: boolean }): void => {
-      // Whoever was away may have missed events.
-      if (isOpen && wasOpen.current && !isComplete) refresher.all()
-      wasOpen.current ||= isOpen
+      // What changed between the reads of the pages and now was told to nobody.
+      if (isOpen && !isComplete) refresher.all()
       setLive((now) => ({ ...now, isOpen }))
     }
     const onEvent = (event: BoxyardEvent): void => {
       refresher.take(event)
       setLive((now) => ({ ...now, events: [event, ...now.events].slice(0, EVENTS_KEPT) }))
     }
-    const onCursor = (told: string): void => {
-      cursor.current = told
-    }
-    void followLive({ since: cursor.current, onCursor, onEvent, onState }, stop.signal)
+    const onCursor = (told: string): void => void queries.setQueryData(liveCursorQuery.queryKey, told)
+    const since = queries.getQueryData(liveCursorQuery.queryKey) ?? 'now'
+    void followLive({ since, onCursor, onEvent, onState }, stop.signal)
     return () => {
       stop.abort()
-      refresher.close()
+      refresher.flush()
     }
-  }, [isOn, isInSight, queries])
+  }, [isOn, isInSight, queries, refresher])
   return <LiveContext value={live}>{children}</LiveContext>
 }
 

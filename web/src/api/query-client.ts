@@ -1,0 +1,12 @@
+import { QueryClient } from '@tanstack/react-query'
+
+/** Creates the store of what pages have read. */
+export function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      // Also without a network: the service may be on this machine.
+      queries: { staleTime: 10_000, retry: false, refetchOnWindowFocus: false, networkMode: 'always' },
+      mutations: { networkMode: 'always' },
+    },
+  })
+}
