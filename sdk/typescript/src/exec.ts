@@ -30,6 +30,8 @@ export interface ExecOptions {
 }
 
 export interface StreamOptions extends ExecOptions {
+  /** Whether a stream that is lost goes on by itself, over HTTP. Default: that of `noHup`. */
+  resumes?: boolean | undefined
   /** Whether input will be written; without it the command's input is empty. */
   stdin?: boolean | undefined
   tty?: boolean | undefined
@@ -63,13 +65,13 @@ export async function runExec(
   return exec
 }
 
-/** Starts a command and streams it over a WebSocket. With `noHup` a stream that is lost goes on by the offsets of its record. */
+/** Starts a command and streams it over a WebSocket. With `resumes` one that is lost goes on by the offsets of its record. */
 export async function streamExec(
   deps: { caller: Caller; doors: Doors },
   box: BoxRef,
   { command, ...options }: StreamOptions & { command: readonly string[] },
 ): Promise<TerminalStream> {
-  const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal } = options
+  const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal, resumes = noHup } = options
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
   const variables = Object.entries(env).map(([key, value]) => `${key}=${value}`)
   const target = {
@@ -79,7 +81,7 @@ export async function streamExec(
   }
   const socket = channelsOf(await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL))
   const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
-  return createTerminalStream(socket, noHup === true ? resume : null)
+  return createTerminalStream(socket, resumes === true ? resume : null)
 }
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */

@@ -33,6 +33,18 @@ describe('output of a command', () => {
     expect(log.blocks.map(({ text }) => text)).toEqual(['y\n'.repeat(2000)])
   })
 
+  it('keeps its last blocks, where the streams write in turn', () => {
+    const more = Array.from({ length: 3001 }, (_, index) => ({
+      stream: index % 2 === 0 ? ('stdout' as const) : ('stderr' as const),
+      text: index === 3000 ? 'end' : 'x',
+    }))
+    const log = withOutput(withOutput(NO_OUTPUT, more.slice(0, 400)), more.slice(400))
+    expect(log.blocks).toHaveLength(500)
+    expect(log.blocks.at(-1)?.text).toBe('end')
+    expect(log.isCut).toBe(true)
+    expect(withOutput(NO_OUTPUT, more.slice(0, 500))).toMatchObject({ isCut: false, blocks: { length: 500 } })
+  })
+
   it('is shown without what is for terminals', () => {
     expect(withoutEscapes('\u001b[1;31mred\u001b[0m \u001b]0;title\u0007ok')).toBe('red ok')
   })

@@ -21,6 +21,25 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
   }
 }
 
+/** Ends a stream of which nothing came for longer than the service's silence: its connection is gone. */
+export function withinSilence(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const wait = (controller: TransformStreamDefaultController<Uint8Array>): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.error(new Error('silence')), SILENCE_MS)
+  }
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      start: wait,
+      transform: (piece, controller) => {
+        wait(controller)
+        controller.enqueue(piece)
+      },
+      flush: () => clearTimeout(timer),
+    }),
+  )
+}
+
 /** Goes through a stream by its reader: Safari does not iterate streams. Who stops early cancels it. */
 async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader()
@@ -47,3 +66,5 @@ function parseMessage(block: string): StreamMessage {
 }
 
 const LINE_END = /\r\n|\r/g
+/** The service sends a message every 15 s. */
+const SILENCE_MS = 40_000

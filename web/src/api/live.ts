@@ -1,5 +1,6 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
-import { readEventStream } from './event-stream.ts'
+import { readEventStream, withinSilence } from './event-stream.ts'
+import { PAUSE_MAX_MS, PAUSE_MS, pauseFor } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
 import { sessionFetch } from './session.ts'
 
@@ -38,7 +39,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
     }
     if (signal.aborted) return
     listener.onState({ isOpen: false, isComplete: cursor !== 'now' })
-    await pause(pauseMs, signal)
+    await pauseFor(pauseMs, signal)
     pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)
   }
 }
@@ -52,36 +53,3 @@ async function openStream(cursor: string, signal: AbortSignal): Promise<Readable
   if (!response.ok || response.body === null) throw new Error(`The events are answered ${response.status}.`)
   return response.body
 }
-
-/** Ends a stream of which nothing came for longer than the service's silence: its connection is gone. */
-function withinSilence(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  return stream.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      start: (controller) => {
-        timer = setTimeout(() => controller.error(new Error('silence')), SILENCE_MS)
-      },
-      transform: (piece, controller) => {
-        clearTimeout(timer)
-        timer = setTimeout(() => controller.error(new Error('silence')), SILENCE_MS)
-        controller.enqueue(piece)
-      },
-      flush: () => clearTimeout(timer),
-    }),
-  )
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
-}
-
-const PAUSE_MS = 250
-const PAUSE_MAX_MS = 15_000
-/** The service sends a message every 15 s. */
-const SILENCE_MS = 40_000

@@ -74,8 +74,19 @@ export async function download({ project, name }: Ref, { operation, query, fileN
   const { url } = await api().call('createTicket', { path: { project, name }, body: { operation, query } })
   if (url === undefined) throw new ConnectionError('The ticket came without its address; try again.')
   const { pathname, search } = new URL(url)
+  save(pathname + search, fileName)
+}
+
+/** Lets the browser take bytes of this page to its disk. */
+export function saveBlob(blob: Blob, fileName: string): void {
+  const address = URL.createObjectURL(blob)
+  save(address, fileName)
+  setTimeout(() => URL.revokeObjectURL(address), REVOKED_AFTER_MS)
+}
+
+function save(address: string, fileName: string): void {
   const link = document.createElement('a')
-  link.href = pathname + search
+  link.href = address
   link.download = fileName
   document.body.append(link)
   link.click()
@@ -90,3 +101,6 @@ function fieldsOf(text: string): Record<string, unknown> {
     return {}
   }
 }
+
+/** Long enough for a browser to have begun. */
+const REVOKED_AFTER_MS = 60_000

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ArrowLeft } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useCallback, useMemo } from 'react'
 import type { ExecRecord, Ref } from '../../../api/records.ts'
 import { CodeLine } from '../../../ui/copy.tsx'
 import { Ago } from '../../../ui/now.tsx'
@@ -10,11 +10,12 @@ import { Problem } from '../../../ui/problem.tsx'
 import { Status } from '../../../ui/status.tsx'
 import { spanText } from '../../../ui/words.ts'
 import { commandText } from './command-words.ts'
-import { createOutputFeed } from './output-feed.ts'
+import { createOutputFollower } from './output-follower.ts'
 import { NO_OUTPUT, type OutputLog, withOutput } from './output-log.ts'
 import { OutputView } from './output-view.tsx'
-import { execQuery, execsQuery, execWords, followOutput } from './queries.ts'
+import { execQuery, execSource, execsQuery, execWords, readAllOfExec, waitForExec } from './queries.ts'
 import { SignalCommand } from './signal-command.tsx'
+import { useOutput } from './use-output.ts'
 
 /** One command: what it is, how it ended, and what it wrote; followed while it runs. */
 export function CommandRecord({ box, exec }: { box: Ref; exec: string }) {
@@ -37,8 +38,6 @@ export function CommandRecord({ box, exec }: { box: Ref; exec: string }) {
 }
 
 function RecordView({ box, record }: { box: Ref; record: ExecRecord }) {
-  const log = useRecordLog(box, record)
-  const of = (stream: string): OutputLog => ({ ...log, blocks: log.blocks.filter((block) => block.stream === stream) })
   const end = record.ended_at === null ? Date.now() : Date.parse(record.ended_at)
   const facts: [string, React.ReactNode][] = [
     ['State', <Status key="state" status={execWords(record)} />],
@@ -65,42 +64,44 @@ function RecordView({ box, record }: { box: Ref; record: ExecRecord }) {
       </Panel>
       {(['stdout', 'stderr'] as const).map((stream) => (
         <Panel key={stream} title={record.tty ? 'Terminal' : stream}>
-          <OutputView label={stream} log={of(stream)} empty="Nothing was written to it." />
+          <StreamView record={record} stream={stream} />
         </Panel>
       ))}
     </>
   )
 }
 
-/** Returns the output that a record tells, with what comes after it while the command runs. */
-function useRecordLog(box: Ref, record: ExecRecord): OutputLog {
+/** A stream that a record tells the end of, with what comes after it while the command runs. */
+function StreamView({ record, stream }: { record: ExecRecord; stream: 'stdout' | 'stderr' }) {
   const queries = useQueryClient()
-  const [more, setMore] = useState<{ of: ExecRecord; log: OutputLog } | null>(null)
-  const start = logOf(record)
-  useEffect(() => {
-    if (record.status !== 'running') return undefined
-    const stop = new AbortController()
-    const feed = createOutputFeed(logOf(record), (log) => setMore({ of: record, log }))
-    const follow = async (): Promise<void> => {
-      for await (const piece of followOutput(record, stop.signal)) await feed.take(piece)
-      feed.end()
-      await queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
-    }
-    // What fails is seen by the read of the record, which is repeated by hand.
-    follow().catch(() => undefined)
-    return () => stop.abort()
-  }, [record, box, queries])
-  return more?.of === record ? more.log : start
+  const follower = useMemo(() => {
+    const follow = execSource({ path: pathOf(record), stream, offset: record.next_offset[stream] })
+    return createOutputFollower(logOf(record, stream), async (taker) => {
+      if (record.status !== 'running') return
+      await follow(taker)
+      // A stream may end long before its command.
+      if (stream === 'stdout') await waitForExec(pathOf(record), taker)
+    })
+  }, [record, stream])
+  const refresh = useCallback((): void => {
+    if (record.status !== 'running' || stream !== 'stdout') return
+    const box = { project: record.project, name: record.box }
+    void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
+  }, [queries, record, stream])
+  const output = useOutput(follower, refresh)
+  const whole = {
+    fileName: `${record.id}.${stream}.txt`,
+    read: () => readAllOfExec({ path: pathOf(record), stream }),
+  }
+  return <OutputView label={stream} output={output} empty="Nothing was written to it." whole={whole} />
 }
 
-function logOf({ stdout, stderr, truncated }: ExecRecord): OutputLog {
-  const pieces = [
-    { stream: 'stdout' as const, text: stdout },
-    { stream: 'stderr' as const, text: stderr },
-  ]
-  const log = withOutput(
-    NO_OUTPUT,
-    pieces.filter(({ text }) => text !== ''),
-  )
-  return { ...log, isCut: log.isCut || truncated }
+function pathOf({ project, box, id }: ExecRecord) {
+  return { project, name: box, exec: id }
+}
+
+function logOf(record: ExecRecord, stream: 'stdout' | 'stderr'): OutputLog {
+  const text = record[stream]
+  const log = withOutput(NO_OUTPUT, text === '' ? [] : [{ stream, text }])
+  return { ...log, isCut: log.isCut || record.truncated }
 }

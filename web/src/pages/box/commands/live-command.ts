@@ -1,9 +1,11 @@
-import type { ExecOptions, TerminalStream } from '@boxyard/sdk'
+import { ConnectionError, type ExecOptions, type OutputPiece, type TerminalStream } from '@boxyard/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { api } from '../../../api/client.ts'
+import type { Patience } from '../../../api/patience.ts'
 import type { Ref } from '../../../api/records.ts'
-import { createOutputFeed } from './output-feed.ts'
+import { createOutputFeed, type OutputFeed } from './output-feed.ts'
 import { NO_OUTPUT, type OutputLog } from './output-log.ts'
+import { execSource, execWords, waitForExec } from './queries.ts'
 
 /** A command that this page has started. */
 export interface LiveCommand {
@@ -13,43 +15,70 @@ export interface LiveCommand {
   /** How it ended; null while it runs. */
   end: string | null
   error: unknown
+  /** Whether it is being connected again. */
+  isLost: boolean
 }
 
 /** Runs lines of the shell in a box, one at a time, with their output as it comes. Leaving the page leaves the command. */
 export function useLiveCommand(box: Ref, onChange: () => void) {
   const [live, setLive] = useState<LiveCommand | null>(null)
-  const stream = useRef<TerminalStream | null>(null)
-  const isLeft = useRef(false)
+  const stop = useRef(new AbortController())
   useEffect(() => {
-    isLeft.current = false
-    return () => {
-      isLeft.current = true
-      stream.current?.close()
-    }
+    stop.current = new AbortController()
+    return () => stop.current.abort()
   }, [])
   const run = async (line: string, options: ExecOptions): Promise<void> => {
+    const { signal } = stop.current
     const change = (part: Partial<LiveCommand>): void => setLive((now) => now && { ...now, ...part })
-    setLive({ line, id: null, log: NO_OUTPUT, end: null, error: null })
+    setLive({ line, id: null, log: NO_OUTPUT, end: null, error: null, isLost: false })
     const feed = createOutputFeed(NO_OUTPUT, (log) => change({ log }))
     try {
-      const opened = await api().box(box.project, box.name).stream(['/bin/sh', '-c', line], options)
-      if (isLeft.current) return opened.close()
-      stream.current = opened
-      change({ id: opened.id })
+      const stream = await api()
+        .box(box.project, box.name)
+        .stream(['/bin/sh', '-c', line], { ...options, resumes: false })
+      signal.addEventListener('abort', () => stream.close())
+      if (signal.aborted) return stream.close()
+      change({ id: stream.id })
       onChange()
-      for await (const piece of opened) await feed.take(piece)
-      const { exitCode, message } = await opened.ended()
+      const end = await followCommand({ box, stream, feed }, { signal, onLost: (isLost) => change({ isLost }) })
       feed.end()
-      change({
-        end: exitCode === null ? (message ?? 'Nobody knows how it ended.') : `It has ended with code ${exitCode}.`,
-      })
+      change({ end })
     } catch (error) {
       feed.end()
-      change({ error, end: 'It is not followed any more.' })
+      change({ error, end: 'It is not followed any more.', isLost: false })
     } finally {
-      stream.current = null
       onChange()
     }
   }
   return { live, run, isRunning: live !== null && live.end === null }
+}
+
+/** Follows a command to its end, which it returns in words; where its stream is lost, by its record. */
+async function followCommand(
+  { box, stream, feed }: { box: Ref; stream: TerminalStream; feed: OutputFeed },
+  patience: Patience,
+): Promise<string> {
+  const offsets: Record<OutputPiece['stream'], number> = { stdout: 0, stderr: 0 }
+  try {
+    for await (const piece of stream) {
+      offsets[piece.stream] += piece.bytes.length
+      await feed.take(piece)
+    }
+    const { exitCode, message } = await stream.ended()
+    return exitCode === null ? (message ?? 'Nobody knows how it ended.') : endWords(exitCode)
+  } catch (error) {
+    if (!(error instanceof ConnectionError) || stream.id === null) throw error
+  }
+  patience.signal.throwIfAborted()
+  patience.onLost(true)
+  const path = { project: box.project, name: box.name, exec: stream.id }
+  const follow = (name: OutputPiece['stream']): Promise<void> =>
+    execSource({ path, stream: name, offset: offsets[name] })({ ...feed, ...patience })
+  await Promise.all([follow('stdout'), follow('stderr')])
+  const record = await waitForExec(path, patience)
+  return record.exit_code === null ? `It is ${execWords(record)}.` : endWords(record.exit_code)
+}
+
+function endWords(code: number): string {
+  return `It has ended with code ${code}.`
 }

@@ -1,10 +1,12 @@
 import type { OutputPiece } from '@boxyard/sdk'
-import { type OutputBlock, type OutputLog, withOutput } from './output-log.ts'
+import { NO_OUTPUT, type OutputBlock, type OutputLog, withOutput } from './output-log.ts'
 
 /** Takes output as it comes, and tells of it some times a second: a page that is told of each piece would do nothing else. */
 export interface OutputFeed {
   /** Resolves once there is room for more. */
   take(piece: OutputPiece): Promise<void>
+  /** Leaves out what has come so far. */
+  cut(): void
   /** Tells what is left. */
   end(): void
 }
@@ -42,6 +44,10 @@ export function createOutputFeed(start: OutputLog, tell: (log: OutputLog) => voi
       // What is left out is not kept until then.
       if (waitingBytes > GATHERED_BYTES) gather()
       if (untoldBytes > UNTOLD_BYTES_MAX) await told
+    },
+    cut: () => {
+      gather()
+      log = { ...NO_OUTPUT, isCut: true, nextId: log.nextId }
     },
     end: flush,
   }

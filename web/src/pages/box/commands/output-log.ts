@@ -17,7 +17,7 @@ export interface OutputLog {
 
 export const NO_OUTPUT: OutputLog = { blocks: [], isCut: false, nextId: 1 }
 
-/** Returns the log with more output, of which the last 128 Ki characters are kept, and of these the last 2,000 lines. */
+/** Returns the log with more output, of which the last 128 Ki characters are kept, and of these the last 2,000 lines and 500 blocks. */
 export function withOutput(log: OutputLog, more: readonly Pick<OutputBlock, 'stream' | 'text'>[]): OutputLog {
   const blocks = [...log.blocks]
   let { isCut, nextId } = log
@@ -45,6 +45,7 @@ function startOfKept(blocks: readonly OutputBlock[]): { block: number; character
   let characters = 0
   let lines = 0
   for (let block = blocks.length - 1; block >= 0; block--) {
+    if (blocks.length - block > KEPT_BLOCKS) return { block: block + 1, character: 0 }
     const text = blocks[block]?.text ?? ''
     for (let character = text.length - 1; character >= 0; character--) {
       characters++
@@ -63,6 +64,8 @@ export function withoutEscapes(text: string): string {
 const KEPT_CHARACTERS = 128 * 1024
 /** More of them take a browser too long to lay out many times a second. */
 const KEPT_LINES = 2_000
+/** Each is an element of its own, also where two streams write a character each in turn. */
+const KEPT_BLOCKS = 500
 const LINE_FEED = 10
 // ECMA-48, 5.4: control sequences; and those that set a title, which end with BEL or ST.
 const ESCAPES = new RegExp(String.raw`\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\)?)`, 'g')

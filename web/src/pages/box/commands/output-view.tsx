@@ -1,8 +1,41 @@
-import { useEffect, useRef } from 'react'
-import { type OutputLog, withoutEscapes } from './output-log.ts'
+import { useEffect, useRef, useState } from 'react'
+import { saveBlob } from '../../../api/transfers.ts'
+import { Problem } from '../../../ui/problem.tsx'
+import { tellError } from '../../../ui/toasts.tsx'
+import type { FollowedOutput } from './output-follower.ts'
+import { withoutEscapes } from './output-log.ts'
 
-/** Output of a command, stderr told apart by its name beside it; the end stays in sight unless one has scrolled away from it. */
-export function OutputView({ label, log, empty }: { label: string; log: OutputLog; empty: string }) {
+/** All that is kept of an output, as a file. */
+interface WholeOutput {
+  fileName: string
+  read(): Promise<Blob>
+}
+
+interface OutputViewProps {
+  label: string
+  output: FollowedOutput
+  empty: string
+  /** Left out where it cannot be had. */
+  whole?: WholeOutput
+}
+
+/** Output of a command, and whether it is followed. */
+export function OutputView({ label, output, empty, whole }: OutputViewProps) {
+  return (
+    <div className="flex flex-col gap-2">
+      {output.isLost && (
+        <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
+          The connection is lost. Connecting again…
+        </p>
+      )}
+      {output.error !== null && <Problem error={output.error} />}
+      <OutputBlocks label={label} log={output.log} empty={empty} whole={whole} />
+    </div>
+  )
+}
+
+/** The blocks, stderr told apart by its name beside it; the end stays in sight unless one has scrolled away from it. */
+function OutputBlocks({ label, log, empty, whole }: BlocksProps) {
   const place = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   useEffect(() => {
@@ -19,7 +52,11 @@ export function OutputView({ label, log, empty }: { label: string; log: OutputLo
         isAtEnd.current = scrollHeight - scrollTop - clientHeight < 24
       }}
     >
-      {log.isCut && <p className="text-muted">(Earlier output is left out.)</p>}
+      {log.isCut && (
+        <p className="text-muted">
+          (Earlier output is left out.{whole && <DownloadWhole label={label} whole={whole} />})
+        </p>
+      )}
       {log.blocks.length === 0 && <p className="text-muted">{empty}</p>}
       {log.blocks.map(({ id, stream, text }) =>
         stream === 'stdout' ? (
@@ -35,4 +72,37 @@ export function OutputView({ label, log, empty }: { label: string; log: OutputLo
       )}
     </div>
   )
+}
+
+function DownloadWhole({ label, whole }: { label: string; whole: WholeOutput }) {
+  const [isBusy, setBusy] = useState(false)
+  const save = async (): Promise<void> => {
+    setBusy(true)
+    try {
+      saveBlob(await whole.read(), whole.fileName)
+    } catch (error) {
+      tellError(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      {' '}
+      <button
+        type="button"
+        className="underline"
+        aria-label={`Download all that is kept of ${label}`}
+        disabled={isBusy}
+        onClick={() => void save()}
+      >
+        Download all that is kept
+      </button>
+    </>
+  )
+}
+
+interface BlocksProps extends Pick<OutputViewProps, 'label' | 'empty'> {
+  log: FollowedOutput['log']
+  whole: WholeOutput | undefined
 }

@@ -1,7 +1,10 @@
 import type { OutputPiece } from '@boxyard/sdk'
 import { queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
+import { type Patience, readPersistently } from '../../../api/patience.ts'
 import type { ExecLine, ExecRecord, Ref } from '../../../api/records.ts'
+import { bytesOf, LONGEST_PIECE, readAllPages } from './output-download.ts'
+import type { OutputSource } from './output-follower.ts'
 
 /** The commands of a box, the newest first. No event tells of them: while some run they are read anew once a minute. */
 export const execsQuery = ({ project, name }: Ref) =>
@@ -25,24 +28,51 @@ export const execQuery = ({ project, name }: Ref, exec: string) =>
     staleTime: 0,
   })
 
-/** Follows the output of a command from the end that its record tells, until both streams have ended. */
-export async function* followOutput(record: ExecRecord, signal: AbortSignal): AsyncGenerator<OutputPiece> {
-  const path = { project: record.project, name: record.box, exec: record.id }
-  const read = async (stream: OutputPiece['stream'], offset: number) => {
-    const query = { stream, offset, encoding: 'base64' as const, wait_seconds: 20 }
-    return { stream, page: await api().call('getExecOutput', { path, query, signal }) }
+/** A stream of a command, from an offset in bytes on. */
+export interface ExecStream {
+  /** The path of the command. */
+  path: { project: string; name: string; exec: string }
+  stream: OutputPiece['stream']
+  offset: number
+}
+
+/** Returns what follows a stream of a command to its end, over any restart of the service. */
+export function execSource(from: ExecStream): OutputSource {
+  let { offset } = from
+  return async ({ take, cut, ...patience }) => {
+    for (;;) {
+      const page = await readPersistently(() => readPage({ ...from, offset }, patience.signal), patience)
+      if (page.truncated) cut()
+      offset = page.next_offset
+      if (page.data !== '') await take({ stream: from.stream, bytes: bytesOf(page.data) })
+      if (page.end) return
+    }
   }
-  const { stdout, stderr } = record.next_offset
-  const reading = new Map([
-    ['stdout', read('stdout', stdout)],
-    ['stderr', read('stderr', stderr)],
-  ])
-  while (reading.size > 0) {
-    const { stream, page } = await Promise.race(reading.values())
-    if (page.data !== '') yield { stream, bytes: Uint8Array.from(atob(page.data), (char) => char.charCodeAt(0)) }
-    if (page.end) reading.delete(stream)
-    else reading.set(stream, read(stream, page.next_offset))
+}
+
+/** Waits for the end of a command, over any restart of the service. @throws ApiError, the reason of the signal */
+export async function waitForExec(path: ExecStream['path'], patience: Patience): Promise<ExecRecord> {
+  const query = { wait_seconds: 20 }
+  for (;;) {
+    const record = await readPersistently(
+      () => api().call('getExec', { path, query, signal: patience.signal }),
+      patience,
+    )
+    if (record.status !== 'running') return record
   }
+}
+
+function readPage({ path, stream, offset }: ExecStream, signal: AbortSignal) {
+  const query = { stream, offset, encoding: 'base64' as const, wait_seconds: 20 }
+  return api().call('getExecOutput', { path, query, signal })
+}
+
+/** Reads all that is kept of a stream of a command. @throws ApiError, ConnectionError */
+export function readAllOfExec({ path, stream }: Omit<ExecStream, 'offset'>): Promise<Blob> {
+  return readAllPages((offset) => {
+    const query = { stream, offset, encoding: 'base64' as const, max_bytes: LONGEST_PIECE }
+    return api().call('getExecOutput', { path, query })
+  })
 }
 
 /** Returns how a command stands, in words. */

@@ -4,7 +4,6 @@ import type { Ref } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/page.tsx'
-import { Problem } from '../../../ui/problem.tsx'
 import { textOf } from '../../boxes/form-text.ts'
 import { useLiveCommand } from './live-command.ts'
 import { OutputView } from './output-view.tsx'
@@ -72,8 +71,7 @@ export function RunCommand({ box }: { box: Ref }) {
               {isRunning && live.id !== null && <SignalCommand box={box} exec={live.id} />}
             </span>
           </div>
-          {live.error !== null && <Problem error={live.error} />}
-          <OutputView label="Output" log={live.log} empty={isRunning ? 'Nothing yet.' : 'It has written nothing.'} />
+          <OutputView label="Output" output={live} empty={isRunning ? 'Nothing yet.' : 'It has written nothing.'} />
         </div>
       )}
     </Panel>

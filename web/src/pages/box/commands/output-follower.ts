@@ -1,0 +1,60 @@
+import type { OutputPiece } from '@boxyard/sdk'
+import { isForGood, type Patience } from '../../../api/patience.ts'
+import { createOutputFeed } from './output-feed.ts'
+import type { OutputLog } from './output-log.ts'
+
+/** What takes output while it is followed. */
+export interface OutputTaker extends Patience {
+  take(piece: OutputPiece): Promise<void>
+  /** Leaves out what came before: what comes next is not what followed it. */
+  cut(): void
+}
+
+/** Follows output from where it was left until it ends. @throws ApiError, the reason of the signal */
+export type OutputSource = (taker: OutputTaker) => Promise<void>
+
+/** Output that is followed. */
+export interface FollowedOutput {
+  log: OutputLog
+  /** Whether it is being connected again. */
+  isLost: boolean
+  /** Why it is not followed any more; null while it is, and where it has ended. */
+  error: unknown
+}
+
+/** Output that is followed at times, and goes on where it was. */
+export interface OutputFollower {
+  readonly now: FollowedOutput
+  /** Follows until `signal` aborts, and resolves with true if the output has ended. */
+  follow(tell: (now: FollowedOutput) => void, signal: AbortSignal): Promise<boolean>
+}
+
+/** Creates a follower of what comes behind `start`. */
+export function createOutputFollower(start: OutputLog, source: OutputSource): OutputFollower {
+  let now: FollowedOutput = { log: start, isLost: false, error: null }
+  let tell = (_now: FollowedOutput): void => undefined
+  const change = (part: Partial<FollowedOutput>): void => {
+    now = { ...now, ...part }
+    tell(now)
+  }
+  const feed = createOutputFeed(start, (log) => change({ log }))
+  return {
+    get now() {
+      return now
+    },
+    follow: async (listener, signal) => {
+      tell = (value) => signal.aborted || listener(value)
+      const onLost = (isLost: boolean): void => {
+        if (isLost !== now.isLost) change({ isLost })
+      }
+      try {
+        await source({ take: feed.take, cut: feed.cut, onLost, signal })
+        feed.end()
+        return !signal.aborted
+      } catch (error) {
+        if (!signal.aborted) change({ error, isLost: false })
+        return isForGood(error)
+      }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { api } from '../../../api/client.ts'
+import { readEventStream, withinSilence } from '../../../api/event-stream.ts'
+import { isForGood, PAUSE_MAX_MS, PAUSE_MS, pauseFor, readPersistently } from '../../../api/patience.ts'
+import type { Ref } from '../../../api/records.ts'
+import { problemOf, sessionFetch } from '../../../api/session.ts'
+import { LONGEST_PIECE, readAllPages } from '../commands/output-download.ts'
+import type { OutputSource } from '../commands/output-follower.ts'
+
+/** A version of a service of a box. */
+export interface ServiceVersion {
+  box: Ref
+  service: string
+  version: 'active' | 'preview' | 'previous'
+}
+
+/** Returns what follows the log of a service, over its starts and any restart of ours, without an end. */
+export function logSource(of: ServiceVersion): OutputSource {
+  const encoder = new TextEncoder()
+  let offset = ''
+  return async ({ take, cut, ...patience }) => {
+    const { signal } = patience
+    for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+      try {
+        const stream = await readPersistently(() => openLog(of, offset, signal), patience)
+        for await (const { name, id, data } of readEventStream(withinSilence(stream))) {
+          pauseMs = PAUSE_MS / 2
+          if (name === 'problem') break
+          const piece = pieceOf(data)
+          if (piece !== null && (piece.truncated || (offset === '' && piece.offset > 0))) cut()
+          if (id !== '') offset = id
+          if (piece !== null) await take({ stream: 'stdout', bytes: encoder.encode(piece.data) })
+        }
+      } catch (error) {
+        if (isForGood(error)) throw error
+      }
+      await pauseFor(pauseMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** Reads all that is kept of the log of a service. @throws ApiError, ConnectionError */
+export function readAllOfLog({ box: { project, name }, service, version }: ServiceVersion): Promise<Blob> {
+  return readAllPages((offset) => {
+    const query = { version, offset, encoding: 'base64' as const, max_bytes: LONGEST_PIECE }
+    return api().call('getServiceLogs', { path: { project, name, service }, query })
+  })
+}
+
+async function openLog({ box, service, version }: ServiceVersion, offset: string, signal: AbortSignal) {
+  const path = `/v1/projects/${box.project}/boxes/${box.name}/services/${service}/logs`
+  const query = new URLSearchParams({ version, ...(offset === '' ? {} : { offset }) })
+  const headers = { accept: 'text/event-stream' }
+  const response = await sessionFetch(new Request(`${path}?${query.toString()}`, { headers, signal }))
+  if (!response.ok)
+    throw problemOf(response.status, (await response.json().catch(() => ({}))) as Record<string, unknown>)
+  return response.body ?? new Blob([]).stream()
+}
+
+function pieceOf(data: string): { offset: number; data: string; truncated: boolean } | null {
+  const piece: unknown = data === '' ? null : JSON.parse(data)
+  if (typeof piece !== 'object' || piece === null || !('data' in piece) || typeof piece.data !== 'string') return null
+  const offset = 'offset' in piece && typeof piece.offset === 'number' ? piece.offset : 0
+  return { offset, data: piece.data, truncated: 'truncated' in piece && piece.truncated === true }
+}
