@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { BoxMetrics } from '../../../web/src/api/records.ts'
-import { pointOf, pointsOf, withPoint } from '../../../web/src/pages/box/metrics-history.ts'
+import { pointOf, pointsOf, withGaps, withPoint } from '../../../web/src/pages/box/metrics-history.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z') / 1000
 
@@ -51,4 +51,17 @@ test('what the service has kept is the last hour of its points', () => {
     receivedPerSecond: 2,
     sentPerSecond: 3,
   })
+})
+
+test('where nothing was read for a while there is a gap, and none between points that are further apart by themselves', () => {
+  const at = (seconds: number, everySeconds: number) => ({ ...pointOf(reading(seconds, 0), null), everySeconds })
+  const gaps = (...points: ReturnType<typeof at>[]): number[] =>
+    withGaps(points)
+      .filter(({ memoryBytes }) => memoryBytes === null)
+      .map((point) => point.at - START)
+  expect(gaps(at(0, 2), at(2, 2), at(12, 2), at(42, 2), at(44, 2))).toEqual([27])
+  expect(gaps(at(0, 60), at(60, 60), at(125, 60), at(300, 60))).toEqual([212.5])
+  // The first reading of a page after what the service has kept.
+  expect(gaps(at(0, 60), at(59, 2), at(61, 2))).toEqual([])
+  expect(withGaps([])).toEqual([])
 })

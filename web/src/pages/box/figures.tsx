@@ -8,6 +8,7 @@ import { Panel } from '../../ui/page.tsx'
 import { Chip } from '../../ui/status.tsx'
 import { bytesText } from '../../ui/words.ts'
 import { useBoxRef } from './box.tsx'
+import { withGaps } from './metrics-history.ts'
 import { useReadings } from './readings.ts'
 
 /** What a box uses, as it uses it, and what it is. */
@@ -15,16 +16,16 @@ export function BoxFigures() {
   const ref = useBoxRef()
   const { data: box } = useSuspenseQuery(boxQuery(ref))
   const { last, points } = useReadings({ ...ref, id: box.id, isRunning: box.status === 'running' })
-  const lines = useMemo(
-    () => ({
-      times: points.map(({ at }) => at),
-      cores: [points.map(({ cores }) => cores)],
-      memory: [points.map(({ memoryBytes }) => memoryBytes)],
-      disk: [points.map(({ diskBytes }) => diskBytes)],
-      network: [points.map((point) => point.receivedPerSecond), points.map((point) => point.sentPerSecond)],
-    }),
-    [points],
-  )
+  const lines = useMemo(() => {
+    const shown = withGaps(points)
+    return {
+      times: shown.map(({ at }) => at),
+      cores: [shown.map(({ cores }) => cores)],
+      memory: [shown.map(({ memoryBytes }) => memoryBytes)],
+      disk: [shown.map(({ diskBytes }) => diskBytes)],
+      network: [shown.map((point) => point.receivedPerSecond), shown.map((point) => point.sentPerSecond)],
+    }
+  }, [points])
   return (
     <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       <div className="grid gap-4 lg:grid-cols-2">

@@ -4,6 +4,8 @@ import type { BoxMetrics, BoxMetricsHistory } from '../../api/records.ts'
 export interface MetricsPoint {
   /** Seconds since the epoch. */
   at: number
+  /** Seconds from one point of its kind to the next. */
+  everySeconds: number
   cores: number | null
   memoryBytes: number | null
   diskBytes: number | null
@@ -22,6 +24,7 @@ export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): Metrics
   }
   return {
     at,
+    everySeconds: READ_EVERY_SECONDS,
     cores: rate(reading.cpu.seconds, before?.cpu.seconds),
     memoryBytes: reading.memory.used_bytes,
     diskBytes: reading.storage.used_bytes,
@@ -31,9 +34,10 @@ export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): Metrics
 }
 
 /** Returns the points of the last hour that the service has kept. */
-export function pointsOf({ points }: BoxMetricsHistory): MetricsPoint[] {
+export function pointsOf({ points, step_seconds: everySeconds }: BoxMetricsHistory): MetricsPoint[] {
   const all = points.map((point) => ({
     at: Date.parse(point.at) / 1000,
+    everySeconds,
     cores: point.cpu_cores,
     memoryBytes: point.memory_bytes,
     diskBytes: point.storage_bytes,
@@ -50,4 +54,26 @@ export function withPoint(points: readonly MetricsPoint[], point: MetricsPoint):
   return [...(first < 0 ? [] : points.slice(first)), point]
 }
 
+/** Returns the points with one of nothing in each gap: where the service was down, the box stopped, or the page out of sight. */
+export function withGaps(points: readonly MetricsPoint[]): MetricsPoint[] {
+  return points.flatMap((point, index) => {
+    const before = points[index - 1]
+    return before === undefined || !isGap(before, point) ? [point] : [nothingAt((before.at + point.at) / 2), point]
+  })
+}
+
+function isGap(before: MetricsPoint, after: MetricsPoint): boolean {
+  const everySeconds = Math.max(before.everySeconds, after.everySeconds)
+  return after.at - before.at > Math.max(1.5 * everySeconds, GAP_SECONDS)
+}
+
+function nothingAt(at: number): MetricsPoint {
+  const nothing = { cores: null, memoryBytes: null, diskBytes: null, receivedPerSecond: null, sentPerSecond: null }
+  return { at, everySeconds: 0, ...nothing }
+}
+
+/** How often a page reads. */
+export const READ_EVERY_SECONDS = 2
+/** Reads of a slow service are no gap. */
+const GAP_SECONDS = 15
 const KEPT_SECONDS = 3_600

@@ -1,7 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { api } from '../../api/client.ts'
 import type { BoxMetrics, Ref } from '../../api/records.ts'
-import { type MetricsPoint, pointOf, pointsOf, withPoint } from './metrics-history.ts'
+import { type MetricsPoint, pointOf, pointsOf, READ_EVERY_SECONDS, withPoint } from './metrics-history.ts'
 
 /** The readings of a box for the last hour: by the minute what the service has kept, closer together what this page has read. */
 interface Readings {
@@ -27,7 +27,7 @@ export function useReadings({ project, name, id, isRunning }: Ref & { id: string
         if (stop.signal.aborted) return
         if (reading !== null) keep(id, reading)
       }
-      if (isRunning) timer = setTimeout(() => void read(), EVERY_MS)
+      if (isRunning) timer = setTimeout(() => void read(), 1000 * READ_EVERY_SECONDS)
     }
     const begin = async (): Promise<void> => {
       if (!kept.has(id)) {
@@ -69,5 +69,4 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-const EVERY_MS = 2_000
 const BOXES_KEPT = 20
