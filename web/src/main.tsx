@@ -1,9 +1,10 @@
-import { QueryClientProvider } from '@tanstack/react-query'
+import { type QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { forgetJobs } from './api/jobs.ts'
 import { createQueryClient } from './api/query-client.ts'
-import { keepReason, watchSession } from './api/session.ts'
+import { hasSession, isSessionChange, keepReason, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
 import { startTheme } from './shell/theme.ts'
 import './styles.css'
@@ -13,14 +14,7 @@ function start(place: HTMLElement): void {
   startTheme()
   const queries = createQueryClient()
   const router = createAppRouter(queries)
-  watchSession((reason) => {
-    keepReason(reason)
-    const { href } = router.state.location
-    // What is not saved asks first whether the page may be left.
-    void router.navigate({ to: '/sign-in', search: href === '/' ? {} : { to: href } }).then(() => {
-      if (router.state.location.pathname === '/sign-in') queries.clear()
-    })
-  })
+  followSession(router, queries)
   createRoot(place).render(
     <StrictMode>
       <QueryClientProvider client={queries}>
@@ -30,5 +24,29 @@ function start(place: HTMLElement): void {
   )
 }
 
+/** Shows the sign-in once the session has ended, here or in another tab, and goes on where the page was once another has begun there. */
+function followSession(router: ReturnType<typeof createAppRouter>, queries: QueryClient): void {
+  const leave = async (): Promise<void> => {
+    const { pathname, href, search } = router.state.location
+    const from = pathname === SIGN_IN ? (search.to ?? '/') : href
+    // What is not saved asks first whether the page may be left.
+    if (pathname !== SIGN_IN) await router.navigate({ to: SIGN_IN, search: from === '/' ? {} : { to: from } })
+    if (router.state.location.pathname !== SIGN_IN) return
+    queries.clear()
+    forgetJobs()
+    if (hasSession()) await router.navigate({ href: from, replace: true })
+  }
+  watchSession((reason) => {
+    keepReason(reason)
+    void leave()
+  })
+  addEventListener('storage', (change) => {
+    if (!isSessionChange(change)) return
+    keepReason(hasSession() ? null : 'The session was ended in another tab.')
+    void leave()
+  })
+}
+
+const SIGN_IN = '/sign-in'
 const place = document.getElementById('root')
 if (place) start(place)

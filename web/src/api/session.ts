@@ -21,6 +21,11 @@ export function watchSession(ended: Ended): void {
   onEnded = ended
 }
 
+/** Returns true for a change of what the browser keeps by which another tab has signed in, or out. */
+export function isSessionChange(change: Record<'key' | 'oldValue' | 'newValue', string | null>): boolean {
+  return change.key === null || (change.key === KEY && change.oldValue !== change.newValue)
+}
+
 /** Returns the headers that make a request one of the session. */
 export function sessionHeaders(): Record<string, string> {
   const key = localStorage.getItem(KEY)
@@ -30,7 +35,7 @@ export function sessionHeaders(): Record<string, string> {
 let reason: string | null = null
 
 /** Keeps why the session has ended, for the page that is shown next: not in its address, where anybody could write one. */
-export function keepReason(words: string): void {
+export function keepReason(words: string | null): void {
   reason = words
 }
 
