@@ -40,5 +40,10 @@ export class ApiError extends Error {
 
 /** The service could not be reached, or a stream to it broke off and cannot be resumed. */
 export class ConnectionError extends Error {
-  override readonly name = 'ConnectionError'
+  override readonly name: string = 'ConnectionError'
+}
+
+/** Output came faster than it was taken, and was left: most browsers read a WebSocket whether or not anybody takes what came. */
+export class OverflowError extends ConnectionError {
+  override readonly name = 'OverflowError'
 }

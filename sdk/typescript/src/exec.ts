@@ -87,7 +87,7 @@ export async function streamExec(
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
   const socket = await doors.openSocket('openConsole', { ...box, query: queryOf({ ...options }) }, CHANNEL_PROTOCOL)
-  return createTerminalStream(channelsOf(socket), null)
+  return createTerminalStream(channelsOf(socket), 'anew')
 }
 
 export interface ExecFollow extends BoxRef {

@@ -5,7 +5,10 @@ import { parseJson, toApiError } from './problems.ts'
 /** A message of a WebSocket: bytes, or text. */
 export type Message = Uint8Array | string
 
-/** A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile. */
+/**
+ * A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile, or, where the platform reads it all the same,
+ * it is closed with OVERFLOW.
+ */
 export interface MessageSocket {
   /** `X-Exec-Id` or `X-Session-Id` of the answer; null where the platform does not tell headers, and no ticket told it. */
   readonly id: string | null
@@ -94,9 +97,13 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
   const sink = socket as { send(message: Message): void }
   socket.binaryType = 'arraybuffer'
   const inbox = createInbox({ pause: () => undefined, resume: () => undefined })
-  socket.addEventListener('message', ({ data }) =>
-    inbox.put(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer)),
-  )
+  socket.addEventListener('message', ({ data }) => {
+    const message = typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer)
+    if (inbox.closed() === null && inbox.put(message) > UNPAUSED_MAX_BYTES) {
+      inbox.close(OVERFLOW, 'More output came than was taken in time.')
+      socket.close(OVERFLOW, 'overflow')
+    }
+  })
   socket.addEventListener('close', ({ code, reason }) => inbox.close(code, reason))
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve())
@@ -171,7 +178,9 @@ async function openStreamSocket(socket: StreamSocketInstance, url: string): Prom
 }
 
 interface Inbox {
-  put(message: Message): void
+  /** Returns how many bytes wait then. */
+  put(message: Message): number
+  /** Counts once. */
   close(code: number, reason: string): void
   take(): Promise<Message | null>
   takeReady(): Message | null
@@ -196,9 +205,10 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
       queuedBytes += message.length
       if (queuedBytes > QUEUED_MAX_BYTES) source.pause()
       wake?.()
+      return queuedBytes
     },
     close: (code, reason) => {
-      closed = { code, reason }
+      closed ??= { code, reason }
       wake?.()
     },
     take: async () => {
@@ -215,3 +225,7 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
 const ABNORMAL = 1006
 const MAX_FRAME_BYTES = 16 * 1024 * 1024
 const QUEUED_MAX_BYTES = 1024 * 1024
+/** Some of what a page takes in a second. */
+const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024
+/** Code with which a socket is closed that cannot be paused. */
+export const OVERFLOW = 4008

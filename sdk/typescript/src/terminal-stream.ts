@@ -1,5 +1,6 @@
-import { ConnectionError } from './api-error.ts'
+import { ConnectionError, OverflowError } from './api-error.ts'
 import { CHANNEL, type ChannelSocket, type Frame } from './channel-socket.ts'
+import { OVERFLOW } from './message-socket.ts'
 
 /** Output of a command, in the order in which it came. */
 export interface OutputPiece {
@@ -23,7 +24,7 @@ export interface TerminalStream extends AsyncIterable<OutputPiece> {
   endInput(): Promise<void>
   /** Tells the size of the terminal in characters. */
   resize(cols: number, rows: number): Promise<void>
-  /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError */
+  /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError, OverflowError */
   ended(): Promise<ExecEnd>
   /** Leaves; what the command does then is told by `noHup`. */
   close(): void
@@ -35,12 +36,15 @@ export type Resume = (
   offsets: Record<OutputPiece['stream'], number>,
 ) => AsyncGenerator<OutputPiece, ExecEnd>
 
-/** Makes the stream of a socket; without `resume` a lost socket is an error. */
-export function createTerminalStream(socket: ChannelSocket, resume: Resume | null): TerminalStream {
+/** What a lost socket means: it goes on by `resume`; it is an error (null); or also what came and was not taken is old (`anew`). */
+export type Loss = Resume | 'anew' | null
+
+/** Makes the stream of a socket. */
+export function createTerminalStream(socket: ChannelSocket, loss: Loss): TerminalStream {
   let end: ExecEnd | null = null
   let isClosing = false
   const output = (async function* (): AsyncGenerator<OutputPiece> {
-    end = yield* readPieces(socket, resume, () => isClosing)
+    end = yield* readPieces(socket, loss, () => isClosing)
   })()
   return {
     id: socket.id,
@@ -66,12 +70,14 @@ export function createTerminalStream(socket: ChannelSocket, resume: Resume | nul
 
 async function* readPieces(
   socket: ChannelSocket,
-  resume: Resume | null,
+  loss: Loss,
   isClosing: () => boolean,
 ): AsyncGenerator<OutputPiece, ExecEnd> {
   const offsets = { stdout: 0, stderr: 0 }
   let left: Frame | null = null
-  for (;;) {
+  const hasOverflowed = (): boolean => socket.closed()?.code === OVERFLOW
+  // Whoever attaches anew gets the end of it again.
+  while (loss !== 'anew' || !hasOverflowed()) {
     const first: Frame | null = left ?? (await socket.receive())
     if (first === null) break
     const { frame, next } = joinReady(first, socket)
@@ -83,8 +89,9 @@ async function* readPieces(
     yield { stream, bytes: frame.bytes }
   }
   if (isClosing()) return { exitCode: null, message: 'The client left.' }
-  if (resume !== null && socket.id !== null) return yield* resume(socket.id, offsets)
-  throw new ConnectionError(socket.closed()?.reason || 'The connection was lost.')
+  if (typeof loss === 'function' && socket.id !== null) return yield* loss(socket.id, offsets)
+  const reason = socket.closed()?.reason || 'The connection was lost.'
+  throw hasOverflowed() ? new OverflowError(reason) : new ConnectionError(reason)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ApiError, type TerminalStream } from '@boxyard/sdk'
+import { ApiError, OverflowError, type TerminalStream } from '@boxyard/sdk'
 import type { Terminal } from '@xterm/xterm'
 import { api } from '../api/client.ts'
 import type { Ref } from '../api/records.ts'
@@ -23,7 +23,8 @@ export interface AttachOptions {
 
 /**
  * Attaches a terminal to a session until it is closed or the shell ends. A lost connection is made again, with pauses that double: the
- * session goes on meanwhile, over restarts of the service too, and tells what was on its screen.
+ * session goes on meanwhile, over restarts of the service too, and tells what was on its screen. So is one of which more came than the
+ * terminal could show, in browsers that do not hold a connection: what was left out is older than what the session tells then.
  */
 export function attach(terminal: Terminal, { box, session, onState }: AttachOptions): Attachment {
   let isClosed = false
@@ -32,13 +33,18 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
   // What the terminal answers to queries that are replayed was asked for long ago: nobody waits for it.
   let isReplaying = true
   const encoder = new TextEncoder()
-  const input = terminal.onData((text) => isReplaying || send(stream, encoder.encode(text)))
+  // What is typed into a flood, such as Ctrl-C, is not lost while the page attaches anew.
+  const held: Uint8Array[] = []
+  let hasOverflowed = false
+  const send = (bytes: Uint8Array): void => {
+    if (stream !== null) void stream.write(bytes).catch(() => held.push(bytes))
+    else if (hasOverflowed) held.push(bytes)
+  }
+  const input = terminal.onData((text) => {
+    if (!isReplaying || !text.startsWith(ESCAPE)) send(encoder.encode(text))
+  })
   const binary = terminal.onBinary((text) => {
-    if (!isReplaying)
-      send(
-        stream,
-        Uint8Array.from(text, (char) => char.charCodeAt(0)),
-      )
+    if (!isReplaying) send(Uint8Array.from(text, (char) => char.charCodeAt(0)))
   })
   const size = terminal.onResize(({ cols, rows }) => void stream?.resize(cols, rows).catch(() => undefined))
   const run = async (): Promise<void> => {
@@ -50,6 +56,9 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
         pauseMs = PAUSE_MS
         terminal.reset()
         isReplaying = true
+        const typed = held.splice(0)
+        if (hasOverflowed) for (const bytes of typed) send(bytes)
+        hasOverflowed = false
         await show(terminal, stream, () => {
           isReplaying = false
           void stream?.resize(terminal.cols, terminal.rows).catch(() => undefined)
@@ -58,6 +67,7 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
         const { exitCode, message } = await stream.ended()
         return onState({ kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` })
       } catch (error) {
+        hasOverflowed ||= error instanceof OverflowError
         const reason = error instanceof Error ? error.message : String(error)
         if (error instanceof ApiError && !error.retryable && error.status < 500)
           return onState({ kind: 'ended', reason })
@@ -111,15 +121,13 @@ function isQuiet(next: Promise<unknown>): Promise<boolean> {
   })
 }
 
-function send(stream: TerminalStream | null, bytes: Uint8Array): void {
-  void stream?.write(bytes).catch(() => undefined)
-}
-
 /** Writes output once the terminal has taken it, so that what is not shown yet waits at the service. */
 function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => terminal.write(bytes, resolve))
 }
 
+/** What a terminal answers to queries begins with it. */
+const ESCAPE = '\u001b'
 const PAUSE_MS = 250
 const PAUSE_MAX_MS = 8_000
 /** A console begins with the last 256 KiB of what was on it. */

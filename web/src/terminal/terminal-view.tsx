@@ -58,7 +58,6 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   }, [isRead, attempt, session])
   return (
     <section aria-label={`Terminal ${session}`} className="flex min-h-0 flex-1 flex-col">
-      <Bar state={state} again={() => setAttempt(attempt + 1)} />
       {isSearching && (
         <TerminalSearch
           find={(text, isBack) => {
@@ -72,7 +71,10 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
           }}
         />
       )}
-      <div ref={place} data-state={state.kind} className="min-h-72 flex-1 overflow-hidden bg-panel p-1 dark:bg-bg" />
+      <div className="relative flex min-h-72 flex-1 flex-col">
+        <Bar state={state} again={() => setAttempt(attempt + 1)} />
+        <div ref={place} data-state={state.kind} className="min-h-0 flex-1 overflow-hidden bg-panel p-1 dark:bg-bg" />
+      </div>
     </section>
   )
 }
@@ -113,6 +115,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   return { terminal, search, close }
 }
 
+/** Lies on the terminal: one that became smaller and larger at each break would tell its shell so. */
 function Bar({ state, again }: { state: AttachmentState; again(): void }) {
   if (state.kind === 'open') return null
   const words =
@@ -122,7 +125,10 @@ function Bar({ state, again }: { state: AttachmentState; again(): void }) {
         ? `${state.reason} The session goes on; connecting again…`
         : state.reason
   return (
-    <div role="status" className="flex items-center justify-between gap-3 bg-warn-soft px-3 py-2">
+    <div
+      role="status"
+      className="absolute inset-x-0 top-0 z-10 flex items-center justify-between gap-3 bg-warn-soft px-3 py-2"
+    >
       <span>{words}</span>
       {state.kind === 'ended' && <Button onClick={again}>Begin anew</Button>}
     </div>

@@ -1,4 +1,4 @@
-import { ConnectionError, type ExecOptions, type OutputPiece, type TerminalStream } from '@boxyard/sdk'
+import { ConnectionError, type ExecOptions, type OutputPiece, OverflowError, type TerminalStream } from '@boxyard/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { api } from '../../../api/client.ts'
 import type { Patience } from '../../../api/patience.ts'
@@ -40,7 +40,10 @@ export function useLiveCommand(box: Ref, onChange: () => void) {
       if (signal.aborted) return stream.close()
       change({ id: stream.id })
       onChange()
-      const end = await followCommand({ box, stream, feed }, { signal, onLost: (isLost) => change({ isLost }) })
+      const end = await followCommand(
+        { box, stream, feed, goesOn: options.noHup === true },
+        { signal, onLost: (isLost) => change({ isLost }) },
+      )
       feed.end()
       change({ end })
     } catch (error) {
@@ -55,7 +58,7 @@ export function useLiveCommand(box: Ref, onChange: () => void) {
 
 /** Follows a command to its end, which it returns in words; where its stream is lost, by its record. */
 async function followCommand(
-  { box, stream, feed }: { box: Ref; stream: TerminalStream; feed: OutputFeed },
+  { box, stream, feed, goesOn }: { box: Ref; stream: TerminalStream; feed: OutputFeed; goesOn: boolean },
   patience: Patience,
 ): Promise<string> {
   const offsets: Record<OutputPiece['stream'], number> = { stdout: 0, stderr: 0 }
@@ -67,7 +70,9 @@ async function followCommand(
     const { exitCode, message } = await stream.ended()
     return exitCode === null ? (message ?? 'Nobody knows how it ended.') : endWords(exitCode)
   } catch (error) {
-    if (!(error instanceof ConnectionError) || stream.id === null) throw error
+    // The service hangs up a command whose client has left, unless it is told otherwise.
+    const isHungUp = error instanceof OverflowError && !goesOn
+    if (!(error instanceof ConnectionError) || stream.id === null || isHungUp) throw error
   }
   patience.signal.throwIfAborted()
   patience.onLost(true)

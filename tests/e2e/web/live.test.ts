@@ -1,0 +1,128 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { useConsole } from '../../helpers/web/own-console.ts'
+import { type ConsoleVisitor, signInByLink, untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
+
+const { client, service } = useConsole()
+const { newUser } = useBrowser('localhost')
+const BOX = '/v1/projects/yard/boxes/one'
+
+let user: BrowserUser
+let visitor: ConsoleVisitor
+
+beforeAll(async () => {
+  await client.post('/v1/projects/yard/boxes', { name: 'one' })
+})
+
+beforeEach(async () => {
+  user = await newUser()
+  visitor = await signInByLink(user.page, service().url, client)
+})
+
+afterEach(() => {
+  expect(user.complaints).toEqual([])
+})
+
+/** Returns the last number of the ticks that an output shows. */
+async function lastTick(page: Page, label: string): Promise<number> {
+  const text = await page.getByRole('log', { name: label }).innerText()
+  return Number(/tick-(\d+)\s*$/.exec(text)?.[1] ?? -1)
+}
+
+describe('output', () => {
+  test('of a command and of a service goes on where it was, however often the service is killed', async () => {
+    const ticks = 'i=0; while :; do echo tick-$i; i=$((i+1)); sleep 0.2; done'
+    await client.put(`${BOX}/services/ticker`, { command: ['sh', '-c', ticks] })
+    await visitor.open('/boxes/yard/one/commands', 'yard/one')
+    await user.page.getByLabel('Line for the shell').fill(ticks)
+    await user.page.getByText('Directory, user, time limit').click()
+    await user.page.getByLabel('Goes on without me').check()
+    await visitor.press('Run')
+    await eventually(async () => (await lastTick(user.page, 'Output')) > 0)
+    const { body } = await client.get(`${BOX}/exec`)
+    const pages = [user.page, await user.context.newPage(), await user.context.newPage()] as const
+    await visitorOf(pages[1], service().url).open(`/boxes/yard/one/commands?exec=${body.execs.at(-1).id}`, 'yard/one')
+    await visitorOf(pages[2], service().url).open('/boxes/yard/one/services?service=ticker', 'yard/one')
+    const labels = ['Output', 'stdout', 'Log of ticker'] as const
+    const look = (): Promise<number[]> => Promise.all(pages.map((page, at) => lastTick(page, labels[at] ?? '')))
+    await eventually(async () => (await look()).every((tick) => tick > 0))
+    await service().killAgent()
+    for (const page of pages) await page.getByText('Connecting again…').first().waitFor()
+    const before = await look()
+    await service().startAgent()
+    await eventually(async () => (await look()).every((tick, at) => tick > (before[at] ?? 0) + 3))
+    for (const [at, page] of pages.entries()) {
+      await eventually(async () => (await page.getByText('Connecting again…').count()) === 0)
+      const text = await page.getByRole('log', { name: labels[at] ?? '' }).innerText()
+      const shown = [...text.matchAll(/tick-(\d+)/g)].map(([, tick]) => Number(tick))
+      expect(shown).toEqual(shown.map((_, index) => (shown[0] ?? 0) + index))
+    }
+    await client.delete(`${BOX}/services/ticker`)
+  })
+})
+
+describe('what happens', () => {
+  test('between the first reads and the first event is shown', async () => {
+    const isStream = ({ pathname }: URL): boolean => pathname === '/v1/projects/-/events'
+    let go = (): void => undefined
+    const isAsked = new Promise<void>((asked) => {
+      void user.page.route(isStream, async (route) => {
+        if ((await route.request().headerValue('accept')) !== 'text/event-stream') return route.continue()
+        asked()
+        await new Promise<void>((resolve) => {
+          go = resolve
+        })
+        await route.continue()
+      })
+    })
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await user.page.getByRole('button', { name: 'Stop' }).waitFor()
+    await isAsked
+    await client.post(`${BOX}/stop`)
+    go()
+    await user.page.getByRole('button', { name: 'Resume' }).waitFor()
+    await client.post(`${BOX}/resume`)
+    await user.page.getByRole('button', { name: 'Stop' }).waitFor()
+  })
+})
+
+describe('a session', () => {
+  test('that ends or begins in one tab does so in the others, and asks before what is not saved is left', async () => {
+    await client.shell('yard', 'one', 'echo first > /srv/note')
+    const other = await user.context.newPage()
+    const editing = await user.context.newPage()
+    await visitorOf(other, service().url).open('/boxes', 'Boxes')
+    await visitorOf(editing, service().url).open('/boxes/yard/one/files?path=%2Fsrv%2Fnote', 'yard/one')
+    await editing.getByLabel('Text of the file').fill('not saved')
+    await visitor.press('Sign out')
+    await other.getByText('The session was ended in another tab.').waitFor()
+    await editing.getByRole('dialog').getByText('without saving').waitFor()
+    expect(await editing.getByLabel('Text of the file').inputValue()).toBe('not saved')
+
+    const { body } = await client.post('/v1/tokens', { name: 'guest', projects: ['yard'], permissions: ['read'] })
+    await user.page.getByLabel('Access token').fill(body.token)
+    await visitor.press('Sign in')
+    await other.getByRole('heading', { name: 'Boxes', exact: true }).waitFor()
+    await other.getByRole('link', { name: 'yard/one' }).waitFor()
+    // What the session before might do is not offered any more.
+    expect(await other.getByRole('button', { name: 'Create a box' }).count()).toBe(0)
+    await client.delete(`/v1/tokens/${body.id}`)
+  })
+})
+
+describe('a terminal in a browser that does not hold a connection', () => {
+  test('is attached anew in a flood of output, and takes what is typed into it', async () => {
+    await user.context.addInitScript('delete globalThis.WebSocketStream')
+    let attached = 0
+    user.page.on('websocket', () => attached++)
+    await visitor.open('/boxes/yard/one/terminal?session=flood', 'yard/one')
+    await visitor.type('yes flood')
+    await eventually(() => attached > 3)
+    await user.page.locator('.xterm-helper-textarea').focus()
+    await user.page.keyboard.press('Control+c')
+    await user.page.keyboard.type('echo over-$((1 + 1))\n')
+    await untilOnScreen(visitor, 'over-2')
+  })
+})
