@@ -144,7 +144,7 @@ const events: Verb = {
   args: '',
   flags: [
     ['-f, --follow', 'go on as they come'],
-    ['--since <cursor>', 'after this cursor; `now`: only new ones'],
+    ['--since <cursor>', 'after this cursor, or from this time; `now`: only new ones'],
     ['--type <type,...>', 'such as box.created or box.*'],
   ],
   summary: 'Tell what has happened in the project',

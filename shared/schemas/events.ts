@@ -26,7 +26,7 @@ export const eventParams = z.strictObject({ project: projectOrAllSchema })
 export const eventQuery = z.strictObject({
   since: z.string().max(CURSOR_MAX).optional().meta({
     description:
-      'Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events; by default with the oldest event kept.',
+      'Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events, a time such as `2026-01-31T00:00:00Z` with those from then on; by default with the oldest event kept.',
   }),
   wait_seconds: waitSeconds(0, 'Seconds to wait for an event if there is none yet.'),
   max_results: integerQuery(1, 1000)

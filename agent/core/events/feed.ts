@@ -97,6 +97,8 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
 async function beginOf(reading: Reading, scope: EventScope, since: string | undefined): Promise<EventPosition> {
   if (since === undefined) return AT_OLDEST
   if (since === 'now') return positionNow(reading, scope, reading.clock.now())
+  const at = TIME.test(since) ? Date.parse(since) : Number.NaN
+  if (!Number.isNaN(at)) return { ...AT_OLDEST, since: at }
   return positionOf(reading, reading.cursors.decode(since), scope)
 }
 
@@ -165,6 +167,8 @@ function sourceOf(reading: Reading, scan: Omit<FleetScan, 'signal'>): ValueSourc
   }
 }
 
+/** How a time begins, and no cursor. */
+const TIME = /^\d{4}-\d\d-\d\dT/
 // Polls as well: commits of another process, such as `token`, send no notice.
 const POLL_MS = 1_000
 const STREAMED_AT_ONCE = 100

@@ -3,7 +3,7 @@ import type { AnswerOf, Caller } from './calls.ts'
 export type BoxyardEvent = AnswerOf<'listEvents'>['events'][number]
 
 export interface FollowOptions {
-  /** A cursor, or `now`; left out: from the oldest event that is kept. */
+  /** A cursor, a time such as `2026-01-31T00:00:00Z`, or `now`; left out: from the oldest event that is kept. */
   since?: string | undefined
   /** Types to follow, such as `box.created` or `box.*`; left out: all. */
   types?: readonly string[] | undefined

@@ -61,6 +61,15 @@ export function defineEventsSuite(client: Client): void {
       expect((await client.get(`${feed}?type=box`)).body.errors[0].pointer).toBe('/query/type')
     })
 
+    test('of a time and later begin with the first of then', async () => {
+      const events = (await client.get(`${feed}?since=${start}`)).body.events as (Event & { ts: string })[]
+      const first = events.find(({ ts }) => ts > (events[0]?.ts ?? ''))
+      const { body } = await client.get(`${feed}?since=${first?.ts}`)
+      expect(body.events).toEqual(events.filter(({ ts }) => ts >= (first?.ts ?? '')))
+      expect(await since(body.next_cursor)).toEqual([])
+      expect((await client.get(`${feed}?since=2026-99-99T00:00:00Z`)).body.errors[0].pointer).toBe('/query/since')
+    })
+
     test('can be waited for, and end the wait', async () => {
       const cursor = await now()
       const waiting = client.get(`${feed}?since=${cursor}&wait_seconds=25&type=box.created`)

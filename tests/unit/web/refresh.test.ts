@@ -81,7 +81,7 @@ const shownList = (): string[] | undefined =>
 const count = (path: string): number => paths.filter((each) => each === path).length
 /** Shows a query as a page does, and waits until it has been read. */
 async function show(options: { queryKey: readonly unknown[] }): Promise<() => void> {
-  const observer = new QueryObserver(queries, options as ConstructorParameters<typeof QueryObserver>[1])
+  const observer = new QueryObserver(queries, options)
   const hide = observer.subscribe(() => undefined)
   await eventually(() => observer.getCurrentResult().isSuccess, 1)
   return hide

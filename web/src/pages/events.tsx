@@ -1,30 +1,77 @@
 import { Link } from '@tanstack/react-router'
-import { usePageSearch } from '../shell/page-search.ts'
-import { Page, Panel } from '../ui/page.tsx'
-import { EventList } from './event-list.tsx'
+import { useKnownProjects } from '../shell/project-field.tsx'
+import { Button } from '../ui/button.tsx'
+import { FilterSelect } from '../ui/field.tsx'
+import { Empty, Loading, Page } from '../ui/page.tsx'
+import { Problem } from '../ui/problem.tsx'
+import { useSearchState } from '../ui/search-state.ts'
+import { VirtualRows } from '../ui/virtual-rows.tsx'
+import { EventRow, useEvents } from './event-list.tsx'
 
-/** What happens now, by kind. */
+/** What happens now and what was before, newest first, by kind and project. */
 export function EventsPage() {
-  const { kind = '' } = usePageSearch<{ kind: string }>()
+  const { get, change } = useSearchState()
+  const [kind, project] = [get('kind'), get('project')]
+  const known = useKnownProjects()
+  const projects = project === '' || known.includes(project) ? known : [...known, project]
   return (
     <Page title="Events">
-      <nav aria-label="Kinds" className="flex flex-wrap gap-1">
-        {KINDS.map(([value, name]) => (
-          <Link
-            key={value}
-            to="/events"
-            search={value === '' ? {} : { kind: value }}
-            aria-current={value === kind ? 'true' : undefined}
-            className={`rounded-md px-3 py-1 ${value === kind ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
-          >
-            {name}
-          </Link>
-        ))}
-      </nav>
-      <Panel title="Happening now">
-        <EventList most={200} select={({ type }) => kind === '' || type.startsWith(`${kind}.`)} />
-      </Panel>
+      <div className="flex flex-wrap items-center gap-3">
+        <nav aria-label="Kinds" className="flex flex-wrap gap-1">
+          {KINDS.map(([value, name]) => (
+            <Link
+              key={value}
+              to="/events"
+              search={{ ...(value === '' ? {} : { kind: value }), ...(project === '' ? {} : { project }) }}
+              aria-current={value === kind ? 'true' : undefined}
+              className={`rounded-md px-3 py-1 ${value === kind ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
+            >
+              {name}
+            </Link>
+          ))}
+        </nav>
+        <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
+          <option value="">All projects</option>
+          {projects.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </FilterSelect>
+      </div>
+      <AllEvents key={`${project} ${kind}`} project={project} kind={kind} />
     </Page>
+  )
+}
+
+function AllEvents({ project, kind }: { project: string; kind: string }) {
+  const { events, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useEvents({
+    project,
+    kind,
+  })
+  if (error && events.length === 0) return <Problem error={error} retry={() => void refetch()} />
+  if (events.length === 0) {
+    if (isPending) return <Loading what="Reading" />
+    return (
+      <Empty title="Nothing has happened">What happens from now on is shown here. Events are kept for 7 days.</Empty>
+    )
+  }
+  return (
+    <>
+      <VirtualRows label="Events, the newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
+        {(event) => (
+          <div className="px-3">
+            <EventRow event={event} />
+          </div>
+        )}
+      </VirtualRows>
+      {error && <Problem error={error} retry={() => void fetchNextPage()} />}
+      {hasNextPage ? (
+        <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          {isFetchingNextPage ? 'Reading…' : 'Earlier'}
+        </Button>
+      ) : (
+        <p className="text-muted">Nothing earlier is kept.</p>
+      )}
+    </>
   )
 }
 
@@ -36,5 +83,6 @@ const KINDS = [
   ['backup', 'Backups'],
   ['base', 'Bases'],
   ['service', 'Services'],
+  ['quota', 'Quotas'],
   ['token', 'Tokens'],
 ] as const

@@ -7,10 +7,10 @@ import { buttonStyle } from '../ui/button.tsx'
 import { Empty, Figure, Meter, Page, Panel } from '../ui/page.tsx'
 import { Status } from '../ui/status.tsx'
 import { bytesText } from '../ui/words.ts'
-import { EventList } from './event-list.tsx'
+import { LastEvents } from './event-list.tsx'
 import { boxCounts } from './projects/project-rows.ts'
 
-/** Health with evidence and remedies, host and pool, counts, and what happens now. */
+/** Health with evidence and remedies, host and pool, counts, and the last events. */
 export function Overview() {
   const { data: health } = useSuspenseQuery(healthQuery)
   const { data: version } = useQuery(versionQuery)
@@ -31,8 +31,8 @@ export function Overview() {
       {health.host && <HostPanel host={health.host} />}
       {(health.kubernetes?.nodes.length ?? 0) > 0 && <NodesPanel nodes={health.kubernetes?.nodes ?? []} />}
       {canRead && (
-        <Panel title="Happening now">
-          <EventList most={12} />
+        <Panel title="What happens">
+          <LastEvents most={12} />
         </Panel>
       )}
     </Page>

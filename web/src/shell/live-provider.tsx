@@ -48,4 +48,5 @@ export function useLive(): Live {
   return useContext(LiveContext)
 }
 
-const EVENTS_KEPT = 200
+/** How many events are kept of those that have come. */
+export const EVENTS_KEPT = 500

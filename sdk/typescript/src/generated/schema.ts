@@ -6478,7 +6478,7 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events; by default with the oldest event kept. */
+                /** @description Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events, a time such as `2026-01-31T00:00:00Z` with those from then on; by default with the oldest event kept. */
                 since?: string;
                 /** @description Seconds to wait for an event if there is none yet. */
                 wait_seconds?: number;

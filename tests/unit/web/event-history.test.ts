@@ -1,0 +1,70 @@
+import type { BoxyardEvent } from '@boxyard/sdk'
+import { expect, test } from '@jest/globals'
+import { type EventReader, isSelected, joinEvents, readBefore } from '../../../web/src/api/event-history.ts'
+
+const NOW = Date.parse('2026-01-31T00:00:00Z')
+const MINUTE = 60_000
+
+const eventAt = (at: number, id: string): BoxyardEvent =>
+  ({ id, ts: new Date(at).toISOString(), type: 'box.created', project: 'yard' }) as BoxyardEvent
+
+/** Makes a service with events so many ms ago, which tells 1,000 at once; counts its answers. */
+function serviceOf(ages: readonly number[]): { read: EventReader; count(): number } {
+  const all = ages.toSorted((a, b) => b - a).map((age, index) => eventAt(NOW - age, `evt_${index}`))
+  let answers = 0
+  const read: EventReader = async (since) => {
+    answers++
+    const begin = since.startsWith('e') ? Number(since.slice(1)) : all.findIndex(({ ts }) => ts >= since)
+    const from = begin < 0 ? all.length : begin
+    const events = all.slice(from, from + 1000)
+    const next = from + events.length
+    return { events, has_more: next < all.length, next_cursor: `e${next}` }
+  }
+  return { read, count: () => answers }
+}
+
+async function readAll(read: EventReader): Promise<{ ids: string[]; pages: number }> {
+  const ids: string[] = []
+  let pages = 0
+  for (let before: number | null | undefined; before !== null; pages++) {
+    const page = await readBefore(read, before ?? null, NOW)
+    ids.push(...page.events.map(({ id }) => id))
+    before = page.before
+  }
+  return { ids, pages }
+}
+
+test.each([
+  ['nothing', []],
+  ['an event of days ago', [5 * 1440 * MINUTE]],
+  ['some an hour', Array.from({ length: 160 }, (_, hour) => hour * 60 * MINUTE)],
+  ['at the ends of spans', [0, 15, 15, 16, 240, 255, 256].map((minutes) => minutes * MINUTE)],
+  ['many at once', Array.from({ length: 9_000 }, (_, number) => 30 * MINUTE + Math.floor(number / 100))],
+])('each event is read once, newest first: %s', async (_what, ages) => {
+  const { read, count } = serviceOf(ages)
+  const { ids } = await readAll(read)
+  expect(ids).toEqual(ages.map((_, index) => `evt_${index}`).toReversed())
+  expect(count()).toBeLessThan(60)
+})
+
+test('a busy yard is read back a piece at a time', async () => {
+  const { read } = serviceOf(Array.from({ length: 40_000 }, (_, second) => second * 100))
+  const page = await readBefore(read, null, NOW)
+  expect(page.events[0]?.id).toBe('evt_39999')
+  expect(page.events.length).toBeGreaterThan(50)
+  expect(page.events.length).toBeLessThan(4_000)
+  expect(page.before).not.toBeNull()
+})
+
+test('what comes live is on top, each event once', () => {
+  const [a, b, c] = [eventAt(NOW, 'a'), eventAt(NOW, 'b'), eventAt(NOW, 'c')]
+  expect(joinEvents([c, b], [b, a])).toEqual([c, b, a])
+})
+
+test('a filter selects by kind and project', () => {
+  const event = eventAt(NOW, 'a')
+  expect(isSelected({ project: '', kind: '' }, event)).toBe(true)
+  expect(isSelected({ project: 'yard', kind: 'box' }, event)).toBe(true)
+  expect(isSelected({ project: 'other', kind: '' }, event)).toBe(false)
+  expect(isSelected({ project: '', kind: 'bo' }, event)).toBe(false)
+})
