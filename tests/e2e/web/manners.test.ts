@@ -30,7 +30,8 @@ afterEach(() => {
 
 const dialog = (): Locator => user.page.getByRole('dialog')
 const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
-const isFocused = (element: Locator): Promise<boolean> => element.evaluate((found) => found.matches(':focus'))
+const isFocused = async (element: Locator): Promise<boolean> =>
+  (await element.and(user.page.locator(':focus')).count()) > 0
 /** Lets the page read anew what it shows, as after a lost network. */
 const readAnew = (): Promise<unknown> =>
   user.page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))")

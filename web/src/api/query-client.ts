@@ -4,8 +4,14 @@ import { QueryClient } from '@tanstack/react-query'
 export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
-      // Also without a network: the service may be on this machine.
-      queries: { staleTime: 10_000, retry: false, refetchOnWindowFocus: false, networkMode: 'always' },
+      queries: {
+        staleTime: 10_000,
+        retry: false,
+        refetchOnWindowFocus: false,
+        refetchOnReconnect: true,
+        // Also without a network: the service may be on this machine.
+        networkMode: 'always',
+      },
       mutations: { networkMode: 'always' },
     },
   })
