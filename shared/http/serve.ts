@@ -58,13 +58,13 @@ export interface ServingOptions {
 export interface Serving {
   /** Requests not answered yet. */
   inFlight(): number
-  /** Accepts no new connections and closes idle ones; resolves once nothing is in flight or `signal` aborts. */
+  /** Accepts no new connections, closes idle ones and breaks off streams of events, which end no other way; resolves once nothing is in flight or `signal` aborts. */
   drain(signal: AbortSignal): Promise<void>
 }
 
 /** Serves `handler` on a node:http or node:https server that the caller created with SERVER_OPTIONS and listens on. */
 export function serve(server: Server, options: ServingOptions): Serving {
-  const state = { inFlight: 0, isDraining: false, onIdle: () => {} }
+  const state: ServingState = { inFlight: 0, isDraining: false, onIdle: () => {}, streams: new Set() }
   const unread = createFairShares(options.unreadBytes ?? HTTP_BOUNDS.unreadBytes)
   const context = {
     timeouts: BODY_TIMEOUTS,
@@ -73,12 +73,14 @@ export function serve(server: Server, options: ServingOptions): Serving {
     lines: createLineBudget({ now: () => options.now() }),
     ...options,
     isDraining: () => state.isDraining,
+    streams: state.streams,
   }
   const listen = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     state.inFlight++
     const due = noteDueAnswer(incoming, outgoing)
     outgoing.once('close', () => {
       state.inFlight--
+      state.streams.delete(outgoing)
       if (state.inFlight === 0) state.onIdle()
     })
     // Requests that were sent before earlier answers came: each takes memory, and none waits for a connection.
@@ -102,14 +104,20 @@ function boundUnread(socket: Socket): void {
   Object.defineProperty(socket, 'readableHighWaterMark', { value: UNREAD_BODY_BYTES })
 }
 
-async function drain(
-  server: Server,
-  state: { inFlight: number; isDraining: boolean; onIdle: () => void },
-  signal: AbortSignal,
-): Promise<void> {
+interface ServingState {
+  inFlight: number
+  isDraining: boolean
+  onIdle(): void
+  /** Answers that are streams of events. */
+  streams: Set<ServerResponse>
+}
+
+async function drain(server: Server, state: ServingState, signal: AbortSignal): Promise<void> {
   state.isDraining = true
   server.close()
   server.closeIdleConnections()
+  // Their clients go on elsewhere, or later, from the last cursor.
+  for (const outgoing of state.streams) outgoing.destroy()
   if (state.inFlight > 0 && !signal.aborted) {
     await new Promise<void>((resolve) => {
       state.onIdle = resolve
@@ -127,6 +135,7 @@ interface Answering extends ServingOptions {
   /** Bounds the lines of the log: each client can break off as many answers as it likes. */
   lines: LineBudget
   isDraining(): boolean
+  streams: Set<ServerResponse>
 }
 
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, options: Answering): Promise<void> {
@@ -145,13 +154,15 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
       response = problemResponse(error, requestId)
     }
     if (options.isDraining()) outgoing.shouldKeepAlive = false
+    if (response.headers['content-type'] === EVENT_STREAM) options.streams.add(outgoing)
     rest.lingerOnClose()
     await sendResponse(outgoing, response)
     countUnread(outgoing, response.account ?? sourceKey(request.clientAddress), options.unread)
   } catch (error) {
-    logBounded('broken answers', options.lines, (leftOut) =>
-      options.logger.warn('An answer broke off', { error, ...leftOut }),
-    )
+    if (!options.isDraining())
+      logBounded('broken answers', options.lines, (leftOut) =>
+        options.logger.warn('An answer broke off', { error, ...leftOut }),
+      )
     outgoing.destroy()
   }
   rest.discard()
@@ -272,6 +283,7 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
   endWithResponse(socket, problemResponse(refusal, newId('req', options.now())))
 }
 
+const EVENT_STREAM = 'text/event-stream'
 const NO_PROXIES = createSourceAddresses([])
 /** What a request takes in memory until its answer is sent, however short both are. */
 const ANSWER_BYTES = 16 * 1024

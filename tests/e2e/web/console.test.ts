@@ -86,6 +86,22 @@ describe('boxes', () => {
     expect((await client.get(`${BOXES}/made`)).status).toBe(404)
   })
 
+  test('one that somebody else deletes says so where it is open', async () => {
+    await client.post(BOXES, { name: 'fleeting' })
+    await visitor.open('/boxes/yard/fleeting', 'yard/fleeting')
+    await client.delete(`${BOXES}/fleeting`)
+    await visitor.sees('This box is gone')
+    expect(await user.page.getByRole('button', { name: 'Stop' }).count()).toBe(0)
+  })
+
+  test('a page that cannot be reached comes by itself once it can', async () => {
+    await user.page.route('**/v1/projects/-/boxes?*', (route) => route.abort())
+    await visitor.open('/boxes', 'This page cannot be shown')
+    await user.page.unroute('**/v1/projects/-/boxes?*')
+    await user.page.getByRole('heading', { name: 'Boxes', exact: true }).waitFor()
+    await user.page.getByRole('link', { name: 'yard/one' }).waitFor()
+  })
+
   test('the list is found by words, chosen from, and brought up to date by others', async () => {
     await visitor.open('/boxes?q=team%3Da', 'Boxes')
     await visitor.sees('2 boxes')

@@ -222,6 +222,23 @@ describe('draining', () => {
     expect(serving.inFlight()).toBe(0)
   })
 
+  test('breaks off streams of events at once, which would never end', async () => {
+    const { url, serving } = await start(async () => ({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: (async function* () {
+        yield Buffer.from('retry: 1000\n\n')
+        await new Promise(() => {})
+      })(),
+    }))
+    const { body } = await fetch(url)
+    const reader = body?.getReader()
+    expect((await reader?.read())?.done).toBe(false)
+    await serving.drain(new AbortController().signal)
+    await expect(reader?.read()).rejects.toThrow()
+    expect(serving.inFlight()).toBe(0)
+  })
+
   test('cuts off what has not ended by its deadline', async () => {
     const { url, serving } = await start(() => new Promise(() => {}))
     const cutOff = expect(fetch(url)).rejects.toThrow()

@@ -48,4 +48,4 @@ export function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The first pause before what is lost is tried again, and the longest. */
 export const PAUSE_MS = 250
-export const PAUSE_MAX_MS = 15_000
+export const PAUSE_MAX_MS = 5_000

@@ -1,9 +1,11 @@
+import { ApiError } from '@boxyard/sdk'
 import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { Empty, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 
-/** Stands for a page that could not be shown. */
+/** Stands for a page that could not be shown; tries again by itself where that may help. */
 export function Failure({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   const boundary = useQueryErrorResetBoundary()
@@ -12,6 +14,15 @@ export function Failure({ error, reset }: ErrorComponentProps) {
     reset()
     void router.invalidate()
   }
+  const again = useRef(retry)
+  again.current = retry
+  // What cannot be reached may be back soon; a refusal stays one.
+  const mayHeal = !(error instanceof ApiError) || error.retryable
+  useEffect(() => {
+    if (!mayHeal) return undefined
+    const timer = setInterval(() => again.current(), RETRY_MS)
+    return () => clearInterval(timer)
+  }, [mayHeal])
   return (
     <Page title="This page cannot be shown">
       <Problem error={error} retry={retry} />
@@ -31,3 +42,5 @@ export function Missing() {
     </Page>
   )
 }
+
+const RETRY_MS = 3_000

@@ -9,11 +9,13 @@ interface DialogProps {
   about?: ReactNode
   isOpen: boolean
   close(): void
+  /** Whether it stays when Escape is pressed or something beside it: only its buttons close it. */
+  isKept?: boolean
   children: ReactNode
 }
 
 /** A dialog above the page: Escape closes it, the focus stays in it, and goes back afterwards. */
-export function Dialog({ title, about, isOpen, close, children }: DialogProps) {
+export function Dialog({ title, about, isOpen, close, isKept = false, children }: DialogProps) {
   const returnFocus = useReturnFocus(isOpen)
   return (
     <Radix.Root open={isOpen} onOpenChange={(open) => !open && close()}>
@@ -21,6 +23,8 @@ export function Dialog({ title, about, isOpen, close, children }: DialogProps) {
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           onCloseAutoFocus={returnFocus}
+          onEscapeKeyDown={(event) => isKept && event.preventDefault()}
+          onInteractOutside={(event) => isKept && event.preventDefault()}
           {...(about === undefined ? { 'aria-describedby': undefined } : {})}
           className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-panel p-5 shadow-2xl"
         >

@@ -1,3 +1,4 @@
+import { ApiError } from '@boxyard/sdk'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
@@ -5,13 +6,15 @@ import { boxQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
 import { Loading, useTitle } from '../../ui/page.tsx'
-import { BoxState } from '../../ui/status.tsx'
+import { BoxState, Status } from '../../ui/status.tsx'
 import { BoxActions } from './box-actions.tsx'
 
 /** One box: its state, what can be done with it, and its parts. */
 export function BoxPage() {
   const ref = useBoxRef()
-  const { data: box } = useSuspenseQuery(boxQuery(ref))
+  const { data: box, error } = useSuspenseQuery(boxQuery(ref))
+  // What was read before stays, with what is not saved in it.
+  const isGone = error instanceof ApiError && error.status === 404
   const rights = useRights()
   const tabs = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
@@ -30,16 +33,16 @@ export function BoxPage() {
               <span className="font-normal text-muted">{box.project}/</span>
               {box.name}
             </h1>
-            <BoxState box={box} />
-            {box.url !== null && (
+            {isGone ? <Status status="deleted" /> : <BoxState box={box} />}
+            {box.url !== null && !isGone && (
               <a href={box.url} target="_blank" rel="noreferrer" className="text-muted underline">
                 {new URL(box.url).host}
               </a>
             )}
           </div>
-          {rights.canWrite && <BoxActions box={box} />}
+          {rights.canWrite && !isGone && <BoxActions box={box} />}
         </div>
-        {box.state.message !== null && <p className="mt-2 text-muted">{box.state.message}</p>}
+        {isGone ? <Gone /> : box.state.message !== null && <p className="mt-2 text-muted">{box.state.message}</p>}
         <nav ref={tabs} aria-label="Parts of the box" className="mt-3 -mb-px flex gap-1 overflow-x-auto">
           {TABS.filter((tab) => tab.isFor(rights)).map(({ to, name }) => (
             <Link
@@ -72,6 +75,17 @@ export function BoxPage() {
 /** Returns the end of a path that names a part of a box; empty for the first. */
 function partOf(path: string): string {
   return path.split('/')[4] ?? ''
+}
+
+function Gone() {
+  return (
+    <p role="alert" className="mt-2 rounded-md bg-warn-soft p-3">
+      This box is gone: it was deleted, with its disk.{' '}
+      <Link to="/boxes" className="underline">
+        All boxes
+      </Link>
+    </p>
+  )
 }
 
 /** Returns the box that the address names. */

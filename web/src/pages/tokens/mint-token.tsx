@@ -28,6 +28,7 @@ export function MintToken({ isOpen, close }: { isOpen: boolean; close(): void })
       title={minted ? `The token ${minted.name}` : 'Mint a token'}
       about={minted ? undefined : ABOUT}
       isOpen={isOpen}
+      isKept={minted !== null}
       close={end}
     >
       {minted ? <ShowOnce minted={minted} close={end} /> : <MintForm close={close} show={setMinted} />}
