@@ -86,6 +86,23 @@ describe('boxes', () => {
     expect((await client.get(`${BOXES}/made`)).status).toBe(404)
   })
 
+  test('its size and tags are changed while it runs, with an undo', async () => {
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await visitor.press('Size and tags')
+    await user.page.getByLabel('Memory in MiB').fill('300')
+    await user.page.getByRole('dialog').getByLabel('Tags').fill('team=a\nchanged=yes')
+    await visitor.press('Change')
+    await visitor.sees('yard/one is changed.')
+    const changed = (await client.get(`${BOXES}/one`)).body
+    expect([changed.config.ram_mb, changed.tags, changed.status]).toEqual([
+      300,
+      { team: 'a', changed: 'yes' },
+      'running',
+    ])
+    await visitor.press('Undo')
+    await eventually(async () => (await client.get(`${BOXES}/one`)).body.tags.changed === undefined)
+  })
+
   test('one that somebody else deletes says so where it is open', async () => {
     await client.post(BOXES, { name: 'fleeting' })
     await visitor.open('/boxes/yard/fleeting', 'yard/fleeting')

@@ -8,13 +8,14 @@ import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Problem } from '../../ui/problem.tsx'
+import { Form } from '../../ui/form.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { ChangeBox } from './change-box.tsx'
 
-/** Stops, resumes, forks and deletes a box. */
+/** Stops, resumes, changes, forks and deletes a box. */
 export function BoxActions({ box }: { box: Box }) {
   const { project, name, status } = box
-  const [dialog, setDialog] = useState<'fork' | 'delete' | null>(null)
+  const [dialog, setDialog] = useState<'change' | 'fork' | 'delete' | null>(null)
   const queries = useQueryClient()
   const navigate = useNavigate()
   const handle = api().box(project, name)
@@ -45,10 +46,12 @@ export function BoxActions({ box }: { box: Box }) {
           Stop
         </Button>
       )}
+      <Button onClick={() => setDialog('change')}>Size and tags</Button>
       <Button onClick={() => setDialog('fork')}>Fork</Button>
       <Button kind="danger" disabled={remove.isPending} onClick={() => setDialog('delete')}>
         Delete
       </Button>
+      <ChangeBox box={box} isOpen={dialog === 'change'} close={() => setDialog(null)} />
       <ForkDialog box={box} isOpen={dialog === 'fork'} close={() => setDialog(null)} />
       <Confirm
         title={`Delete ${project}/${name}?`}
@@ -66,7 +69,6 @@ export function BoxActions({ box }: { box: Box }) {
 function ForkDialog({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
   const { project, name } = box
   const navigate = useNavigate()
-  const [to, setTo] = useState(`${name}-2`)
   const fork = useMutation({
     mutationFn: (target: string) => api().box(project, name).fork(target),
     onSuccess: async (_, target) => {
@@ -82,22 +84,15 @@ function ForkDialog({ box, isOpen, close }: { box: Box; isOpen: boolean; close()
       isOpen={isOpen}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          fork.mutate(to)
-        }}
+      <Form
+        action="Fork"
+        isBusy={fork.isPending}
+        error={fork.error}
+        close={close}
+        send={(form) => fork.mutate(form.text('name'))}
       >
-        <TextField label="Name of the new box" required value={to} onChange={(event) => setTo(event.target.value)} />
-        {fork.error !== null && <Problem error={fork.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={fork.isPending}>
-            Fork
-          </Button>
-        </div>
-      </form>
+        <TextField label="Name of the new box" name="name" required autoFocus defaultValue={`${name}-2`} />
+      </Form>
     </Dialog>
   )
 }
