@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { createConsoleSessions, outcome, type Session } from '../../helpers/access/console-sessions.ts'
+import { type ConsoleSession, createConsoleSessions, statusAndCode } from '../../helpers/access/console-sessions.ts'
 import { type Answer, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -20,12 +20,12 @@ afterAll(async () => {
 })
 
 describe('what is minted in a session', () => {
-  const mintIn = async (session: Session, body: Record<string, unknown> = {}) => {
+  const mintIn = async (session: ConsoleSession, body: Record<string, unknown> = {}) => {
     const minted = await client.post('/v1/tokens', { ...SMALL, ...body }, { token: null, headers: session.headers })
     secrets.push(minted.body.token)
     return minted
   }
-  const isTaken = async (token: string) => outcome(await client.get('/v1/me', { token }))
+  const isTaken = async (token: string) => statusAndCode(await client.get('/v1/me', { token }))
   const taken = [200, null]
   const revoked = [401, 'token_revoked']
 
@@ -38,7 +38,7 @@ describe('what is minted in a session', () => {
     expect(Date.parse(expires_at)).toBeGreaterThan(Date.parse(session.token.expires_at))
     await client.delete('/v1/session', { token: null, headers: session.headers })
     expect(await isTaken(minted.body.token)).toEqual(taken)
-    expect(outcome(await mintIn(await signIn({ token }), { expires_in_seconds: 31 * 86_400 }))).toEqual([
+    expect(statusAndCode(await mintIn(await signIn({ token }), { expires_in_seconds: 31 * 86_400 }))).toEqual([
       403,
       'permission_denied',
     ])
@@ -74,7 +74,7 @@ describe('what is minted in a session', () => {
     expect((await ask(next)).status).toBe(200)
     await client.delete(`/v1/tokens/${stolen.token.id}`)
     expect([await isTaken(first.token), await isTaken(second.token)]).toEqual([revoked, revoked])
-    expect([outcome(await ask(again)), outcome(await ask(next))]).toEqual([revoked, revoked])
+    expect([statusAndCode(await ask(again)), statusAndCode(await ask(next))]).toEqual([revoked, revoked])
     expect([await isTaken(own.token), await isTaken(token)]).toEqual([taken, taken])
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { createConsoleSessions, outcome, type Session } from '../../helpers/access/console-sessions.ts'
+import { type ConsoleSession, createConsoleSessions, statusAndCode } from '../../helpers/access/console-sessions.ts'
 import { openStream } from '../../helpers/exec/stream-client.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -36,7 +36,7 @@ describe('a session', () => {
   })
 
   test('lasts 7 days, or as long as the token', async () => {
-    const life = (session: Session): number => (Date.parse(session.token.expires_at) - Date.now()) / 1000
+    const life = (session: ConsoleSession): number => (Date.parse(session.token.expires_at) - Date.now()) / 1000
     const week = 7 * 24 * 3600
     const long = await signIn()
     expect(life(long)).toBeGreaterThan(week - 60)
@@ -72,9 +72,9 @@ describe('a session', () => {
     const [one, other] = [await signIn(), await signIn()]
     const { cookie, 'x-boxyard-session': header } = one.headers
     const half = (headers: Record<string, string>) => client.get('/v1/me', { token: null, headers })
-    expect(outcome(await half({ cookie }))).toEqual([401, 'token_missing'])
-    expect(outcome(await half({ 'x-boxyard-session': header }))).toEqual([401, 'token_invalid'])
-    expect(outcome(await half({ 'x-boxyard-session': header, cookie: other.headers.cookie }))).toEqual([
+    expect(statusAndCode(await half({ cookie }))).toEqual([401, 'token_missing'])
+    expect(statusAndCode(await half({ 'x-boxyard-session': header }))).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(await half({ 'x-boxyard-session': header, cookie: other.headers.cookie }))).toEqual([
       401,
       'token_invalid',
     ])
@@ -83,8 +83,11 @@ describe('a session', () => {
   test('is refused to pages of other origins, also of those that may call with a token', async () => {
     const session = await signIn()
     for (const origin of [APP, 'http://127.0.0.1:1', 'null'])
-      expect(outcome(await ask(session, '/v1/me', { origin }))).toEqual([403, 'permission_denied'])
-    expect(outcome(await ask(session, '/v1/me', { 'sec-fetch-site': 'same-site' }))).toEqual([403, 'permission_denied'])
+      expect(statusAndCode(await ask(session, '/v1/me', { origin }))).toEqual([403, 'permission_denied'])
+    expect(statusAndCode(await ask(session, '/v1/me', { 'sec-fetch-site': 'same-site' }))).toEqual([
+      403,
+      'permission_denied',
+    ])
     const own = { origin: service.url, 'sec-fetch-site': 'same-origin' }
     expect((await ask(session, '/v1/me', own)).status).toBe(200)
     const preflight = await client.call('OPTIONS', '/v1/me', {
@@ -100,7 +103,7 @@ describe('a session', () => {
     const answer = await client.get('/v1/me', { token, headers: (await signIn()).headers })
     expect(answer.body.id).toBe(id)
     const bad = await client.get('/v1/me', { token: 'x', headers: (await signIn()).headers })
-    expect(outcome(bad)).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(bad)).toEqual([401, 'token_invalid'])
   })
 
   test('may do no more than the token', async () => {
@@ -108,10 +111,10 @@ describe('a session', () => {
     const session = await signIn({ token })
     const post = (path: string, body: unknown) => client.post(path, body, { token: null, headers: session.headers })
     expect((await ask(session, '/v1/projects/pages/boxes')).status).toBe(200)
-    expect(outcome(await ask(session, '/v1/projects/other/boxes'))).toEqual([403, 'permission_denied'])
-    expect(outcome(await post('/v1/projects/pages/boxes', { name: 'x' }))).toEqual([403, 'permission_denied'])
+    expect(statusAndCode(await ask(session, '/v1/projects/other/boxes'))).toEqual([403, 'permission_denied'])
+    expect(statusAndCode(await post('/v1/projects/pages/boxes', { name: 'x' }))).toEqual([403, 'permission_denied'])
     const more = { name: 'more', projects: ['pages'], permissions: ['write'] }
-    expect(outcome(await post('/v1/tokens', more))).toEqual([403, 'permission_denied'])
+    expect(statusAndCode(await post('/v1/tokens', more))).toEqual([403, 'permission_denied'])
   })
 
   test('ends with the token', async () => {
@@ -119,7 +122,7 @@ describe('a session', () => {
     const session = await signIn({ token })
     expect((await ask(session)).status).toBe(200)
     await client.delete(`/v1/tokens/${id}`)
-    expect(outcome(await ask(session))).toEqual([401, 'token_revoked'])
+    expect(statusAndCode(await ask(session))).toEqual([401, 'token_revoked'])
   })
 
   test('ends with the sign-out, and its token with it', async () => {
@@ -130,7 +133,7 @@ describe('a session', () => {
       expect.stringMatching(/=; Path=\/; Max-Age=0;/),
     ])
     expect(String(out.headers['set-cookie']).split('=', 1)).toEqual(session.headers.cookie.split('=', 1))
-    expect(outcome(await ask(session))).toEqual([401, 'token_revoked'])
+    expect(statusAndCode(await ask(session))).toEqual([401, 'token_revoked'])
     const listed: { id: string; revoked_at: string | null }[] = (await client.get('/v1/tokens')).body.tokens
     expect(listed.find(({ id }) => id === session.token.id)?.revoked_at).not.toBeNull()
   })
@@ -142,7 +145,7 @@ describe('a session', () => {
       const minted = await client.post('/v1/tokens', SMALL, { token: null, headers: left.headers })
       secrets.push(minted.body.token)
       const next = await signIn({ ...again, headers: left.headers })
-      expect(outcome(await ask(left))).toEqual([401, 'token_revoked'])
+      expect(statusAndCode(await ask(left))).toEqual([401, 'token_revoked'])
       expect((await ask(next)).body).toMatchObject({ id: next.token.id, permissions: ['read'] })
       expect((await client.get('/v1/me', { token: minted.body.token })).status).toBe(200)
     }
@@ -151,7 +154,7 @@ describe('a session', () => {
   test('goes on if the sign-in fails, and if only one half of it is sent', async () => {
     const session = await signIn()
     const failed = await client.post('/v1/session', undefined, { token: 'x', headers: session.headers })
-    expect(outcome(failed)).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(failed)).toEqual([401, 'token_invalid'])
     await signIn({ headers: { cookie: session.headers.cookie } })
     await signIn({ headers: { ...session.headers, cookie: (await signIn()).headers.cookie } })
     expect((await ask(session)).status).toBe(200)
@@ -159,7 +162,7 @@ describe('a session', () => {
 
   test.each(['page', 'console'])('is not what a sign-out with another token ends, also one named %s', async (name) => {
     const { token } = await mint({ name, permissions: ['read'] })
-    expect(outcome(await client.delete('/v1/session', { token }))).toEqual([403, 'permission_denied'])
+    expect(statusAndCode(await client.delete('/v1/session', { token }))).toEqual([403, 'permission_denied'])
     expect((await client.get('/v1/me', { token })).status).toBe(200)
   })
 
@@ -197,7 +200,7 @@ describe('a sign-in link', () => {
     const path = `/v1/session?ticket=${await link()}`
     const session = await signIn({ token: null, path })
     expect((await ask(session)).body).toEqual(session.token)
-    expect(outcome(await client.post(path, undefined, { token: null }))).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(await client.post(path, undefined, { token: null }))).toEqual([401, 'token_invalid'])
   })
 
   test('begins one that lasts as long as the token, and not as the link', async () => {
@@ -217,26 +220,29 @@ describe('a sign-in link', () => {
     expect(session.token).toMatchObject({ projects: ['pages'], permissions: ['read'] })
     await client.delete(`/v1/tokens/${id}`)
     const late = await client.post(`/v1/session?ticket=${second}`, undefined, { token: null })
-    expect(outcome(late)).toEqual([401, 'token_revoked'])
+    expect(statusAndCode(late)).toEqual([401, 'token_revoked'])
   })
 
   test('begins none for a page of another origin, and stays good for the own', async () => {
     const path = `/v1/session?ticket=${await link()}`
     for (const headers of [{ origin: APP }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])
-      expect(outcome(await client.post(path, undefined, { token: null, headers }))).toEqual([403, 'permission_denied'])
+      expect(statusAndCode(await client.post(path, undefined, { token: null, headers }))).toEqual([
+        403,
+        'permission_denied',
+      ])
     const denied = await client.post('/v1/session', undefined, { headers: { origin: APP } })
-    expect([...outcome(denied), denied.headers['set-cookie']]).toEqual([403, 'permission_denied', undefined])
+    expect([...statusAndCode(denied), denied.headers['set-cookie']]).toEqual([403, 'permission_denied', undefined])
     await signIn({ token: null, path })
   })
 
   test('is good for nothing else', async () => {
     const ticket = await link()
     const wrong = await client.get(`/v1/me?ticket=${ticket}`, { token: null })
-    expect(outcome(wrong)).toEqual([401, 'token_missing'])
+    expect(statusAndCode(wrong)).toEqual([401, 'token_missing'])
     const data = await fetch(`${service.dataUrl}/v1/session?ticket=${ticket}`, { method: 'POST' })
     expect(data.status).toBe(404)
     const guessed = await client.post('/v1/session?ticket=x', undefined, { token: null })
-    expect(outcome(guessed)).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(guessed)).toEqual([401, 'token_invalid'])
   })
 })
 

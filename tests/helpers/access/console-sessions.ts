@@ -3,7 +3,7 @@ import { judgeSession } from '../../../shared/auth/session.ts'
 import type { Answer, Client } from '../front/client.ts'
 
 /** What a page and its browser keep of a sign-in. */
-export interface Session {
+export interface ConsoleSession {
   headers: { 'x-boxyard-session': string; cookie: string }
   token: { id: string; name: string; projects: unknown; permissions: string[]; expires_at: string }
   answer: Answer
@@ -20,12 +20,12 @@ interface SignInOptions {
 export interface ConsoleSessions {
   /** Halves, links and tokens that were made so far. */
   secrets: string[]
-  signIn(options?: SignInOptions): Promise<Session>
+  signIn(options?: SignInOptions): Promise<ConsoleSession>
   /** Makes the ticket of a sign-in link. */
   link(token?: string): Promise<string>
   /** Mints a token of the project `pages`. */
   mint(body: Record<string, unknown>): Promise<{ id: string; token: string }>
-  ask(session: Session, path?: string, headers?: Record<string, string>): Promise<Answer>
+  ask(session: ConsoleSession, path?: string, headers?: Record<string, string>): Promise<Answer>
 }
 
 export function createConsoleSessions(client: Client, url: () => string): ConsoleSessions {
@@ -61,6 +61,6 @@ export function createConsoleSessions(client: Client, url: () => string): Consol
 }
 
 /** Returns status and code of an answer. */
-export function outcome({ status, body }: Answer): [number, string | null] {
+export function statusAndCode({ status, body }: Answer): [number, string | null] {
   return [status, body?.code ?? null]
 }

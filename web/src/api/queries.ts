@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api } from './client.ts'
-import type { Ref } from './records.ts'
+import type { Box, Ref } from './records.ts'
 import { LONGEST_PAGE, readWholeList } from './whole-list.ts'
 
 /** Stands for all projects that the session may read. */
@@ -30,10 +30,16 @@ export const healthQuery = queryOptions({
   refetchInterval: 60_000,
 })
 
+/** Returns when to look again: no event tells that a node of a fleet is back, whose boxes are unknown until then. */
+function untilKnown(boxes: readonly Box[]): number | false {
+  return boxes.some(({ status }) => status === 'unknown') && UNKNOWN_MS
+}
+
 /** All boxes that the session may read, by project and name. */
 export const boxesQuery = queryOptions({
   queryKey: ['boxes'],
   queryFn: ({ signal }) => readWholeList('listBoxes', { path: { project: ALL_PROJECTS }, query: LONGEST_PAGE, signal }),
+  refetchInterval: ({ state }) => untilKnown(state.data ?? []),
 })
 
 export const volumesQuery = queryOptions({
@@ -72,6 +78,7 @@ export const boxQuery = ({ project, name }: Ref) =>
   queryOptions({
     queryKey: ['box', project, name],
     queryFn: ({ signal }) => api().call('getBox', { path: { project, name }, signal }),
+    refetchInterval: ({ state }) => untilKnown(state.data ? [state.data] : []),
   })
 
 export const boxSnapshotsQuery = ({ project, name }: Ref) =>
@@ -80,3 +87,5 @@ export const boxSnapshotsQuery = ({ project, name }: Ref) =>
     queryFn: ({ signal }) =>
       readWholeList('listBoxSnapshots', { path: { project, name }, query: LONGEST_PAGE, signal }),
   })
+
+const UNKNOWN_MS = 10_000
