@@ -29,6 +29,7 @@ export function defineTokensSuite(client: Client): void {
         name: 'ci',
         projects: ['mine'],
         permissions: ['read'],
+        stands_for: null,
         // That of the token that asked.
         expires_at: (await client.get('/v1/me')).body.expires_at,
       })

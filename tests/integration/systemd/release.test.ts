@@ -1,7 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
 import { architectureOf } from '../../../infra/release.ts'
@@ -14,19 +15,31 @@ let releases: { files: string[]; directory: string }[]
 /** The files of the package, as they are on a host. */
 let root: string
 let deb: string
+const other = architecture === 'amd64' ? 'arm64' : 'amd64'
+/** Files of the release of the service for the other architecture. */
+let ofOther: string[]
 
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 })
 
-beforeAll(() => {
+/** Makes a release in a checkout, while others are made, and returns its files. */
+async function build(checkout: string, ...args: string[]): Promise<string[]> {
+  const program = ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts'), ...args]
+  const { stdout } = await promisify(execFile)(process.execPath, program, { maxBuffer: 64 * 1024 ** 2 })
+  return stdout.trim().split('\n')
+}
+
+beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-test-'))
-  releases = ['one', 'another'].map((name) => {
-    const checkout = join(scratch, name)
-    run('git', 'clone', '--quiet', '--shared', ROOT, checkout)
-    const made = run(process.execPath, '--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts'))
-    const directory = join(checkout, 'dist/release', architecture)
-    return { files: made.trim().split('\n'), directory }
-  })
+  releases = await Promise.all(
+    ['one', 'another'].map(async (name) => {
+      const checkout = join(scratch, name)
+      run('git', 'clone', '--quiet', '--shared', ROOT, checkout)
+      const files = await build(checkout)
+      if (name === 'another') ofOther = await build(checkout, other, '--service')
+      return { files, directory: join(checkout, 'dist/release', architecture) }
+    }),
+  )
   deb = releases[0]?.files.find((path) => path.endsWith('.deb')) ?? ''
   root = join(scratch, 'root')
   run('dpkg-deb', '--extract', deb, root)
@@ -159,9 +172,7 @@ test('the command line runs from the files of the package, and knows nothing of 
 })
 
 test('the package of the other architecture has programs of that one alone', () => {
-  const other = architecture === 'amd64' ? 'arm64' : 'amd64'
-  const made = run(process.execPath, join(scratch, 'another/infra/release.ts'), other, '--service').trim().split('\n')
-  const foreign = made.find((path) => path.endsWith(`_${other}.deb`)) ?? ''
+  const foreign = ofOther.find((path) => path.endsWith(`_${other}.deb`)) ?? ''
   expect(run('dpkg-deb', '--field', foreign, 'Architecture').trim()).toBe(other)
   const files = join(scratch, 'foreign')
   run('dpkg-deb', '--extract', foreign, files)

@@ -78,8 +78,8 @@ class AsyncBoxyard:
         """
         Follows the events of a project, ``-`` for all, without an end, over every front and every restart of the service.
 
-        ``since`` is a cursor, a time or ``now``; left out: from the oldest event that is kept. ``types``: such as ``box.created`` or ``box.*``.
-        ``on_cursor`` is told after each page, for a program that goes on later.
+        ``since`` is a cursor, a time or ``now``; left out: from the oldest event that is kept.
+        ``types``: such as ``box.created`` or ``box.*``. ``on_cursor`` is told after each page, for a program that goes on later.
         Raises ``CursorExpiredError``: list what there is, and go on from ``now``.
         """
         forever = Deadline(None)
