@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { currentJobs, resumeJobs, watchJobs } from '../api/jobs.ts'
 import { Button } from './button.tsx'
+import { ProgressBar } from './progress-bar.tsx'
 import { tell, tellError } from './toasts.tsx'
 
 /** The work under way that belongs to a place, with how far each is. */
@@ -22,19 +23,7 @@ export function Jobs({ place }: { place: string }) {
               )}
             </span>
           </div>
-          <div
-            role="progressbar"
-            aria-label={words}
-            aria-valuemin={0}
-            aria-valuemax={100}
-            aria-valuenow={progress === null ? undefined : Math.round(100 * progress)}
-            className="mt-2 h-2 overflow-hidden rounded-full bg-raised"
-          >
-            <div
-              className={`h-full bg-accent ${progress === null ? 'w-full animate-pulse opacity-40' : ''}`}
-              style={progress === null ? {} : { width: `${100 * progress}%` }}
-            />
-          </div>
+          <ProgressBar label={words} percent={progress === null ? null : 100 * progress} className="mt-2 h-2" />
         </div>
       ))}
     </div>

@@ -5,6 +5,7 @@ import { runJob } from '../../api/jobs.ts'
 import { sendBytes } from '../../api/transfers.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import type { FormValues } from '../../ui/form.tsx'
+import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { bytesText } from '../../ui/words.ts'
 
@@ -45,15 +46,7 @@ function Sent({ bytes, total }: SentPart) {
       <p role="status" className="text-muted tabular-nums">
         {words}
       </p>
-      <div
-        role="progressbar"
-        aria-label="The archive"
-        aria-valuenow={percent}
-        aria-valuetext={words}
-        className="mt-1 h-2 overflow-hidden rounded-full bg-raised"
-      >
-        <div className={`h-full bg-accent ${isAll ? 'animate-pulse' : ''}`} style={{ width: `${percent}%` }} />
-      </div>
+      <ProgressBar label="The archive" words={words} percent={percent} isPulsing={isAll} className="mt-1 h-2" />
     </div>
   )
 }

@@ -4,6 +4,7 @@ import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
 import { Panel } from '../../../ui/page.tsx'
 import { wordsOf } from '../../../ui/problem.tsx'
+import { ProgressBar } from '../../../ui/progress-bar.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import type { ItemUpload } from './upload-queue.ts'
 import type { Uploads } from './uploads.ts'
@@ -80,15 +81,7 @@ function Progress({ name, words, percent }: { name: string; words: string; perce
         <span className="break-all">{name}</span>
         <span className="text-muted tabular-nums">{words}</span>
       </div>
-      <div
-        role="progressbar"
-        aria-label={name}
-        aria-valuenow={Math.round(percent)}
-        aria-valuetext={words}
-        className="mt-1 h-1.5 overflow-hidden rounded-full bg-raised"
-      >
-        <div className="h-full bg-accent" style={{ width: `${percent}%` }} />
-      </div>
+      <ProgressBar label={name} words={words} percent={percent} className="mt-1 h-1.5" />
     </>
   )
 }

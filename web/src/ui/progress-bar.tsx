@@ -1,0 +1,32 @@
+interface ProgressBarProps {
+  label: string
+  /** The progress in words, where a percentage says less. */
+  words?: string
+  /** From 0 to 100; null while it is unknown. */
+  percent: number | null
+  /** Whether work goes on that the percentage does not tell of. */
+  isPulsing?: boolean
+  /** Margin and height. */
+  className: string
+}
+
+/** How far something is, as a bar. */
+export function ProgressBar({ label, words, percent, isPulsing = false, className }: ProgressBarProps) {
+  return (
+    <div
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent === null ? undefined : Math.round(percent)}
+      aria-valuetext={words}
+      className={`overflow-hidden rounded-full bg-raised ${className}`}
+    >
+      {percent === null ? (
+        <div className="h-full w-full animate-pulse bg-accent opacity-40" />
+      ) : (
+        <div className={`h-full bg-accent ${isPulsing ? 'animate-pulse' : ''}`} style={{ width: `${percent}%` }} />
+      )}
+    </div>
+  )
+}
