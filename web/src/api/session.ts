@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError } from '@boxyard/sdk'
+import { type ApiError, ConnectionError, toApiError } from '@boxyard/sdk'
 
 /**
  * The session of this origin: an httpOnly cookie, and a key that this page keeps and sends as a header. Neither is worth anything
@@ -66,7 +66,7 @@ export async function signIn(credential: Credential): Promise<void> {
   // With the session that this browser has still, which then ends.
   const response = await post(`/v1/session${query}`, { ...sessionHeaders(), ...headers })
   const body = (await response.json()) as Record<string, unknown>
-  if (!response.ok || typeof body['session'] !== 'string') throw problemOf(response.status, body)
+  if (!response.ok || typeof body['session'] !== 'string') throw toApiError(response.status, body)
   localStorage.setItem(KEY, body['session'])
   reason = null
 }
@@ -75,8 +75,7 @@ export async function signIn(credential: Credential): Promise<void> {
 export async function signOut(): Promise<void> {
   const response = await reach(() => sessionFetch(new Request('/v1/session', { method: 'DELETE' })))
   // One that the service does not take has ended already.
-  if (!response.ok && response.status !== 401)
-    throw problemOf(response.status, (await response.json().catch(() => ({}))) as Record<string, unknown>)
+  if (!response.ok && response.status !== 401) throw await problemIn(response)
   forgetSession()
 }
 
@@ -97,18 +96,14 @@ async function reach(send: () => Promise<Response>): Promise<Response> {
   }
 }
 
-/** Returns the error that an answer tells. */
-export function problemOf(status: number, body: Record<string, unknown>): ApiError {
-  const text = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback)
-  const detail = text(body['detail'], `The service answered with status ${status}.`)
-  const requestId = text(body['request_id'], '') || null
-  const code = text(body['code'], 'unexpected_answer')
-  return new ApiError({ code, status, detail, requestId, retryable: false, errors: [] }, body)
+/** Returns the error that an answer tells, whoever sent it. */
+export async function problemIn(response: Response): Promise<ApiError> {
+  return toApiError(response.status, await response.json().catch(() => null))
 }
 
 async function reasonOf(response: Response): Promise<string> {
   try {
-    return problemOf(response.status, (await response.json()) as Record<string, unknown>).message
+    return toApiError(response.status, await response.json()).message
   } catch {
     return 'The session has ended.'
   }

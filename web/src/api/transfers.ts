@@ -1,7 +1,7 @@
-import { ConnectionError } from '@boxyard/sdk'
+import { ConnectionError, toApiError } from '@boxyard/sdk'
 import { api } from './client.ts'
 import type { Ref } from './records.ts'
-import { problemOf, sessionHeaders } from './session.ts'
+import { sessionHeaders } from './session.ts'
 
 export interface Upload {
   box: Ref
@@ -46,7 +46,7 @@ export function sendBytes({ method, path, headers, bytes, onProgress, signal }: 
     request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded))
     request.addEventListener('load', () => {
       const body = fieldsOf(request.responseText)
-      if (request.status >= 300) return reject(problemOf(request.status, body))
+      if (request.status >= 300) return reject(toApiError(request.status, body))
       const operation = request.getResponseHeader('operation-location')
       resolve({
         status: request.status,

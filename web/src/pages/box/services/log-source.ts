@@ -2,7 +2,7 @@ import { api } from '../../../api/client.ts'
 import { readEventStream, withinSilence } from '../../../api/event-stream.ts'
 import { isForGood, PAUSE_MAX_MS, PAUSE_MS, pauseFor, readPersistently } from '../../../api/patience.ts'
 import type { Ref } from '../../../api/records.ts'
-import { problemOf, sessionFetch } from '../../../api/session.ts'
+import { problemIn, sessionFetch } from '../../../api/session.ts'
 import { LONGEST_PIECE, readAllPages } from '../commands/output-download.ts'
 import type { OutputSource } from '../commands/output-follower.ts'
 
@@ -52,8 +52,7 @@ async function openLog({ box, service, version }: ServiceVersion, offset: string
   const query = new URLSearchParams({ version, ...(offset === '' ? {} : { offset }) })
   const headers = { accept: 'text/event-stream' }
   const response = await sessionFetch(new Request(`${path}?${query.toString()}`, { headers, signal }))
-  if (!response.ok)
-    throw problemOf(response.status, (await response.json().catch(() => ({}))) as Record<string, unknown>)
+  if (!response.ok) throw await problemIn(response)
   return response.body ?? new Blob([]).stream()
 }
 
