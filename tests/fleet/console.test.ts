@@ -1,20 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { CONSOLE_DIRECTORY, ensureConsole } from '../../infra/web/build.ts'
-import { type BrowserUser, useBrowser } from '../helpers/edge/browser.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
-import { type ConsoleVisitor, signInByLink, untilOnScreen } from '../helpers/web/visitor.ts'
+import { untilOnScreen } from '../helpers/web/visitor.ts'
+import { useVisits } from '../helpers/web/visits.ts'
 
-const { newUser } = useBrowser('localhost')
 const BOXES = '/v1/projects/yard/boxes'
-/** What the browser itself says of an answer that the page shows in words. */
-const ANSWER = /the server responded with a status of/
 
 let fleet: FleetOfTests
 let door: CellOfTests
 let other: CellOfTests
-let user: BrowserUser
-let visitor: ConsoleVisitor
+const { user, visitor } = useVisits(() => door)
 
 beforeAll(async () => {
   ensureConsole()
@@ -24,14 +20,8 @@ beforeAll(async () => {
     expect((await door.client.post(BOXES, { name: `at-${cell}`, node })).status).toBe(201)
 })
 
-beforeEach(async () => {
-  user = await newUser()
-  visitor = await signInByLink(user.page, door.service.url, door.client)
-})
-
 afterEach(() => {
   process.kill(other.service.agentPid, 'SIGCONT')
-  expect(user.complaints.filter((text) => !ANSWER.test(text))).toEqual([])
 })
 
 afterAll(async () => {

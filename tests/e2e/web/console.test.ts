@@ -1,29 +1,13 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { type ConsoleVisitor, signInByLink, untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
+import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useConsole()
-const { newUser } = useBrowser('localhost')
+const { client, service, user, visitor } = useConsole()
 const BOXES = '/v1/projects/yard/boxes'
-/** What the browser itself says of an answer that the page shows in words. */
-const ANSWER = /the server responded with a status of/
-
-let user: BrowserUser
-let visitor: ConsoleVisitor
 
 beforeAll(async () => {
   for (const name of ['one', 'two']) await client.post(BOXES, { name, tags: { team: 'a' } })
-})
-
-beforeEach(async () => {
-  user = await newUser()
-  visitor = await signInByLink(user.page, service().url, client)
-})
-
-afterEach(() => {
-  expect(user.complaints.filter((text) => !ANSWER.test(text))).toEqual([])
 })
 
 describe('the sign-in', () => {
@@ -31,7 +15,7 @@ describe('the sign-in', () => {
     const { body } = await client.post('/v1/session/links')
     const other = await user.context.newPage()
     // Who is signed in already is asked first: the link may be of somebody else.
-    const second = visitorOf(other, service().url)
+    const second = visitorOf({ page: other }, service)
     await second.open(`/sign-in#${body.ticket}`, 'Sign in to Boxyard')
     expect(other.url()).not.toContain(body.ticket)
     await second.press('Sign in by the link')
@@ -151,7 +135,7 @@ describe('a terminal', () => {
     await visitor.open('/boxes/yard/one/terminal', 'yard/one')
     await untilOnScreen(visitor, 'is at-42')
 
-    const second = visitorOf(await user.context.newPage(), service().url)
+    const second = visitorOf({ page: await user.context.newPage() }, service)
     await second.open('/boxes/yard/one/terminal', 'yard/one')
     await second.type('echo again $kept')
     await untilOnScreen(visitor, 'again at-42')

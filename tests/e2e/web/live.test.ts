@@ -1,28 +1,14 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { type ConsoleVisitor, signInByLink, untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
+import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useConsole()
-const { newUser } = useBrowser('localhost')
+const { client, service, user, visitor } = useConsole()
 const BOX = '/v1/projects/yard/boxes/one'
-
-let user: BrowserUser
-let visitor: ConsoleVisitor
 
 beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
-})
-
-beforeEach(async () => {
-  user = await newUser()
-  visitor = await signInByLink(user.page, service().url, client)
-})
-
-afterEach(() => {
-  expect(user.complaints).toEqual([])
 })
 
 /** Returns the last number of the ticks that an output shows. */
@@ -43,8 +29,11 @@ describe('output', () => {
     await eventually(async () => (await lastTick(user.page, 'Output')) > 0)
     const { body } = await client.get(`${BOX}/exec`)
     const pages = [user.page, await user.context.newPage(), await user.context.newPage()] as const
-    await visitorOf(pages[1], service().url).open(`/boxes/yard/one/commands?exec=${body.execs.at(-1).id}`, 'yard/one')
-    await visitorOf(pages[2], service().url).open('/boxes/yard/one/services?service=ticker', 'yard/one')
+    await visitorOf({ page: pages[1] }, service).open(
+      `/boxes/yard/one/commands?exec=${body.execs.at(-1).id}`,
+      'yard/one',
+    )
+    await visitorOf({ page: pages[2] }, service).open('/boxes/yard/one/services?service=ticker', 'yard/one')
     const labels = ['Output', 'stdout', 'Log of ticker'] as const
     const look = (): Promise<number[]> => Promise.all(pages.map((page, at) => lastTick(page, labels[at] ?? '')))
     await eventually(async () => (await look()).every((tick) => tick > 0))
@@ -93,8 +82,8 @@ describe('a session', () => {
     await client.shell('yard', 'one', 'echo first > /srv/note')
     const other = await user.context.newPage()
     const editing = await user.context.newPage()
-    await visitorOf(other, service().url).open('/boxes', 'Boxes')
-    await visitorOf(editing, service().url).open('/boxes/yard/one/files?path=%2Fsrv%2Fnote', 'yard/one')
+    await visitorOf({ page: other }, service).open('/boxes', 'Boxes')
+    await visitorOf({ page: editing }, service).open('/boxes/yard/one/files?path=%2Fsrv%2Fnote', 'yard/one')
     await editing.getByLabel('Text of the file').fill('not saved')
     await visitor.press('Sign out')
     await other.getByText('The session was ended in another tab.').waitFor()

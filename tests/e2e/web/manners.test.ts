@@ -2,34 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
-import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { type ConsoleVisitor, signInByLink, untilOnScreen } from '../../helpers/web/visitor.ts'
+import { untilOnScreen } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useConsole()
-const { newUser } = useBrowser('localhost')
-
-let user: BrowserUser
-let visitor: ConsoleVisitor
+const { client, user, visitor } = useConsole()
+const { button, dialog } = visitor
 
 beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-beforeEach(async () => {
-  user = await newUser()
-  visitor = await signInByLink(user.page, service().url, client)
-})
-
-afterEach(() => {
-  expect(user.complaints).toEqual([])
-})
-
-const dialog = (): Locator => user.page.getByRole('dialog')
-const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
 const isFocused = async (element: Locator): Promise<boolean> =>
   (await element.and(user.page.locator(':focus')).count()) > 0
 /** Lets the page read anew what it shows, as after a lost network. */

@@ -1,14 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeAll, expect, test } from '@jest/globals'
+import { beforeAll, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
-import { useBrowser } from '../../helpers/edge/browser.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { axeFindings, loadAxe, signInByLink } from '../../helpers/web/visitor.ts'
+import { axeFindings, loadAxe } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useConsole()
-const { newUser } = useBrowser('localhost')
+const { client, user, visitor } = useConsole()
 const YARD = '/v1/projects/yard'
 /** Where the pictures of every page are written, for a look at them. */
 const PICTURES = join(ROOT, '.build/screenshots')
@@ -57,17 +55,12 @@ beforeAll(async () => {
   await eventually(async () => (await client.get(`${box}/services/site`)).body.state === 'running')
 })
 
-const complaints: string[] = []
-afterEach(() => expect(complaints.splice(0)).toEqual([]))
-
 test.each(['light', 'dark', 'phone'] as const)(
   'axe finds nothing on any page, nothing is wider than the screen: %s',
   async (look) => {
-    const user = await newUser()
     await loadAxe(user.context)
     await user.page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light', reducedMotion: 'reduce' })
     await user.page.setViewportSize(look === 'phone' ? { width: 390, height: 844 } : { width: 1280, height: 800 })
-    const visitor = await signInByLink(user.page, service().url, client)
     for (const [path, heading] of PAGES) {
       await visitor.open(path, heading)
       await eventually(
@@ -80,6 +73,5 @@ test.each(['light', 'dark', 'phone'] as const)(
       expect({ path, found, excess }).toEqual({ path, found: [], excess: expect.any(Number) })
       expect({ path, isWider: excess > 0 }).toEqual({ path, isWider: false })
     }
-    complaints.push(...user.complaints)
   },
 )

@@ -1,32 +1,15 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Locator } from 'playwright-core'
-import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { type ConsoleVisitor, signInByLink, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service } = useConsole()
-const { newUser } = useBrowser('localhost')
+const { client, user, visitor, changeBrowser } = useConsole()
+const { button, dialog } = visitor
 const BOX = '/v1/projects/yard/boxes/one'
-
-let user: BrowserUser
-let visitor: ConsoleVisitor
 
 beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-beforeEach(async () => {
-  user = await newUser()
-  visitor = await signInByLink(user.page, service().url, client)
-})
-
-afterEach(() => {
-  expect(user.complaints).toEqual([])
-})
-
-const dialog = (): Locator => user.page.getByRole('dialog')
-const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name })
 const contentOf = async (path: string): Promise<string> =>
   (await client.shell('yard', 'one', `cat ${path} 2>&1`)).body.stdout?.trim() ?? 'no answer'
 
@@ -132,17 +115,16 @@ describe('tokens', () => {
     expect(await user.page.content()).not.toContain(token.trim())
 
     // Another browser: what a session has minted ends when it signs out.
-    user = await newUser()
-    const guest = visitorOf(user.page, service().url)
-    await guest.open('/sign-in', 'Sign in to Boxyard')
+    await changeBrowser()
+    await visitor.open('/sign-in', 'Sign in to Boxyard')
     await user.page.getByLabel('Access token').fill(token)
-    await guest.press('Sign in')
+    await visitor.press('Sign in')
     await user.page.getByRole('heading', { name: 'Overview' }).waitFor()
-    await guest.open('/boxes/yard/one', 'yard/one')
+    await visitor.open('/boxes/yard/one', 'yard/one')
     for (const part of ['Terminal', 'Stop', 'Delete'])
       expect(await user.page.getByText(part, { exact: true }).count()).toBe(0)
-    await guest.open('/boxes/yard/one/terminal', 'yard/one')
-    await guest.sees('permission_denied')
+    await visitor.open('/boxes/yard/one/terminal', 'yard/one')
+    await visitor.sees('permission_denied')
   })
 })
 

@@ -1,49 +1,42 @@
 import { expect } from '@jest/globals'
 import axeCore from 'axe-core'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { untilSucceeds } from '../eventually.ts'
-import type { Client } from '../front/client.ts'
 
-/** A page of the web console, and how a visitor finds the way in it. */
+/** How a visitor finds the way in a page of the web console. */
 export interface ConsoleVisitor {
-  page: Page
   /** Opens a path of the console, and waits until it has that heading. */
   open(path: string, heading: string): Promise<void>
   /** Waits until the page shows a text. */
   sees(text: string | RegExp): Promise<void>
+  /** Returns the button of exactly this name, or of one that matches. */
+  button(name: string | RegExp): Locator
   press(button: string): Promise<void>
+  dialog(): Locator
   /** Returns what is on the screen of the open terminal. */
   screen(): Promise<string>
   /** Types a line into the open terminal once it is attached. */
   type(line: string): Promise<void>
 }
 
-/** Signs in by a link of the caller's token, and shows the overview. */
-export async function signInByLink(page: Page, url: string, client: Client): Promise<ConsoleVisitor> {
-  const { body } = await client.post('/v1/session/links')
-  const visitor = visitorOf(page, url)
-  await visitor.open(`/sign-in#${body.ticket}`, 'Overview')
-  return visitor
-}
-
-/** Returns the visitor of a page of the service at `url`. */
-export function visitorOf(page: Page, url: string): ConsoleVisitor {
-  const sees = (text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor()
-  const screen = async (): Promise<string> => page.locator('.xterm-rows').innerText()
+/** Returns the visitor of the page that `user` has at each step, of the console that `service` serves. */
+export function visitorOf(user: { readonly page: Page }, service: () => { url: string }): ConsoleVisitor {
+  const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
   return {
-    page,
     // Playwright at times does not hear of `load` when the machine is busy.
     open: async (path, heading) => {
-      await page.goto(`${url}${path}`, { waitUntil: 'commit' })
-      await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+      await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
+      await user.page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
     },
-    sees,
-    press: (button) => page.getByRole('button', { name: button, exact: true }).click(),
-    screen,
+    sees: (text) => user.page.getByText(text).first().waitFor(),
+    button,
+    press: (name) => button(name).click(),
+    dialog: () => user.page.getByRole('dialog'),
+    screen: () => user.page.locator('.xterm-rows').innerText(),
     type: async (line) => {
-      await page.locator('[data-state="open"]').waitFor()
-      await page.locator('.xterm-helper-textarea').focus()
-      await page.keyboard.type(`${line}\n`)
+      await user.page.locator('[data-state="open"]').waitFor()
+      await user.page.locator('.xterm-helper-textarea').focus()
+      await user.page.keyboard.type(`${line}\n`)
     },
   }
 }
