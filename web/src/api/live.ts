@@ -1,6 +1,6 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { readEventStream, withinSilence } from './event-stream.ts'
-import { PAUSE_MAX_MS, PAUSE_MS, pauseFor } from './patience.ts'
+import { createPauses } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
 import { sessionFetch } from './session.ts'
 
@@ -17,7 +17,7 @@ export interface LiveListener {
 /** Follows the events of all projects by one stream until `signal` aborts: connects again where it was, with pauses that double. */
 export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
   let cursor = listener.since
-  let pauseMs = PAUSE_MS
+  const pauses = createPauses()
   while (!signal.aborted) {
     try {
       const stream = await openStream(cursor, signal)
@@ -28,7 +28,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
       }
       listener.onState({ isOpen: true, isComplete: cursor !== 'now' })
       for await (const message of readEventStream(withinSilence(stream))) {
-        pauseMs = PAUSE_MS
+        pauses.restart()
         if (message.id !== '') listener.onCursor((cursor = message.id))
         if (message.name === 'problem') break
         if (message.name === 'message' && message.data !== '')
@@ -39,8 +39,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
     }
     if (signal.aborted) return
     listener.onState({ isOpen: false, isComplete: cursor !== 'now' })
-    await pauseFor(pauseMs, signal)
-    pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)
+    await pauses.wait(signal)
   }
 }
 

@@ -12,7 +12,7 @@ export interface Patience {
  * @throws ApiError for an answer of 4xx that another request would get as well; the reason of the signal once that is aborted
  */
 export async function readPersistently<T>(read: () => Promise<T>, { signal, onLost }: Patience): Promise<T> {
-  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+  for (const pauses = createPauses(); ; ) {
     try {
       const answer = await read()
       onLost(false)
@@ -22,7 +22,7 @@ export async function readPersistently<T>(read: () => Promise<T>, { signal, onLo
       if (isForGood(error)) throw error
     }
     onLost(true)
-    await pauseFor(pauseMs, signal)
+    await pauses.wait(signal)
     signal.throwIfAborted()
   }
 }
@@ -32,8 +32,30 @@ export function isForGood(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && !error.retryable
 }
 
-/** Waits, at most until `signal` aborts. */
-export function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+/** The pauses before what is lost is tried again, each twice as long as the one before. */
+export interface Pauses {
+  /** Waits for the next of them, at most until `signal` aborts. */
+  wait(signal: AbortSignal): Promise<void>
+  /** Begins with the shortest again, once something has come. */
+  restart(): void
+}
+
+/** Begins pauses that double from the first to the longest. */
+export function createPauses({ firstMs = 250, longestMs = 5_000 } = {}): Pauses {
+  let nextMs = firstMs
+  return {
+    wait: (signal) => {
+      const ms = nextMs
+      nextMs = Math.min(2 * ms, longestMs)
+      return pauseFor(ms, signal)
+    },
+    restart: () => {
+      nextMs = firstMs
+    },
+  }
+}
+
+function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer)
@@ -45,7 +67,3 @@ export function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
     else signal.addEventListener('abort', end)
   })
 }
-
-/** The first pause before what is lost is tried again, and the longest. */
-export const PAUSE_MS = 250
-export const PAUSE_MAX_MS = 5_000

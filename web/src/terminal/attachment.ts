@@ -1,6 +1,7 @@
-import { ApiError, OverflowError, type TerminalStream } from '@boxyard/sdk'
+import { OverflowError, type TerminalStream } from '@boxyard/sdk'
 import type { Terminal } from '@xterm/xterm'
 import { api } from '../api/client.ts'
+import { createPauses, isForGood } from '../api/patience.ts'
 import type { Ref } from '../api/records.ts'
 
 /** How a terminal stands to its session. */
@@ -27,9 +28,8 @@ export interface AttachOptions {
  * terminal could show, in browsers that do not hold a connection: what was left out is older than what the session tells then.
  */
 export function attach(terminal: Terminal, { box, session, onState }: AttachOptions): Attachment {
-  let isClosed = false
+  const closing = new AbortController()
   let stream: TerminalStream | null = null
-  let wake = (): void => undefined
   // What the terminal answers to queries that are replayed was asked for long ago: nobody waits for it.
   let isReplaying = true
   const encoder = new TextEncoder()
@@ -48,12 +48,12 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
   })
   const size = terminal.onResize(({ cols, rows }) => void stream?.resize(cols, rows).catch(() => undefined))
   const run = async (): Promise<void> => {
-    for (let pauseMs = PAUSE_MS; !isClosed; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (const pauses = createPauses({ longestMs: PAUSE_MAX_MS }); !closing.signal.aborted; ) {
       try {
         onState({ kind: 'connecting' })
         stream = await api().box(box.project, box.name).console({ session, cols: terminal.cols, rows: terminal.rows })
-        if (isClosed) return stream.close()
-        pauseMs = PAUSE_MS
+        if (closing.signal.aborted) return stream.close()
+        pauses.restart()
         terminal.reset()
         isReplaying = true
         const typed = held.splice(0)
@@ -69,23 +69,18 @@ export function attach(terminal: Terminal, { box, session, onState }: AttachOpti
       } catch (error) {
         hasOverflowed ||= error instanceof OverflowError
         const reason = error instanceof Error ? error.message : String(error)
-        if (error instanceof ApiError && !error.retryable && error.status < 500)
-          return onState({ kind: 'ended', reason })
-        if (!isClosed) onState({ kind: 'lost', reason })
+        if (isForGood(error)) return onState({ kind: 'ended', reason })
+        if (!closing.signal.aborted) onState({ kind: 'lost', reason })
       } finally {
         stream = null
       }
-      await new Promise<void>((resolve) => {
-        wake = resolve
-        setTimeout(resolve, pauseMs)
-      })
+      await pauses.wait(closing.signal)
     }
   }
   void run()
   return {
     close: () => {
-      isClosed = true
-      wake()
+      closing.abort()
       stream?.close()
       for (const each of [input, binary, size]) each.dispose()
     },
@@ -128,7 +123,6 @@ function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
 
 /** What a terminal answers to queries begins with it. */
 const ESCAPE = '\u001b'
-const PAUSE_MS = 250
 const PAUSE_MAX_MS = 8_000
 /** A console begins with the last 256 KiB of what was on it. */
 const REPLAY_BYTES = 256 * 1024

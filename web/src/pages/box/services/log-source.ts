@@ -1,6 +1,6 @@
 import { api } from '../../../api/client.ts'
 import { readEventStream, withinSilence } from '../../../api/event-stream.ts'
-import { isForGood, PAUSE_MAX_MS, PAUSE_MS, pauseFor, readPersistently } from '../../../api/patience.ts'
+import { createPauses, isForGood, readPersistently } from '../../../api/patience.ts'
 import type { Ref } from '../../../api/records.ts'
 import { problemIn, sessionFetch } from '../../../api/session.ts'
 import { LONGEST_PIECE, readAllPages } from '../commands/output-download.ts'
@@ -19,11 +19,11 @@ export function logSource(of: ServiceVersion): OutputSource {
   let offset = ''
   return async ({ take, cut, ...patience }) => {
     const { signal } = patience
-    for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (const pauses = createPauses(); ; ) {
       try {
         const stream = await readPersistently(() => openLog(of, offset, signal), patience)
         for await (const { name, id, data } of readEventStream(withinSilence(stream))) {
-          pauseMs = PAUSE_MS / 2
+          pauses.restart()
           if (name === 'problem') break
           const piece = pieceOf(data)
           if (piece !== null && (piece.truncated || (offset === '' && piece.offset > 0))) cut()
@@ -33,7 +33,7 @@ export function logSource(of: ServiceVersion): OutputSource {
       } catch (error) {
         if (isForGood(error)) throw error
       }
-      await pauseFor(pauseMs, signal)
+      await pauses.wait(signal)
       signal.throwIfAborted()
     }
   }
