@@ -1,10 +1,13 @@
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+import { memo, type ReactNode } from 'react'
+import { useRowsInSight } from './rows-in-sight.ts'
+import { ColumnName } from './table.tsx'
 
 /** A column of a long table. */
 export interface Column<Item> {
   name: string
+  /** What stands in its head, if that is not its name. */
+  head?: ReactNode
   of(item: Item): ReactNode
   /** Whether it is a figure. */
   isNumber?: boolean
@@ -27,15 +30,7 @@ interface LongTableProps<Item> {
 
 /** A table of any length, of which only the rows in sight are in the page. */
 export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }: LongTableProps<Item>) {
-  const frame = useRef<HTMLDivElement>(null)
-  const top = useTop(frame)
-  const rows = useWindowVirtualizer({
-    count: items.length,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-    scrollMargin: top,
-    getItemKey: (index) => keyOf(items[index] as Item),
-  })
+  const { frame, heightPx, rows, measure } = useRowsInSight({ items, keyOf, rowPx: ROW_PX })
   const line = `grid items-center gap-x-4 px-3 ${grid}`
   return (
     <div
@@ -51,18 +46,18 @@ export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }:
           ))}
         </div>
       </div>
-      <div ref={frame} role="rowgroup" className="relative" style={{ height: rows.getTotalSize() }}>
-        {rows.getVirtualItems().map(({ index, key, start }) => (
+      <div ref={frame} role="rowgroup" className="relative" style={{ height: heightPx }}>
+        {rows.map(({ item, index, key, offsetPx }) => (
           <div
             key={key}
-            ref={rows.measureElement}
+            ref={measure}
             data-index={index}
             role="row"
             aria-rowindex={index + 2}
             className={`${line} absolute inset-x-0 top-0 min-h-[41px] py-1.5 ${index + 1 < items.length ? 'border-b border-line' : ''} hover:bg-raised/50`}
-            style={{ transform: `translateY(${start - top}px)` }}
+            style={{ transform: `translateY(${offsetPx}px)` }}
           >
-            <Cells columns={columns} item={items[index] as Item} />
+            <Cells columns={columns} item={item} />
           </div>
         ))}
       </div>
@@ -82,7 +77,7 @@ function PlainCells<Item>({ columns, item }: { columns: readonly Column<Item>[];
 const Cells = memo(PlainCells) as unknown as typeof PlainCells
 
 function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTableProps<Item>['sorting'] }) {
-  const { name, sort } = column
+  const { name, head = <ColumnName name={name} />, sort } = column
   const [by, isDown] = sorting?.by.startsWith('-') ? [sorting.by.slice(1), true] : [sorting?.by, false]
   const isSorted = sort !== undefined && by === sort.replace(/^-/, '')
   const Arrow = isDown ? ArrowDown : ArrowUp
@@ -101,10 +96,8 @@ function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTa
           {name}
           {isSorted && <Arrow aria-hidden className="size-3" />}
         </button>
-      ) : name === '' ? (
-        <span className="sr-only">Actions</span>
       ) : (
-        name
+        head
       )}
     </div>
   )
@@ -112,19 +105,6 @@ function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTa
 
 function classOf<Item>({ from, isNumber }: Column<Item>): string {
   return `${from === undefined ? '' : HIDDEN[from]} ${isNumber ? 'text-right tabular-nums' : ''}`
-}
-
-/** Returns where an element begins in the page, also when what is above it changes. */
-function useTop(element: React.RefObject<HTMLElement | null>): number {
-  const [top, setTop] = useState(0)
-  useLayoutEffect(() => {
-    const measure = (): void => setTop((element.current?.getBoundingClientRect().top ?? 0) + window.scrollY)
-    const observer = new ResizeObserver(measure)
-    observer.observe(document.body)
-    measure()
-    return () => observer.disconnect()
-  }, [element])
-  return top
 }
 
 const ROW_PX = 41

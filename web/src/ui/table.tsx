@@ -14,7 +14,7 @@ export function Table({ label, head, children }: { label: string; head: readonly
           <tr>
             {head.map((name) => (
               <th key={name} scope="col" className="px-3 py-2 font-medium whitespace-nowrap">
-                {name === '' ? <span className="sr-only">Actions</span> : name}
+                <ColumnName name={name} />
               </th>
             ))}
           </tr>
@@ -23,6 +23,11 @@ export function Table({ label, head, children }: { label: string; head: readonly
       </table>
     </div>
   )
+}
+
+/** The name of a column in its head; one without holds actions. */
+export function ColumnName({ name }: { name: string }) {
+  return name === '' ? <span className="sr-only">Actions</span> : name
 }
 
 /** A row of a table. */

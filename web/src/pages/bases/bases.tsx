@@ -6,9 +6,10 @@ import { type Rights, useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
+import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
-import { Empty, Page } from '../../ui/page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { bytesText } from '../../ui/words.ts'
 import { DeleteBase } from './delete-base.tsx'
@@ -40,20 +41,29 @@ export function BasesPage() {
       }
     >
       <Jobs place="bases" />
-      <div className="flex flex-wrap items-center gap-2">
-        <FilterInput label="Name or source" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
-        <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
-          <option value="">Shared and own</option>
-          <option value="*">Shared</option>
-          {projects.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </FilterSelect>
-        <span role="status" className="text-muted tabular-nums">
-          {shown.length} of {bases.length} {bases.length === 1 ? 'base' : 'bases'}
-        </span>
-      </div>
-      {shown.length > 0 ? (
+      <List
+        words={['base', 'bases']}
+        total={bases.length}
+        shown={shown.length}
+        filters={
+          <>
+            <FilterInput
+              label="Name or source"
+              value={get('q')}
+              onChange={(event) => change({ q: event.target.value })}
+            />
+            <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
+              <option value="">Shared and own</option>
+              <option value="*">Shared</option>
+              {projects.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </FilterSelect>
+          </>
+        }
+        showAll={() => change({ q: '', project: '' })}
+        nextStep="Boxes are made from bases: make one of an image, such as debian:12."
+      >
         <LongTable
           label="Bases"
           grid="grid-cols-[1fr_5rem_5.5rem] md:grid-cols-[1.2fr_1.6fr_4rem_6rem_6rem_6rem]"
@@ -62,15 +72,7 @@ export function BasesPage() {
           keyOf={({ id }) => id}
           sorting={{ by: sort, change: (by) => change({ sort: by }) }}
         />
-      ) : (
-        <Empty title={bases.length > 0 ? 'No base is like that' : 'No bases yet'}>
-          {bases.length > 0 ? (
-            <Button onClick={() => change({ q: '', project: '' })}>Show all</Button>
-          ) : (
-            'Boxes are made from bases: make one of an image, such as debian:12.'
-          )}
-        </Empty>
-      )}
+      </List>
       {own.length === 0 && bases.length > 0 && (
         <p className="text-muted">
           No project has a base of its own yet. Make one of a box that is set up as you like it, and others start from

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router'
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useLayoutEffect, useRef, useState } from 'react'
+import { useMemo } from 'react'
 import type { Box } from '../../api/records.ts'
+import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
-import { BoxState, Chip } from '../../ui/status.tsx'
+import { BoxState } from '../../ui/status.tsx'
+import { Tags } from '../../ui/tags-field.tsx'
 
 interface BoxTableProps {
   boxes: readonly Box[]
@@ -15,110 +16,51 @@ interface BoxTableProps {
   setChosen: ((chosen: ReadonlySet<string>) => void) | null
 }
 
-/** A list of any number of boxes, of which only the rows in sight are in the page. */
+/** A list of any number of boxes, which can be chosen. */
 export function BoxTable({ boxes, hasNodes, chosen, setChosen }: BoxTableProps) {
-  const frame = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  useLayoutEffect(() => setTop(frame.current?.offsetTop ?? 0), [])
-  const rows = useWindowVirtualizer({
-    count: boxes.length,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-    scrollMargin: top,
-  })
-  const grid = hasNodes ? GRID_WITH_NODES : GRID
+  const columns = useMemo(
+    () => [chooseColumn({ boxes, chosen, setChosen }), ...COLUMNS.filter(({ name }) => hasNodes || name !== 'Node')],
+    [boxes, hasNodes, chosen, setChosen],
+  )
+  return (
+    <LongTable
+      label="Boxes"
+      grid={hasNodes ? GRID_WITH_NODES : GRID}
+      columns={columns}
+      items={boxes}
+      keyOf={({ id }) => id}
+    />
+  )
+}
+
+function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNodes'>): Column<Box> {
+  if (setChosen === null) return { name: 'Choose', head: null, of: () => null }
   const isAll = boxes.every(({ id }) => chosen.has(id))
+  const chooseAll = (): void => setChosen(new Set(isAll ? [] : boxes.map(({ id }) => id)))
   const choose = (id: string): void => {
     const next = new Set(chosen)
     if (!next.delete(id)) next.add(id)
-    setChosen?.(next)
+    setChosen(next)
   }
-  const chooseAll = (): void => setChosen?.(new Set(isAll ? [] : boxes.map(({ id }) => id)))
-  return (
-    <div
-      role="table"
-      aria-label="Boxes"
-      aria-rowcount={boxes.length + 1}
-      className="rounded-lg border border-line bg-panel"
-    >
-      <div role="row" className={`${grid} border-b border-line py-2 text-xs text-muted`}>
-        <BoxHeads hasNode={hasNodes} isAll={isAll} chooseAll={setChosen ? chooseAll : null} />
-      </div>
-      <div ref={frame} role="rowgroup" style={{ height: rows.getTotalSize(), position: 'relative' }}>
-        {rows.getVirtualItems().map(({ index, key, start }) => {
-          const box = boxes[index]
-          if (!box) return null
-          return (
-            <div
-              key={key}
-              role="row"
-              aria-rowindex={index + 2}
-              className={`${grid} absolute inset-x-0 top-0 border-b border-line hover:bg-raised/50`}
-              style={{ height: ROW_PX, transform: `translateY(${start - top}px)` }}
-            >
-              <BoxCells box={box} hasNode={hasNodes} isChosen={chosen.has(box.id)} choose={setChosen ? choose : null} />
-            </div>
-          )
-        })}
-      </div>
-    </div>
-  )
+  return {
+    name: 'Choose',
+    head: <input type="checkbox" aria-label="Choose all" checked={isAll} onChange={chooseAll} />,
+    of: ({ id, project, name }) => (
+      <input
+        type="checkbox"
+        aria-label={`Choose ${project}/${name}`}
+        checked={chosen.has(id)}
+        onChange={() => choose(id)}
+      />
+    ),
+  }
 }
 
-interface BoxHeadsProps {
-  hasNode: boolean
-  isAll: boolean
-  chooseAll: (() => void) | null
-}
-
-function BoxHeads({ hasNode, isAll, chooseAll }: BoxHeadsProps) {
-  return (
-    <>
-      <span role="columnheader">
-        {chooseAll && <input type="checkbox" aria-label="Choose all" checked={isAll} onChange={chooseAll} />}
-      </span>
-      <span role="columnheader">Name</span>
-      <span role="columnheader">Status</span>
-      <span role="columnheader" className="max-md:hidden">
-        Base
-      </span>
-      {hasNode && (
-        <span role="columnheader" className="max-lg:hidden">
-          Node
-        </span>
-      )}
-      <span role="columnheader" className="max-lg:hidden">
-        Tags
-      </span>
-      <span role="columnheader" className="max-md:hidden">
-        Since
-      </span>
-    </>
-  )
-}
-
-interface BoxCellsProps {
-  box: Box
-  hasNode: boolean
-  isChosen: boolean
-  choose: ((id: string) => void) | null
-}
-
-function BoxCells({ box, hasNode, isChosen, choose }: BoxCellsProps) {
-  const { id, project, name, base, node, tags } = box
-  return (
-    <>
-      <span role="cell">
-        {choose && (
-          <input
-            type="checkbox"
-            aria-label={`Choose ${project}/${name}`}
-            checked={isChosen}
-            onChange={() => choose(id)}
-          />
-        )}
-      </span>
-      <span role="cell" className="truncate">
+const COLUMNS: readonly Column<Box>[] = [
+  {
+    name: 'Name',
+    of: ({ project, name }) => (
+      <span className="block truncate">
         <Link
           to="/boxes/$project/$name"
           params={{ project, name }}
@@ -129,30 +71,39 @@ function BoxCells({ box, hasNode, isChosen, choose }: BoxCellsProps) {
           {name}
         </Link>
       </span>
-      <span role="cell">
-        <BoxState box={box} />
+    ),
+  },
+  { name: 'Status', of: (box) => <BoxState box={box} /> },
+  { name: 'Base', from: 'md', of: ({ base }) => <span className="block truncate">{base ?? '–'}</span> },
+  {
+    name: 'Node',
+    from: 'lg',
+    of: ({ node }) => (
+      <span className="block truncate" title={node}>
+        {node}
       </span>
-      <span role="cell" className="truncate max-md:hidden">
-        {base ?? '–'}
+    ),
+  },
+  {
+    name: 'Tags',
+    from: 'lg',
+    of: ({ tags }) => (
+      <span className="flex gap-1 overflow-hidden">
+        <Tags tags={tags} />
       </span>
-      {hasNode && (
-        <span role="cell" className="truncate max-lg:hidden" title={node}>
-          {node}
-        </span>
-      )}
-      <span role="cell" className="flex gap-1 overflow-hidden max-lg:hidden">
-        {Object.entries(tags).map(([key, value]) => (
-          <Chip key={key}>{`${key}=${value}`}</Chip>
-        ))}
+    ),
+  },
+  {
+    name: 'Since',
+    from: 'md',
+    of: ({ state }) => (
+      <span className="text-muted">
+        <Ago time={state.since} />
       </span>
-      <span role="cell" className="text-muted max-md:hidden">
-        <Ago time={box.state.since} />
-      </span>
-    </>
-  )
-}
+    ),
+  },
+]
 
-const ROW_PX = 41
-const COLUMNS = 'grid grid-cols-[1.5rem_1fr_7rem] items-center gap-3 px-3 md:grid-cols-[1.5rem_1fr_7rem_9rem_7rem]'
-const GRID = `${COLUMNS} lg:grid-cols-[1.5rem_1fr_7rem_9rem_14rem_7rem]`
-const GRID_WITH_NODES = `${COLUMNS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_9rem_12rem_7rem]`
+const WIDTHS = 'grid-cols-[1.5rem_1fr_7rem] md:grid-cols-[1.5rem_1fr_7rem_9rem_7rem]'
+const GRID = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_9rem_14rem_7rem]`
+const GRID_WITH_NODES = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_9rem_12rem_7rem]`

@@ -6,8 +6,9 @@ import type { Project } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterInput } from '../../ui/field.tsx'
+import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
-import { Empty, Page } from '../../ui/page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { AMOUNTS, amountText, fullestOf, selectProjects } from './project-rows.ts'
 import { SetQuota } from './set-quota.tsx'
@@ -33,16 +34,14 @@ export function ProjectsPage() {
       <p className="text-muted">
         Cores and memory count boxes that run or are to run; storage counts what boxes and volumes may hold.
       </p>
-      {projects.length > 0 && (
-        <div className="flex flex-wrap items-center gap-2">
-          <FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
-          <span role="status" className="text-muted tabular-nums">
-            {shown.length === projects.length ? '' : `${shown.length} of `}
-            {projects.length} {projects.length === 1 ? 'project' : 'projects'}
-          </span>
-        </div>
-      )}
-      {shown.length > 0 ? (
+      <List
+        words={['project', 'projects']}
+        total={projects.length}
+        shown={shown.length}
+        filters={<FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />}
+        showAll={() => change({ q: '' })}
+        nextStep="A project begins with the first box or volume in it: create one."
+      >
         <LongTable
           label="Projects"
           grid={
@@ -55,15 +54,7 @@ export function ProjectsPage() {
           keyOf={({ project }) => project}
           sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
         />
-      ) : (
-        <Empty title={projects.length > 0 ? 'No project is like that' : 'No projects yet'}>
-          {projects.length > 0 ? (
-            <Button onClick={() => change({ q: '' })}>Show all</Button>
-          ) : (
-            'A project begins with the first box or volume in it: create one.'
-          )}
-        </Empty>
-      )}
+      </List>
       {maySet && (
         <SetQuota name={get('quota')} choose={(quota) => change({ quota })} close={() => change({ quota: '' })} />
       )}

@@ -2,10 +2,10 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useDeferredValue, useMemo } from 'react'
 import { storageQuery } from '../../api/queries.ts'
-import { Button } from '../../ui/button.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
-import { Empty, Page } from '../../ui/page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { bytesText } from '../../ui/words.ts'
 import { PoolPanel } from './pool-panel.tsx'
@@ -32,21 +32,26 @@ export function StoragePage() {
             them.
           </p>
         </div>
-        <div className="flex flex-wrap items-center gap-2">
-          <FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
-          <FilterSelect label="Kind" value={kind} onChange={(event) => change({ kind: event.target.value })}>
-            <option value="">Everything</option>
-            {KINDS.map((each) => (
-              <option key={each} value={each}>
-                {PLURALS[each]}
-              </option>
-            ))}
-          </FilterSelect>
-          <span role="status" className="text-muted tabular-nums">
-            {shown.length} of {rows.length}
-          </span>
-        </div>
-        {shown.length > 0 ? (
+        <List
+          words={['entry', 'entries']}
+          total={rows.length}
+          shown={shown.length}
+          filters={
+            <>
+              <FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
+              <FilterSelect label="Kind" value={kind} onChange={(event) => change({ kind: event.target.value })}>
+                <option value="">Everything</option>
+                {KINDS.map((each) => (
+                  <option key={each} value={each}>
+                    {PLURALS[each]}
+                  </option>
+                ))}
+              </FilterSelect>
+            </>
+          }
+          showAll={() => change({ q: '', kind: '' })}
+          nextStep="Boxes, volumes, their snapshots and bases are listed here."
+        >
           <LongTable
             label="Stored"
             grid="grid-cols-[1fr_6.5rem] md:grid-cols-[6rem_1fr_8rem_8rem]"
@@ -55,13 +60,7 @@ export function StoragePage() {
             keyOf={({ key }) => key}
             sorting={{ by: sort, change: (by) => change({ sort: by === '-frees' ? '' : by }) }}
           />
-        ) : rows.length > 0 ? (
-          <Empty title="Nothing is like that">
-            <Button onClick={() => change({ q: '', kind: '' })}>Show all</Button>
-          </Empty>
-        ) : (
-          <Empty title="Nothing is stored yet">Boxes, volumes, their snapshots and bases are listed here.</Empty>
-        )}
+        </List>
       </section>
     </Page>
   )

@@ -6,9 +6,10 @@ import type { Token } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { List } from '../../ui/list.tsx'
 import { LongTable } from '../../ui/long-table.tsx'
 import { useNow } from '../../ui/now.tsx'
-import { Empty, Page } from '../../ui/page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { MintToken } from './mint-token.tsx'
@@ -35,24 +36,27 @@ export function TokensPage() {
         </Button>
       }
     >
-      {tokens.length > 0 && (
-        <div className="flex flex-wrap items-center gap-2">
-          <FilterInput
-            label="Name, project or permission"
-            value={get('q')}
-            onChange={(event) => change({ q: event.target.value })}
-          />
-          <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
-            <option value="live">Live</option>
-            <option value="ended">Expired or revoked</option>
-            <option value="all">All</option>
-          </FilterSelect>
-          <span role="status" className="text-muted tabular-nums">
-            {shown.length} of {tokens.length} {tokens.length === 1 ? 'token' : 'tokens'}
-          </span>
-        </div>
-      )}
-      {shown.length > 0 ? (
+      <List
+        words={['token', 'tokens']}
+        total={tokens.length}
+        shown={shown.length}
+        filters={
+          <>
+            <FilterInput
+              label="Name, project or permission"
+              value={get('q')}
+              onChange={(event) => change({ q: event.target.value })}
+            />
+            <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
+              <option value="live">Live</option>
+              <option value="ended">Expired or revoked</option>
+              <option value="all">All</option>
+            </FilterSelect>
+          </>
+        }
+        showAll={() => change({ q: '', state: 'all' })}
+        nextStep="Mint one for each program and each person, with no more than they need: it can be revoked alone."
+      >
         <LongTable
           label="Tokens"
           grid="grid-cols-[1fr_6rem_5.5rem] md:grid-cols-[1.3fr_1.5fr_1fr_7rem_6rem] lg:grid-cols-[1.3fr_1.5fr_1fr_8rem_6rem_7rem_6rem]"
@@ -61,15 +65,7 @@ export function TokensPage() {
           keyOf={({ id }) => id}
           sorting={{ by: sort, change: (by) => change({ sort: by === '-created' ? '' : by }) }}
         />
-      ) : tokens.length > 0 ? (
-        <Empty title="No token is like that">
-          <Button onClick={() => change({ q: '', state: 'all' })}>Show all</Button>
-        </Empty>
-      ) : (
-        <Empty title="No tokens yet">
-          Mint one for each program and each person, with no more than they need: it can be revoked alone.
-        </Empty>
-      )}
+      </List>
       <MintToken isOpen={get('dialog') === 'mint'} close={() => change({ dialog: '' })} />
       <Revoke token={revoked} tokens={tokens} ownId={me.id} close={() => setRevoked(null)} />
     </Page>

@@ -7,9 +7,10 @@ import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterInput, FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
+import { List, ProjectFilter } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
-import { Empty, Page } from '../../ui/page.tsx'
+import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { Tags } from '../../ui/tags-field.tsx'
 import { bytesText } from '../../ui/words.ts'
@@ -37,31 +38,34 @@ export function VolumesPage() {
       }
     >
       <Jobs place="volumes" />
-      {volumes.length > 0 && (
-        <div className="flex flex-wrap items-center gap-2">
-          <FilterInput
-            label="Name, tag or box"
-            value={get('q')}
-            onChange={(event) => change({ q: event.target.value })}
-          />
-          <FilterSelect label="Project" value={project} onChange={(event) => change({ project: event.target.value })}>
-            <option value="">All projects</option>
-            {projects.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </FilterSelect>
-          <FilterSelect label="Use" value={use} onChange={(event) => change({ use: event.target.value })}>
-            <option value="">Attached or not</option>
-            <option value="attached">Attached</option>
-            <option value="free">Not attached</option>
-          </FilterSelect>
-          <span role="status" className="text-muted tabular-nums">
-            {shown.length === volumes.length ? '' : `${shown.length} of `}
-            {volumes.length} {volumes.length === 1 ? 'volume' : 'volumes'}
-          </span>
-        </div>
-      )}
-      {shown.length > 0 ? (
+      <List
+        words={['volume', 'volumes']}
+        total={volumes.length}
+        shown={shown.length}
+        filters={
+          <>
+            <FilterInput
+              label="Name, tag or box"
+              value={get('q')}
+              onChange={(event) => change({ q: event.target.value })}
+            />
+            <ProjectFilter projects={projects} value={project} change={(project) => change({ project })} />
+            <FilterSelect label="Use" value={use} onChange={(event) => change({ use: event.target.value })}>
+              <option value="">Attached or not</option>
+              <option value="attached">Attached</option>
+              <option value="free">Not attached</option>
+            </FilterSelect>
+          </>
+        }
+        showAll={() => change({ q: '', project: '', use: '' })}
+        nextStep={
+          <>
+            A data volume comes and goes while boxes run, and outlives them.{' '}
+            {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type{' '}
+            <code>boxyard volume create data</code>.
+          </>
+        }
+      >
         <LongTable
           label="Volumes"
           grid="grid-cols-[1fr_6.5rem] md:grid-cols-[2fr_2fr_7rem_7rem] lg:grid-cols-[2fr_2fr_7rem_7rem_12rem_6rem]"
@@ -70,17 +74,7 @@ export function VolumesPage() {
           keyOf={({ id }) => id}
           sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
         />
-      ) : volumes.length > 0 ? (
-        <Empty title="No volume is like that">
-          <Button onClick={() => change({ q: '', project: '', use: '' })}>Show all</Button>
-        </Empty>
-      ) : (
-        <Empty title="No volumes yet">
-          A data volume comes and goes while boxes run, and outlives them.{' '}
-          {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type{' '}
-          <code>boxyard volume create data</code>.
-        </Empty>
-      )}
+      </List>
       <CreateVolume isOpen={get('dialog') === 'create' && canWrite} close={() => change({ dialog: '' })} />
     </Page>
   )

@@ -1,0 +1,61 @@
+import type { ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { FilterSelect } from './field.tsx'
+import { Empty } from './page.tsx'
+
+interface ListProps {
+  /** The word for one of its things, and for several. */
+  words: readonly [one: string, several: string]
+  /** How many there are, and how many of them the filters leave. */
+  total: number
+  shown: number
+  filters: ReactNode
+  /** Takes the filters away. */
+  showAll(): void
+  /** What to do where there is none at all. */
+  nextStep: ReactNode
+  /** What shows those that are left. */
+  children: ReactNode
+}
+
+/** A list under its filters: says how many of its things these leave, and of an empty one why, and the next step. */
+export function List({ words: [one, several], total, shown, filters, showAll, nextStep, children }: ListProps) {
+  if (total === 0) return <Empty title={`No ${several} yet`}>{nextStep}</Empty>
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-2">
+        {filters}
+        <span role="status" className="text-muted tabular-nums">
+          {shown < total && `${shown} of `}
+          {total} {total === 1 ? one : several}
+        </span>
+      </div>
+      {shown > 0 ? (
+        children
+      ) : (
+        <Empty title={`No ${one} is like that`}>
+          <Button onClick={showAll}>Show all</Button>
+        </Empty>
+      )}
+    </>
+  )
+}
+
+interface ProjectFilterProps {
+  projects: readonly string[]
+  /** The project of which all is shown; empty: all projects. */
+  value: string
+  change(project: string): void
+}
+
+/** The project that a list is of. */
+export function ProjectFilter({ projects, value, change }: ProjectFilterProps) {
+  return (
+    <FilterSelect label="Project" value={value} onChange={(event) => change(event.target.value)}>
+      <option value="">All projects</option>
+      {projects.map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </FilterSelect>
+  )
+}
