@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { dieWithParent } from '../commands.ts'
 import { BUILD_LIMIT_MS } from '../go/program.ts'
+import { hostCache } from './host-cache.ts'
 import { withLock } from './host-lock.ts'
 
 /**
@@ -42,9 +42,7 @@ function programsDirectory(): string {
   const hash = createHash('sha256').update(JSON.stringify(BUILDS))
   for (const file of ['kubernetes/main.go', ...SOURCES])
     hash.update(`\0${file}\0`).update(readFileSync(join(import.meta.dirname, file)))
-  const root =
-    process.env['BOXYARD_CLUSTER_CACHE'] ||
-    join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard-cluster')
+  const root = process.env['BOXYARD_CLUSTER_CACHE'] || hostCache('cluster')
   return join(root, hash.digest('hex').slice(0, 16))
 }
 

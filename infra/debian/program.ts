@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
 
 /**
@@ -10,7 +10,7 @@ import { withLock } from '../cluster/host-lock.ts'
  * @throws Error if the download fails
  */
 export async function findDebianProgram(packageName: string, path: string): Promise<string> {
-  const directory = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), `boxyard-${packageName}`)
+  const directory = hostCache(packageName)
   const program = join(directory, path)
   if (existsSync(program)) return program
   return await withLock(`debian-${packageName}`, async () => {

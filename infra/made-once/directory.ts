@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
 
 /** Programs that tests use and that are made once on a machine. */
@@ -18,8 +18,7 @@ export interface MadeOnce {
 /** Returns the directory of the programs, outside the checkout; makes them on first use, by one process at a time. */
 export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacle: string }> {
   const { name, hash } = wanted
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-  const directory = join(cache, `boxyard-${name}`, hash.slice(0, 16))
+  const directory = join(hostCache(name), hash.slice(0, 16))
   if (existsSync(directory)) return directory
   const obstacle = wanted.findObstacle()
   if (obstacle !== null) return { obstacle }

@@ -13,9 +13,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../agent/drivers/bases/host-archive.ts'
+import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
 import { dieWithParent } from '../commands.ts'
 import { debianDependencies } from '../release/packages.ts'
@@ -60,7 +60,7 @@ export async function findMachineImage(say: (text: string) => void): Promise<Mac
 
 /** Returns the directory outside the checkout that machines and releases for them are kept in. */
 export function vmCache(): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard-vm')
+  return hostCache('vm')
 }
 
 function imagesRoot(): string {
