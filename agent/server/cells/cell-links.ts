@@ -1,10 +1,9 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Pool } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../../shared/fair-shares.ts'
+import { dialUpgrade } from '../../../shared/http/dial.ts'
 import type { HeaderMap } from '../../../shared/http/messages.ts'
 import { CellSilence, createCellPulse, type LinkTls, type PulseTimes } from './cell-pulse.ts'
 
@@ -153,29 +152,10 @@ export function cellAway(
   return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 
-function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | null): Promise<PassedUpgrade> {
-  const { method, target, headers, signal } = request
-  const url = new URL(channelUrl)
-  const start = tls === null ? httpRequest : httpsRequest
-  return new Promise((resolve, reject) => {
-    const outgoing = start({
-      ...{ host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, agent: false, ...tls },
-      ...{ method, path: target, headers, ...(signal === null ? {} : { signal }) },
-    })
-    const late = setTimeout(() => outgoing.destroy(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS)
-    outgoing.once('socket', (socket) => {
-      socket.once(tls === null ? 'connect' : 'secureConnect', () => clearTimeout(late))
-    })
-    outgoing.setNoDelay(true)
-    outgoing.once('close', () => clearTimeout(late))
-    outgoing.on('error', reject)
-    outgoing.once('upgrade', ({ rawHeaders }: IncomingMessage, socket: Socket, head: Buffer) => {
-      socket.on('error', () => undefined)
-      resolve({ socket, head, rawHeaders })
-    })
-    outgoing.once('response', (body) => resolve({ status: body.statusCode ?? 0, headers: body.headers, body }))
-    outgoing.end()
-  })
+async function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | null): Promise<PassedUpgrade> {
+  const { response, upgraded } = await dialUpgrade(channelUrl, request, { tls, connectMs: CONNECT_MS })
+  if (upgraded !== null) return { ...upgraded, rawHeaders: response.rawHeaders }
+  return { status: response.statusCode ?? 0, headers: response.headers, body: response }
 }
 
 /** Of connections that were not made. */
