@@ -1,7 +1,7 @@
 import { useState } from 'react'
-import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { TextField } from './field.tsx'
+import { Form } from './form.tsx'
 
 interface ConfirmProps {
   title: string
@@ -26,11 +26,12 @@ export function Confirm({ title, about, action, typed, isOpen, close, act }: Con
   }
   return (
     <Dialog title={title} about={about} isOpen={isOpen} close={leave}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!isTyped) return
+      <Form
+        action={action}
+        isDanger
+        isReady={isTyped}
+        close={leave}
+        send={() => {
           leave()
           act()
         }}
@@ -44,13 +45,7 @@ export function Confirm({ title, about, action, typed, isOpen, close, act }: Con
             onChange={(event) => setText(event.target.value)}
           />
         )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={leave}>Cancel</Button>
-          <Button type="submit" kind="danger" disabled={!isTyped}>
-            {action}
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -5,9 +5,11 @@ import { Problem } from './problem.tsx'
 interface FormProps {
   /** The word of the button, such as `Create`. */
   action: string
-  isBusy: boolean
+  /** Whether that takes something away. */
+  isDanger?: boolean
+  isBusy?: boolean
   /** What the last try failed with; null: nothing. */
-  error: unknown
+  error?: unknown
   isReady?: boolean
   close(): void
   send(form: FormValues): void
@@ -15,7 +17,8 @@ interface FormProps {
 }
 
 /** The form of a dialog, which shows what it failed with and can be sent again. */
-export function Form({ action, isBusy, error, isReady = true, close, send, children }: FormProps) {
+export function Form({ action, close, send, children, ...state }: FormProps) {
+  const { isDanger = false, isBusy = false, error = null, isReady = true } = state
   return (
     <form
       className="flex flex-col gap-4"
@@ -37,7 +40,7 @@ export function Form({ action, isBusy, error, isReady = true, close, send, child
       {error !== null && <Problem error={error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={close}>Cancel</Button>
-        <Button type="submit" kind="primary" disabled={isBusy || !isReady}>
+        <Button type="submit" kind={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady}>
           {isBusy ? `${action}…` : action}
         </Button>
       </div>

@@ -4,9 +4,9 @@ import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import { boxSnapshotsQuery } from '../../../api/queries.ts'
 import type { Ref } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { type FilePlace, placeQuery } from './place.ts'
 
@@ -43,10 +43,11 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
       isOpen={place !== null}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
+      <Form
+        action="Restore"
+        isDanger
+        close={close}
+        send={() => {
           close()
           if (place) restore.mutate(place)
         }}
@@ -57,13 +58,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
           onChange={(event) => setKept(event.target.checked)}
           hint="Then what is there now stays reachable, and this can be undone."
         />
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="danger">
-            Restore
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }

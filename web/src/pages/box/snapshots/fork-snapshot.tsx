@@ -2,12 +2,10 @@ import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../../../api/client.ts'
 import type { Ref } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
-import { Problem } from '../../../ui/problem.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { tell } from '../../../ui/toasts.tsx'
-import { textOf } from '../../boxes/form-text.ts'
 
 /** Makes another box with the disk that a snapshot has. */
 export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: string | null; close(): void }) {
@@ -28,12 +26,12 @@ export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: str
       isOpen={snapshot !== null}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          fork.mutate(textOf(new FormData(event.currentTarget), 'name'))
-        }}
+      <Form
+        action="Fork"
+        isBusy={fork.isPending}
+        error={fork.error}
+        close={close}
+        send={(form) => fork.mutate(form.text('name'))}
       >
         <TextField
           label="Name of the new box"
@@ -43,14 +41,7 @@ export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: str
           spellCheck={false}
           defaultValue={`${name}-${snapshot}`}
         />
-        {fork.error !== null && <Problem error={fork.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={fork.isPending}>
-            Fork
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -3,9 +3,9 @@ import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import { boxQuery, boxSnapshotsQuery } from '../../../api/queries.ts'
 import type { Box, BoxSnapshot, Ref } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { newestFirst } from './queries.ts'
 
@@ -35,10 +35,11 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
       isOpen={snapshot !== null}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
+      <Form
+        action="Restore"
+        isDanger
+        close={close}
+        send={() => {
           close()
           if (snapshot) restore.mutate({ snapshot: snapshot.name, withData: hasData && withData })
         }}
@@ -51,13 +52,7 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
             hint={`${snapshot?.data.map(({ name }) => name).join(', ')}: those that the box writes to get back what they held.`}
           />
         )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="danger">
-            Restore
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }

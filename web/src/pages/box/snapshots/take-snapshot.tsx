@@ -2,21 +2,19 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import { boxSnapshotsQuery } from '../../../api/queries.ts'
 import type { Box } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
-import { Problem } from '../../../ui/problem.tsx'
+import { Form, type FormValues } from '../../../ui/form.tsx'
 import { tell } from '../../../ui/toasts.tsx'
-import { textOf } from '../../boxes/form-text.ts'
 
 /** Asks for a name and a comment, and takes a snapshot of a box. */
 export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
   const queries = useQueryClient()
   const { project, name, data_mounts: mounts } = box
   const take = useMutation({
-    mutationFn: (form: FormData) => {
-      const asked = textOf(form, 'name')
-      const comment = textOf(form, 'comment')
+    mutationFn: (form: FormValues) => {
+      const asked = form.text('name')
+      const comment = form.text('comment')
       const body = {
         ...(asked === '' ? {} : { name: asked }),
         ...(comment === '' ? {} : { comment }),
@@ -37,12 +35,12 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
       isOpen={isOpen}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          take.mutate(new FormData(event.currentTarget))
-        }}
+      <Form
+        action="Take it"
+        isBusy={take.isPending}
+        error={take.error}
+        close={close}
+        send={(form) => take.mutate(form)}
       >
         <TextField
           label="Name"
@@ -60,14 +58,7 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
             hint={`${mounts.map((mount) => mount.name).join(', ')}, at the same instant: the box stands still for some 20 ms.`}
           />
         )}
-        {take.error !== null && <Problem error={take.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={take.isPending}>
-            Take it
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }
