@@ -11,6 +11,12 @@ import {
 } from '../shared/http/messages.ts'
 import { OPERATIONS } from '../shared/routes.ts'
 
+/** How a file of the console is served: its media type, and for how long it is kept. */
+interface FileKind {
+  type: string
+  cacheControl: string
+}
+
 /** The built web console, in memory: what is not among these files is not served, whatever a path says. */
 export interface ConsoleFiles {
   /** By path, such as `/assets/index-BxS3.js`. */
@@ -18,9 +24,7 @@ export interface ConsoleFiles {
   index: ConsoleFile
 }
 
-interface ConsoleFile {
-  type: string
-  cacheControl: string
+interface ConsoleFile extends FileKind {
   /** As it is, and in the encodings that were built beside it, the shortest first. */
   forms: readonly { encoding: string | null; bytes: Buffer; etag: string }[]
 }
@@ -39,6 +43,15 @@ export function readConsoleFiles(directory: string | null): ConsoleFiles | null 
   const index = byPath.get(`/${INDEX}`)
   if (index === undefined) throw noConsole(root, `a built console, with ${INDEX}`)
   return { byPath, index }
+}
+
+/** Returns how the file of a path, such as `/assets/index-BxS3.js`, is served. */
+export function fileKind(path: string): FileKind {
+  return {
+    type: TYPES[extname(path)] ?? 'application/octet-stream',
+    // The names of assets have a hash of what is in them.
+    cacheControl: path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+  }
 }
 
 /**
@@ -127,12 +140,7 @@ function fileOf(path: string, bytes: Buffer, read: ReadonlyMap<string, Buffer>):
     const found = read.get(path + end)
     return found === undefined ? [] : [{ encoding, bytes: found, etag: `"${digest}-${encoding}"` }]
   })
-  return {
-    type: TYPES[extname(path)] ?? 'application/octet-stream',
-    // The names of assets have a hash of what is in them.
-    cacheControl: path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
-    forms: [...encoded, { encoding: null, bytes, etag: `"${digest}"` }],
-  }
+  return { ...fileKind(path), forms: [...encoded, { encoding: null, bytes, etag: `"${digest}"` }] }
 }
 
 /** Where `npm run up` builds it. */

@@ -2,10 +2,12 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Account, openAccount } from './aws/account.ts'
 import { checkSize, describeKeys, readAgentKeys, readTls, type StageKeys } from './aws/agent-keys.ts'
+import { openBucketOf } from './aws/console-bucket.ts'
 import { runServerless } from './aws/serverless.ts'
 import { checkChannel, checkStage, mergeSettings, NONE, SETTINGS, type StageSettings } from './aws/settings.ts'
 import { buildFunction } from './build.ts'
 import { ROOT } from './commands.ts'
+import { CONSOLE_DIRECTORY, ensureConsole } from './web/build.ts'
 
 /** `npm run deploy -- …`: brings the functions to an AWS account, or takes them away (docs/aws.md). `HELP` tells of the options. */
 async function main(args: readonly string[]): Promise<void> {
@@ -70,9 +72,28 @@ async function deploy(target: Target, options: Options): Promise<void> {
   for (const [name, value] of changed) await account.writeParameter(name, value)
   if (kept.get('keys-version') !== version) await account.writeParameter('keys-version', version)
   await buildFunction(join(ROOT, 'dist'))
+  const hasConsole = settings['console-certificate'] !== NONE
+  if (hasConsole) ensureConsole()
+  else await emptyConsole(target, stack)
   // Forced, since a change of parameters alone would be skipped.
   await runServerless('deploy', ['--stage', stage, '--region', region, '--force'])
-  sayEndpoint((await account.readStack()) ?? new Map(), settings)
+  const outputs = (await account.readStack()) ?? new Map()
+  if (hasConsole) await fillConsole(target, outputs)
+  sayEndpoint(outputs, settings)
+}
+
+/** Uploads the web console. @throws Error if the stack has no bucket for it */
+async function fillConsole({ region }: Target, outputs: ReadonlyMap<string, string>): Promise<void> {
+  const bucket = outputs.get(BUCKET)
+  if (bucket === undefined) throw new Error('The stack has no bucket for the web console.')
+  const sent = await openBucketOf(region, bucket).fill(CONSOLE_DIRECTORY)
+  sayStep(sent === 0 ? 'keep' : 'update', `web console in bucket ${bucket}: ${sent} files sent`)
+}
+
+/** Empties the bucket of the web console, if the stack has one, so that CloudFormation can delete it. */
+async function emptyConsole({ region }: Target, outputs: ReadonlyMap<string, string> | null): Promise<void> {
+  const bucket = outputs?.get(BUCKET)
+  if (bucket !== undefined) await openBucketOf(region, bucket).empty()
 }
 
 function keysOf(options: Options, stored: StageKeys | null): StageKeys {
@@ -108,16 +129,19 @@ function sayEndpoint(outputs: ReadonlyMap<string, string>, settings: StageSettin
   }
   const url = target === undefined ? outputs.get('HttpApiUrl') : `https://${settings.domain}`
   say(`Boxyard answers at ${url} (try: curl ${url}/healthz)`)
+  if (outputs.has(BUCKET)) say(`Console: ${url}/`)
 }
 
 /** Removes the stack, the secret and the parameters of a stage, in this order; one that was cut off can be repeated. */
 async function remove({ account, stage, region, isDryRun }: Target): Promise<void> {
   const [kept, stored, stack] = await Promise.all([account.readParameters(), account.readKeys(), account.readStack()])
   say(`Stage ${stage} in ${region}:`)
-  if (stack !== null) sayStep('delete', `stack boxyard-${stage}, with function, HTTP API, alarms, log and bucket`)
+  if (stack !== null)
+    sayStep('delete', `stack boxyard-${stage}, with function, HTTP API, alarms, log, console and buckets`)
   if (stored !== null) sayStep('delete', `secret boxyard/${stage}/keys`)
   for (const name of kept.keys()) sayStep('delete', `parameter /boxyard/${stage}/${name}`)
   if (isDryRun) return say('Nothing was changed.')
+  await emptyConsole({ account, stage, region, isDryRun }, stack)
   if (stack !== null) await runServerless('remove', ['--stage', stage, '--region', region])
   if (stored !== null) await account.deleteKeys()
   await account.deleteParameters([...kept.keys()])
@@ -132,6 +156,8 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+/** The output of the stack that names the bucket of the web console. */
+const BUCKET = 'ConsoleBucket'
 const NO_TLS = { channel_ca: '', channel_cert: '', channel_key: '' }
 const HELP = `Usage: npm run deploy -- [options]
 
@@ -149,6 +175,7 @@ to parameters, and deploys. Settings are kept: later deployments need none of th
   --channel-key FILE
   --domain NAME             host name of the API, with --certificate
   --certificate ARN         its ACM certificate, in the same region
+  --console-certificate ARN serves the web console at the host name too; an ACM certificate of it in us-east-1
   --hosted-zone ID          the Route 53 zone that gets the record of the host name
   --cors-origins A,B        origins of pages that may call the API
   --alarm-topic ARN         the SNS topic that is told of alarms

@@ -1,8 +1,8 @@
 """Runs moto's server on loopback: serve.py PORT. Prints the access key of an administrator, and "ready" once it listens.
 
 CloudFormation of moto knows no resources of API Gateway v2 and no alarms, though its services do. Here it creates them by calling
-those services, with the properties as they are resolved; bucket policies are taken for created. It changes none of them later: of
-these types a deployment to the same stage changes a property only where a setting of the stage changed.
+those services, with the properties as they are resolved; bucket policies and the parts of a distribution are taken for created. It
+changes none of them later: of these types a deployment to the same stage changes a property only where a setting of the stage changed.
 Its check of templates (cfn-lint) fails on warnings too; here on errors alone.
 """
 
@@ -163,6 +163,14 @@ RESOURCES = [
         lambda region, _, identity: client("cloudwatch", region).delete_alarms(AlarmNames=[identity]),
     ),
     define_resource("AWS::S3::BucketPolicy", lambda _, properties: (f"policy-of-{properties['Bucket']}", {})),
+    define_resource("AWS::CloudFront::OriginAccessControl", lambda *_: ("EACCESS", {})),
+    define_resource("AWS::CloudFront::ResponseHeadersPolicy", lambda *_: ("EHEADERS", {})),
+    define_resource(
+        "AWS::CloudFront::Function", lambda *_: ("EFUNCTION", {"FunctionMetadata.FunctionARN": "arn:aws:cloudfront::e"})
+    ),
+    define_resource(
+        "AWS::CloudFront::Distribution", lambda *_: ("EEMULATED", {"DomainName": "demulated.cloudfront.net"})
+    ),
 ]
 models.validate_template_cfn_lint = check_template
 models.CloudFormationBackend.delete_stack = delete_stack

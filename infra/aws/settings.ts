@@ -6,6 +6,7 @@ export const SETTINGS = [
   'cors-origins',
   'domain',
   'certificate',
+  'console-certificate',
   'hosted-zone',
   'alarm-topic',
 ] as const
@@ -66,6 +67,8 @@ function checkTogether(settings: StageSettings): void {
   }
   if (isGiven('domain') !== isGiven('certificate'))
     throw new Error('--domain and --certificate must be given together.')
+  if (isGiven('console-certificate') && !isGiven('domain'))
+    throw new Error('--console-certificate is of a --domain, at which the console is served beside the API.')
   if (isGiven('hosted-zone') && !isGiven('domain')) throw new Error('--hosted-zone is of a --domain.')
 }
 
@@ -81,6 +84,10 @@ const FORMS: Record<Setting, { matches(value: string): boolean; expected: string
   certificate: {
     matches: (value) => /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]+$/.test(value),
     expected: 'the ARN of an ACM certificate',
+  },
+  'console-certificate': {
+    matches: (value) => /^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/[\w-]+$/.test(value),
+    expected: 'the ARN of an ACM certificate in us-east-1, where CloudFront takes it from',
   },
   'hosted-zone': { matches: (value) => /^[A-Z0-9]{1,32}$/.test(value), expected: 'the id of a Route 53 zone' },
   'alarm-topic': {

@@ -6,7 +6,7 @@ const rules = {
     /^ws$/,
     "Only agent/server/streams.ts makes WebSockets; infra/console.ts and the SDK's message-socket.ts use them.",
   ),
-  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/account.ts speak to AWS.'),
+  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/ speak to AWS.'),
   'one-environment': ban(
     'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',
     'Only agent/config and functions/config.ts read the environment.',

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { CONSOLE_DIRECTORY } from '../../infra/web/build.ts'
 import {
   type ChannelKeySet,
   createChannelKeys,
@@ -14,12 +15,13 @@ import { makeCertificates } from '../helpers/aws/certificates.ts'
 import { type AwsEmulator, type CommandOutcome, type Inventory, startAwsEmulator } from '../helpers/aws/emulator.ts'
 import { type Packed, packFunction } from '../helpers/lambda/packed.ts'
 
-// `npm run deploy` against an emulator of AWS (moto). It lacks, so that these are compared in the template (template.test.ts): the
-// architecture of a function; updates in place of API, alarms and domains; and CloudFormation's references to secrets, which it keeps
-// as they are, and which `resolve` here follows as CloudFormation does.
+// `npm run deploy` against an emulator of AWS (moto). It lacks the architecture of a function; updates in place of API, alarms and
+// domains; the end of what a condition no longer has; distributions, whose part of the template tests/lambda/console.test.ts serves
+// from; and CloudFormation's references to secrets, which it keeps as they are, and which `resolve` here follows as it does.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-deploy-'))
 const keys = join(directory, 'keys')
 const ACCOUNT = 'arn:aws:acm:eu-central-1:123456789012:certificate/0d0c0b0a-0000-4000-8000-000000000000'
+const CONSOLE = 'arn:aws:acm:us-east-1:123456789012:certificate/0d0c0b0a-0000-4000-8000-000000000001'
 const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:operators'
 const said: string[] = []
 let emulator: AwsEmulator
@@ -73,6 +75,7 @@ const overTls = () => [
   ...['--agent-url', 'https://agent.example.com:8090', '--channel-ca', join(directory, 'ca.pem')],
   ...['--channel-cert', join(directory, 'function.pem'), '--channel-key', join(directory, 'function-key.pem')],
   ...['--domain', 'api.example.com', '--certificate', ACCOUNT, '--hosted-zone', zone],
+  ...['--console-certificate', CONSOLE],
   ...['--cors-origins', 'https://a.example.com,https://b.example.com', '--alarm-topic', TOPIC],
 ]
 
@@ -90,6 +93,19 @@ function variablesOf(stage: string, { functions, secrets }: Inventory): Record<s
     return value
   }
   return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, resolve(value)]))
+}
+
+/** Returns media type and time of keeping of each file of the console, by its path in the bucket. */
+async function consoleFiles(): Promise<Record<string, [string, string]>> {
+  const { buckets } = await emulator.inventory()
+  const text = await emulator.script(`
+import json
+s3 = boto3.client('s3')
+name = ${JSON.stringify(buckets.find((each) => each.includes('console')))}
+found = [(item['Key'], s3.head_object(Bucket=name, Key=item['Key'])) for item in s3.list_objects_v2(Bucket=name).get('Contents', [])]
+print(json.dumps({key: [head['ContentType'], head['CacheControl']] for key, head in found}))
+`)
+  return JSON.parse(text)
 }
 
 /** Returns an inventory without the times and the places of bundles that each deployment changes. */
@@ -164,9 +180,12 @@ describe('a deployment', () => {
     expect(lasting(await emulator.inventory())).toEqual(before)
   })
 
-  test('of another stage stands beside it: over mutual TLS, with a host name, CORS, and a topic for alarms', async () => {
+  test('of another stage stands beside it: over mutual TLS, with a host name, the console, CORS, and a topic for alarms', async () => {
     const plain = variablesOf('plain', await emulator.inventory())
-    expect(await runWell('--stage', 'full', ...overTls())).toContain('Boxyard answers at https://api.example.com (')
+    const text = await runWell('--stage', 'full', ...overTls())
+    expect(text).toMatch(
+      /Boxyard answers at https:\/\/api\.example\.com \(.*\nConsole: https:\/\/api\.example\.com\/\n/,
+    )
     const inventory = await emulator.inventory()
     expect(variablesOf('plain', inventory)).toEqual(plain)
     expect(variablesOf('full', inventory)).toMatchObject({
@@ -192,20 +211,35 @@ describe('a deployment', () => {
       },
     ])
     const record = inventory.zones[0].Records.find(({ Name }: { Name: string }) => /^api\.example\.com\.?$/.test(Name))
-    expect(record).toMatchObject({ Type: 'A', AliasTarget: { HostedZoneId: 'ZEMULATED' } })
+    expect(record).toMatchObject({ Type: 'A', AliasTarget: { HostedZoneId: 'Z2FDTNDATAQYW2' } })
     const alarms = inventory.alarms.filter(({ AlarmName }) => AlarmName.startsWith('boxyard-full-'))
     expect(alarms.map(({ AlarmActions, OKActions }) => [AlarmActions, OKActions])).toEqual(
       Array.from({ length: 4 }, () => [[TOPIC], [TOPIC]]),
     )
   })
 
+  test('has the web console in a bucket, its page kept by nobody', async () => {
+    const files = await consoleFiles()
+    expect(files).toMatchObject({ 'index.html': ['text/html; charset=utf-8', 'no-cache'] })
+    const page = readFileSync(join(CONSOLE_DIRECTORY, 'index.html'), 'utf8')
+    const assets = [...page.matchAll(/\/(assets\/[^"]+)/g)].map(([, path]) => String(path))
+    expect(assets.length).toBeGreaterThan(1)
+    for (const path of assets) expect(files[path]?.[1]).toBe('public, max-age=31536000, immutable')
+    expect(Object.keys(files).filter((path) => /\.(gz|br)$/.test(path))).toEqual([])
+  })
+
+  test('gives up the console, and with it its files', async () => {
+    expect(await runWell('--stage', 'full', '--console-certificate', 'none')).not.toContain('Console:')
+    expect(await consoleFiles()).toEqual({})
+  })
+
   test('after a rotation brings the new key alone, and keeps certificates and settings', async () => {
     const before = variablesOf('full', await emulator.inventory())
     channel = rotateChannelKeys(channel)
     writeKeys()
-    expect(await runWell('--stage', 'full')).toContain(
-      `update secret boxyard/full/keys: channel key ${channel.keys[0]?.id},`,
-    )
+    const text = await runWell('--stage', 'full', '--console-certificate', CONSOLE)
+    expect(text).toContain(`update secret boxyard/full/keys: channel key ${channel.keys[0]?.id},`)
+    expect(text).toMatch(/update web console in bucket boxyard-full-consolebucket-\w+: \d+ files sent/)
     const signing = JSON.stringify({ ...channel, keys: channel.keys.slice(0, 1) })
     expect(variablesOf('full', await emulator.inventory())).toEqual({ ...before, BOXYARD_CHANNEL_KEYS: signing })
   })

@@ -62,11 +62,12 @@ interface Schema {
   handlers?: Record<string, { permissions?: string[] }>
 }
 
-/** Actions of features that the stack does not use: keys of one's own, tables of S3, file systems, versions, boundaries, … */
+/** Actions of features that the stack does not use: keys of one's own, tables of S3, file systems, staging, versions, boundaries, … */
 const UNUSED = new RegExp(
   [
     '^(kms|s3tables|s3files|elasticfilesystem|firehose):',
     '^s3:(Create|Delete|Put|Update)(Bucket|Inventory|Metrics|Analytics|Lifecycle|Replication|Accelerate|IntelligentTiering|ObjectLock)',
+    '^cloudfront:(CreateConnectionGroup|UpdateDistributionWithStagingConfig)$',
     '^s3:(PutObjectAcl|REST)',
     '^lambda:.*(CodeSigning|Concurrency|ScalingConfig|LayerVersion|CapacityProvider|PublishVersion|RuntimeAlias)',
     '^iam:.*(PermissionsBoundary|(Attach|Detach)RolePolicy)',

@@ -13,6 +13,8 @@ const write = (name: string, text: string): string => {
   writeFileSync(join(directory, name), text)
   return join(directory, name)
 }
+const ACM = 'arn:aws:acm'
+const KEY = '123456789012:certificate/0d0c'
 const NETWORK = { 'agent-url': 'http://a:1', 'subnet-ids': 'subnet-0a,subnet-0b', 'security-group-ids': 'sg-0' }
 
 describe('settings of a stage', () => {
@@ -29,6 +31,11 @@ describe('settings of a stage', () => {
     [{ ...NETWORK, 'security-group-ids': NONE }, 'must be given together.'],
     [{ ...NETWORK, 'subnet-ids': 'subnet-0a, subnet-0b' }, 'expected subnet-…, separated by commas'],
     [{ ...NETWORK, domain: 'api.example.com' }, '--domain and --certificate must be given together.'],
+    [{ ...NETWORK, 'console-certificate': `${ACM}:us-east-1:${KEY}` }, '--console-certificate is of a --domain,'],
+    [
+      { ...NETWORK, 'console-certificate': `${ACM}:eu-west-1:${KEY}` },
+      'expected the ARN of an ACM certificate in us-east-1',
+    ],
     [{ ...NETWORK, 'hosted-zone': 'Z1' }, '--hosted-zone is of a --domain.'],
     [{ ...NETWORK, 'cors-origins': 'https://a.example/' }, 'expected origins such as'],
     [{ ...NETWORK, 'alarm-topic': 'operators' }, 'expected the ARN of an SNS topic'],

@@ -1,0 +1,107 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { readConsoleFiles, serveConsole } from '../../functions/console-files.ts'
+import { CONSOLE_DIRECTORY, ensureConsole } from '../../infra/web/build.ts'
+import { OPERATIONS } from '../../shared/routes.ts'
+import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
+import { useBrowser } from '../helpers/edge/browser.ts'
+import { createClient } from '../helpers/front/client.ts'
+import { type Distribution, HOST, openDistribution, readDistribution } from '../helpers/lambda/distribution.ts'
+import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
+import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
+import { openWebBucket, type WebBucket } from '../helpers/lambda/web-bucket.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+import { signInByLink } from '../helpers/web/visitor.ts'
+
+// The web console in a bucket beside the function, as infra/aws/console.yml has it: a real S3 server, AWS's own client of the Lambda
+// Runtime API, and a real Chromium. What stands for CloudFront does what the packaged template says.
+const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-console-'))
+const { newUser } = useBrowser('localhost')
+let service: TestService
+let packed: Packed
+let gateway: Gateway
+let store: ObjectStore
+let bucket: WebBucket
+let distribution: Distribution
+const client = createClient(
+  () => distribution.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  ensureConsole()
+  const [started, made, opened] = await Promise.all([
+    startService({ front: false }),
+    packFunction(directory, 'console'),
+    startObjectStore(),
+  ])
+  service = started
+  store = opened
+  bucket = openWebBucket(store)
+  packed = { ...made, runtime: lambdaRuntime() }
+  const readKeys = (name: string): string => readFileSync(join(service.dataDir, 'keys', name), 'utf8')
+  gateway = await openGateway(packed, {
+    BOXYARD_AGENT_URL: service.agentUrl,
+    BOXYARD_AGENT_TIMEOUT_SECONDS: '28',
+    BOXYARD_CHANNEL_KEYS: readKeys('channel.json'),
+    BOXYARD_TOKEN_KEYS: readKeys('token-public.json'),
+  })
+  distribution = await openDistribution(packed.template, { bucket, apiUrl: gateway.url })
+  await bucket.fill(CONSOLE_DIRECTORY)
+})
+
+afterAll(async () => {
+  await distribution?.close()
+  await gateway?.close()
+  bucket?.close()
+  await store?.close()
+  await service?.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('a visitor signs in by a link, sees the boxes, and signs out', async () => {
+  await client.post('/v1/projects/yard/boxes', { name: 'one' })
+  const { page } = await newUser()
+  const visitor = await signInByLink(page, distribution.url, client)
+  await page.getByRole('link', { name: 'Boxes' }).first().click()
+  await page.getByRole('link', { name: 'yard/one' }).waitFor()
+  // Cold: the distribution answers the page at its address.
+  await visitor.open('/boxes/yard/one/files', 'yard/one')
+  await visitor.sees('etc')
+  await visitor.press('Sign out')
+  await visitor.open('/boxes', 'Sign in to Boxyard')
+})
+
+test('the pages have the headers that the standalone front sends', async () => {
+  const serve = serveConsole(readConsoleFiles(CONSOLE_DIRECTORY), () => Promise.reject(new Error('not of the console')))
+  const answer = await serve({
+    method: 'GET',
+    target: '/boxes',
+    headers: { host: HOST, accept: 'text/html' },
+    clientAddress: '',
+    signal: new AbortController().signal,
+    readBody: () => Promise.resolve(new Uint8Array()),
+    openBody: () => new ReadableStream(),
+  })
+  const { etag: _, vary: __, ...headers } = answer.headers
+  const sent = new Map(Object.entries(headers))
+  for (const name of ['content-type', 'content-encoding', 'cache-control']) sent.delete(name)
+  expect(readDistribution(packed.template).headers).toEqual(sent)
+})
+
+test('each path of the API leads to it, and each of a page or file to the bucket', () => {
+  const { behaviourOf, rewrite } = readDistribution(packed.template)
+  const targetOf = (path: string): string => behaviourOf(path).TargetOriginId
+  const concrete = OPERATIONS.map(({ path }) => path.replace(/\{[^}]+\}/g, 'x'))
+  expect(concrete.filter((path) => targetOf(path) !== 'api')).toEqual([])
+  const methods = new Set(OPERATIONS.map(({ method }) => method))
+  expect(behaviourOf('/v1/me').AllowedMethods).toEqual(expect.arrayContaining([...methods]))
+  for (const path of ['/', '/boxes', '/boxes/yard/one/files', '/sign-in']) {
+    expect([path, targetOf(path), rewrite(path)]).toEqual([path, 'console', '/index.html'])
+  }
+  for (const path of ['/assets/index-BxS3.js', '/icon.svg']) {
+    expect([targetOf(path), rewrite(path)]).toEqual(['console', path])
+  }
+})
