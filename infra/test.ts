@@ -101,7 +101,7 @@ const SUITES: Record<string, Suite> = {
   machine: { ...MACHINE, paths: ['tests/vm/install', 'tests/vm/power'], lane: 'machine' },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
-  lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
+  lambda: { paths: [], workers: 1, peers: ['lambda-runtime', 'object-store'] },
   aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
   clients: { paths: [], workers: 1, peers: ['client-generators', 'openapi-generator'] },
   runtimes: { paths: [], workers: 1, peers: ['sdk-runtimes'] },

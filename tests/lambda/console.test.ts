@@ -1,24 +1,22 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readConsoleFiles, serveConsole } from '../../functions/console-files.ts'
 import { CONSOLE_DIRECTORY, ensureConsole } from '../../infra/web/build.ts'
 import { OPERATIONS } from '../../shared/routes.ts'
 import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
-import { useBrowser } from '../helpers/edge/browser.ts'
 import { createClient } from '../helpers/front/client.ts'
-import { type Distribution, HOST, openDistribution, readDistribution } from '../helpers/lambda/distribution.ts'
+import { type Distribution, CONSOLE_HOST, openDistribution, readDistribution } from '../helpers/lambda/distribution.ts'
 import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
 import { openWebBucket, type WebBucket } from '../helpers/lambda/web-bucket.ts'
 import { startService, type TestService } from '../helpers/service.ts'
-import { signInByLink } from '../helpers/web/visitor.ts'
+import { useVisits } from '../helpers/web/visits.ts'
 
 // The web console in a bucket beside the function, as infra/aws/console.yml has it: a real S3 server, AWS's own client of the Lambda
 // Runtime API, and a real Chromium. What stands for CloudFront does what the packaged template says.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-console-'))
-const { newUser } = useBrowser('localhost')
 let service: TestService
 let packed: Packed
 let gateway: Gateway
@@ -61,17 +59,43 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-test('a visitor signs in by a link, sees the boxes, and signs out', async () => {
-  await client.post('/v1/projects/yard/boxes', { name: 'one' })
-  const { page } = await newUser()
-  const visitor = await signInByLink(page, distribution.url, client)
-  await page.getByRole('link', { name: 'Boxes' }).first().click()
-  await page.getByRole('link', { name: 'yard/one' }).waitFor()
-  // Cold: the distribution answers the page at its address.
-  await visitor.open('/boxes/yard/one/files', 'yard/one')
-  await visitor.sees('etc')
-  await visitor.press('Sign out')
-  await visitor.open('/boxes', 'Sign in to Boxyard')
+describe('a visitor', () => {
+  const { user, visitor } = useVisits(() => ({ service: { url: distribution.url }, client }))
+
+  test('signs in by a link, sees the boxes, and signs out', async () => {
+    await client.post('/v1/projects/yard/boxes', { name: 'one' })
+    await user.page.getByRole('link', { name: 'Boxes' }).first().click()
+    await user.page.getByRole('link', { name: 'yard/one' }).waitFor()
+    // Cold: the distribution answers the page at its address.
+    await visitor.open('/boxes/yard/one/files', 'yard/one')
+    await visitor.sees('etc')
+    await visitor.press('Sign out')
+    await visitor.open('/boxes', 'Sign in to Boxyard')
+  })
+
+  test('gets by other ways what a function does not carry: changes, commands, logs; and is told of terminals', async () => {
+    const box = '/v1/projects/yard/boxes/two'
+    await client.post('/v1/projects/yard/boxes', { name: 'two' })
+    await visitor.sees('Every ten seconds')
+    await client.post(`${box}/stop`)
+    await visitor.open('/boxes/yard/two', 'yard/two')
+    await visitor.sees('stopped')
+    await client.post(`${box}/resume`)
+    await visitor.sees('running')
+    await user.page.getByRole('link', { name: 'Commands' }).click()
+    await user.page.getByLabel('Line for the shell').fill('echo "by $((40 + 2))"; exit 3')
+    await visitor.press('Run')
+    await visitor.sees('by 42')
+    await visitor.sees('It has ended with code 3.')
+    await client.put(`${box}/services/clock`, {
+      command: ['/bin/sh', '-c', 'echo begun; sleep 2; echo goes on; exec sleep 600'],
+    })
+    await user.page.getByRole('link', { name: 'Terminal' }).click()
+    await visitor.sees('No terminals by this way')
+    await visitor.open('/boxes/yard/two/services?service=clock', 'yard/two')
+    await visitor.sees('begun')
+    await visitor.sees('goes on')
+  })
 })
 
 test('the pages have the headers that the standalone front sends', async () => {
@@ -79,7 +103,7 @@ test('the pages have the headers that the standalone front sends', async () => {
   const answer = await serve({
     method: 'GET',
     target: '/boxes',
-    headers: { host: HOST, accept: 'text/html' },
+    headers: { host: CONSOLE_HOST, accept: 'text/html' },
     clientAddress: '',
     signal: new AbortController().signal,
     readBody: () => Promise.resolve(new Uint8Array()),

@@ -99,7 +99,7 @@ function headersOf({
   const [between, parts] = security.ContentSecurityPolicy.ContentSecurityPolicy['Fn::Join']
   const policy = parts.map((part) => (typeof part === 'string' ? part : part['Fn::Sub'])).join(between)
   return new Map([
-    ['content-security-policy', policy.replaceAll('${DomainName}', HOST)],
+    ['content-security-policy', policy.replaceAll('${DomainName}', CONSOLE_HOST)],
     ['x-content-type-options', 'nosniff'],
     ['referrer-policy', security.ReferrerPolicy.ReferrerPolicy],
     ...custom.Items.map(({ Header, Value }): [string, string] => [Header, Value]),
@@ -125,4 +125,4 @@ async function forward(request: IncomingMessage, response: ServerResponse, url: 
   await pipeline(answer, response)
 }
 
-export const HOST = 'boxyard.example'
+export const CONSOLE_HOST = 'boxyard.example'

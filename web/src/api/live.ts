@@ -1,8 +1,19 @@
-import type { BoxyardEvent } from '@boxyard/sdk'
+import { ApiError, type BoxyardEvent } from '@boxyard/sdk'
 import { readEventStream, withinSilence } from './event-stream.ts'
+import { pollEvents } from './live-polls.ts'
 import { createPauses } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
-import { sessionFetch } from './session.ts'
+import { openEventStream } from './session-stream.ts'
+
+/** How a follower stands to the events. */
+export interface LiveState {
+  /** Whether the events come. */
+  isOpen: boolean
+  /** False: events may have been missed. */
+  isComplete: boolean
+  /** Whether they are asked for every some seconds, since the front carries no streams. */
+  isPolled: boolean
+}
 
 /** What a follower of the events is told. */
 export interface LiveListener {
@@ -10,45 +21,43 @@ export interface LiveListener {
   since: string
   onCursor(cursor: string): void
   onEvent(event: BoxyardEvent): void
-  /** Told when the stream is open, and when it is lost; events may be missed if `isComplete` is false. */
-  onState(state: { isOpen: boolean; isComplete: boolean }): void
+  /** Told when events begin to come, and when that is lost. */
+  onState(state: LiveState): void
 }
 
-/** Follows the events of all projects by one stream until `signal` aborts: connects again where it was, with pauses that double. */
+/**
+ * Follows the events of all projects until `signal` aborts: by one stream, or by asking for them where the front carries none. Goes on where
+ * it was, with pauses that double.
+ */
 export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
   let cursor = listener.since
+  let isPolled = false
   const pauses = createPauses()
   while (!signal.aborted) {
     try {
       const stream = await openStream(cursor, signal)
-      if (stream === 'expired') {
-        cursor = 'now'
-        listener.onState({ isOpen: false, isComplete: false })
-        continue
-      }
-      listener.onState({ isOpen: true, isComplete: cursor !== 'now' })
-      for await (const message of readEventStream(withinSilence(stream))) {
+      isPolled = stream === null
+      const messages = stream === null ? pollEvents(cursor, signal) : readEventStream(withinSilence(stream))
+      listener.onState({ isOpen: true, isComplete: cursor !== 'now', isPolled })
+      for await (const message of messages) {
         pauses.restart()
         if (message.id !== '') listener.onCursor((cursor = message.id))
         if (message.name === 'problem') break
         if (message.name === 'message' && message.data !== '')
           listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
       }
-    } catch {
-      // The reason does not matter: it is tried again.
+    } catch (error) {
+      // The service no longer keeps what came after it. Other reasons do not matter: it is tried again.
+      if (error instanceof ApiError && error.status === 410) cursor = 'now'
     }
     if (signal.aborted) return
-    listener.onState({ isOpen: false, isComplete: cursor !== 'now' })
+    listener.onState({ isOpen: false, isComplete: cursor !== 'now', isPolled })
     await pauses.wait(signal)
   }
 }
 
-async function openStream(cursor: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | 'expired'> {
+/** Opens the stream of events; null: the front carries none. @throws ApiError, ConnectionError */
+async function openStream(cursor: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {
   const query = new URLSearchParams({ since: cursor })
-  const headers = { accept: 'text/event-stream' }
-  const request = new Request(`/v1/projects/${ALL_PROJECTS}/events?${query.toString()}`, { headers, signal })
-  const response = await sessionFetch(request)
-  if (response.status === 410) return 'expired'
-  if (!response.ok || response.body === null) throw new Error(`The events are answered ${response.status}.`)
-  return response.body
+  return openEventStream(`/v1/projects/${ALL_PROJECTS}/events?${query.toString()}`, signal)
 }

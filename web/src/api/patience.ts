@@ -55,7 +55,8 @@ export function createPauses({ firstMs = 250, longestMs = 5_000 } = {}): Pauses 
   }
 }
 
-function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits, at most until `signal` aborts. */
+export function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer)

@@ -93,12 +93,19 @@ function Sidebar({ openPalette }: { openPalette(): void }) {
 
 function SessionMenu() {
   const { data: me } = useSuspenseQuery(meQuery)
-  const { isOpen } = useLive()
+  const { isOpen, isPolled } = useLive()
   return (
     <div className="flex flex-col gap-2 px-1 text-xs">
-      <p className="flex items-center gap-1.5 text-muted" title="Whether changes are shown as they happen">
+      <p
+        className="flex items-center gap-1.5 text-muted"
+        title={
+          isPolled
+            ? 'Changes are asked for every ten seconds: this front carries no streams'
+            : 'Whether changes are shown as they happen'
+        }
+      >
         <span aria-hidden className={`size-2 rounded-full ${isOpen ? 'bg-good' : 'bg-warn'}`} />
-        {isOpen ? 'Live' : 'Connecting'}
+        {isOpen ? (isPolled ? 'Every ten seconds' : 'Live') : 'Connecting'}
       </p>
       <p className="truncate" title={me.name}>
         {me.name}

@@ -1,32 +1,32 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
-import { followLive } from '../api/live.ts'
+import { followLive, type LiveState } from '../api/live.ts'
 import { liveCursorQuery } from '../api/live-cursor.ts'
 import { createRefresher } from '../api/refresh.ts'
 import { useIsInSight } from './visibility.ts'
 
-/** The last events, newest first, and whether the stream is open. */
-export interface Live {
-  isOpen: boolean
+/** The last events, newest first, and whether and how they come. */
+export interface Live extends Pick<LiveState, 'isOpen' | 'isPolled'> {
   events: readonly BoxyardEvent[]
 }
 
-const LiveContext = createContext<Live>({ isOpen: false, events: [] })
+const NOTHING: Live = { isOpen: false, isPolled: false, events: [] }
+const LiveContext = createContext<Live>(NOTHING)
 
 /** Follows the events once for all pages, and brings what they show up to date. */
 export function LiveProvider({ isOn, children }: { isOn: boolean; children: ReactNode }) {
   const queries = useQueryClient()
   const isInSight = useIsInSight()
   const [refresher] = useState(() => createRefresher(queries))
-  const [live, setLive] = useState<Live>({ isOpen: false, events: [] })
+  const [live, setLive] = useState<Live>(NOTHING)
   useEffect(() => {
     if (!isOn || !isInSight) return undefined
     const stop = new AbortController()
-    const onState = ({ isOpen, isComplete }: { isOpen: boolean; isComplete: boolean }): void => {
+    const onState = ({ isOpen, isComplete, isPolled }: LiveState): void => {
       // What changed between the reads of the pages and now was told to nobody.
       if (isOpen && !isComplete) refresher.all()
-      setLive((now) => ({ ...now, isOpen }))
+      setLive((now) => ({ ...now, isOpen, isPolled }))
     }
     const onEvent = (event: BoxyardEvent): void => {
       refresher.take(event)

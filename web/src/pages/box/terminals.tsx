@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/records.ts'
+import { useLive } from '../../shell/live-provider.tsx'
 import { usePageSearch } from '../../shell/page-search.ts'
 import { chooseScreenReader, useScreenReader } from '../../terminal/screen-reader.ts'
 import { TerminalView } from '../../terminal/terminal-view.tsx'
@@ -17,10 +18,21 @@ import { useBoxRef } from './box.tsx'
 export function Terminals() {
   const ref = useBoxRef()
   const { data: box } = useSuspenseQuery(boxQuery(ref))
+  const { isPolled } = useLive()
   if (box.status !== 'running') {
     return (
       <div className="p-6">
         <Empty title={`${box.name} is ${box.status}`}>A terminal needs a box that runs: resume it first.</Empty>
+      </div>
+    )
+  }
+  if (isPolled) {
+    return (
+      <div className="p-6">
+        <Empty title="No terminals by this way">
+          What serves this console carries no WebSockets. The command line brings one by another way:{' '}
+          <code className="font-mono">boxyard console {box.name}</code>.
+        </Empty>
       </div>
     )
   }

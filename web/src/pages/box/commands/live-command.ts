@@ -5,7 +5,7 @@ import type { Patience } from '../../../api/patience.ts'
 import type { Ref } from '../../../api/records.ts'
 import { createOutputFeed, type OutputFeed } from './output-feed.ts'
 import { NO_OUTPUT, type OutputLog } from './output-log.ts'
-import { execSource, execWords, waitForExec } from './queries.ts'
+import { type ExecStream, execSource, execWords, waitForExec } from './queries.ts'
 
 /** A command that this page has started. */
 export interface LiveCommand {
@@ -19,8 +19,11 @@ export interface LiveCommand {
   isLost: boolean
 }
 
-/** Runs lines of the shell in a box, one at a time, with their output as it comes. Leaving the page leaves the command. */
-export function useLiveCommand(box: Ref, onChange: () => void) {
+/**
+ * Runs lines of the shell in a box, one at a time, with their output as it comes. Leaving the page leaves the command. Where the front
+ * carries no streams, a command is followed by its record, and goes on when the page is left.
+ */
+export function useLiveCommand(box: Ref, { onChange, isStreamed }: { onChange(): void; isStreamed: boolean }) {
   const [live, setLive] = useState<LiveCommand | null>(null)
   const stop = useRef(new AbortController())
   useEffect(() => {
@@ -32,18 +35,29 @@ export function useLiveCommand(box: Ref, onChange: () => void) {
     const change = (part: Partial<LiveCommand>): void => setLive((now) => now && { ...now, ...part })
     setLive({ line, id: null, log: NO_OUTPUT, end: null, error: null, isLost: false })
     const feed = createOutputFeed(NO_OUTPUT, (log) => change({ log }))
+    const patience = { signal, onLost: (isLost: boolean) => change({ isLost }) }
+    const begin = (id: string | null): void => {
+      change({ id })
+      onChange()
+    }
     try {
+      if (!isStreamed) {
+        const id = await start(box, line, options)
+        begin(id)
+        const end = await followRecord(
+          { path: { ...box, exec: id }, offsets: { stdout: 0, stderr: 0 }, feed },
+          patience,
+        )
+        feed.end()
+        return change({ end })
+      }
       const stream = await api()
         .box(box.project, box.name)
         .stream(['/bin/sh', '-c', line], { ...options, resumes: false })
       signal.addEventListener('abort', () => stream.close())
       if (signal.aborted) return stream.close()
-      change({ id: stream.id })
-      onChange()
-      const end = await followCommand(
-        { box, stream, feed, goesOn: options.noHup === true },
-        { signal, onLost: (isLost) => change({ isLost }) },
-      )
+      begin(stream.id)
+      const end = await followCommand({ box, stream, feed, goesOn: options.noHup === true }, patience)
       feed.end()
       change({ end })
     } catch (error) {
@@ -77,6 +91,31 @@ async function followCommand(
   patience.signal.throwIfAborted()
   patience.onLost(true)
   const path = { project: box.project, name: box.name, exec: stream.id }
+  return followRecord({ path, offsets, feed }, patience)
+}
+
+/** Starts a command that goes on when its client leaves; returns its id. @throws ApiError, ConnectionError */
+async function start({ project, name }: Ref, line: string, options: ExecOptions): Promise<string> {
+  const { cwd, user, timeoutSeconds } = options
+  const body = {
+    ...{ command: ['/bin/sh', '-c', line], no_hup: true },
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
+    ...(timeoutSeconds === undefined ? {} : { timeout_seconds: timeoutSeconds }),
+  }
+  const { id } = await api().call('createExec', { path: { project, name }, body })
+  return id
+}
+
+/** Follows a command by its record to its end, which it returns in words. @throws ApiError, the reason of the signal */
+async function followRecord(
+  {
+    path,
+    offsets,
+    feed,
+  }: { path: ExecStream['path']; offsets: Record<OutputPiece['stream'], number>; feed: OutputFeed },
+  patience: Patience,
+): Promise<string> {
   const follow = (name: OutputPiece['stream']): Promise<void> =>
     execSource({ path, stream: name, offset: offsets[name] })({ ...feed, ...patience })
   await Promise.all([follow('stdout'), follow('stderr')])

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Ref } from '../../../api/records.ts'
+import { useLive } from '../../../shell/live-provider.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/page.tsx'
@@ -14,7 +15,7 @@ import { SignalCommand } from './signal-command.tsx'
 export function RunCommand({ box }: { box: Ref }) {
   const queries = useQueryClient()
   const refresh = (): void => void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
-  const { live, run, isRunning } = useLiveCommand(box, refresh)
+  const { live, run, isRunning } = useLiveCommand(box, { onChange: refresh, isStreamed: !useLive().isPolled })
   const start = (form: FormData): void => {
     const seconds = Number(textOf(form, 'timeout'))
     void run(textOf(form, 'line'), {

@@ -1,8 +1,8 @@
 import { api } from '../../../api/client.ts'
-import { readEventStream, withinSilence } from '../../../api/event-stream.ts'
+import { readEventStream, type StreamMessage, withinSilence } from '../../../api/event-stream.ts'
 import { createPauses, isForGood, readPersistently } from '../../../api/patience.ts'
 import type { Ref } from '../../../api/records.ts'
-import { problemIn, sessionFetch } from '../../../api/session.ts'
+import { openEventStream } from '../../../api/session-stream.ts'
 import { LONGEST_PIECE, readAllPages } from '../commands/output-download.ts'
 import type { OutputSource } from '../commands/output-follower.ts'
 
@@ -22,7 +22,8 @@ export function logSource(of: ServiceVersion): OutputSource {
     for (const pauses = createPauses(); ; ) {
       try {
         const stream = await readPersistently(() => openLog(of, offset, signal), patience)
-        for await (const { name, id, data } of readEventStream(withinSilence(stream))) {
+        const messages = stream === null ? pollLog(of, offset, signal) : readEventStream(withinSilence(stream))
+        for await (const { name, id, data } of messages) {
           pauses.restart()
           if (name === 'problem') break
           const piece = pieceOf(data)
@@ -47,13 +48,25 @@ export function readAllOfLog({ box: { project, name }, service, version }: Servi
   })
 }
 
+/** Asks for what comes behind an offset, and tells it as a stream would, for fronts that carry none. @throws ApiError, ConnectionError */
+async function* pollLog(
+  { box: { project, name }, service, version }: ServiceVersion,
+  offset: string,
+  signal: AbortSignal,
+): AsyncGenerator<StreamMessage> {
+  for (let from = offset; ; ) {
+    const query = { version, wait_seconds: 20, ...(from === '' ? {} : { offset: Number(from) }) }
+    const page = await api().call('getServiceLogs', { path: { project, name, service }, query, signal })
+    from = String(page.next_offset)
+    yield { name: 'message', id: from, data: JSON.stringify(page) }
+  }
+}
+
+/** Opens the stream of a log; null: the front carries none. @throws ApiError, ConnectionError */
 async function openLog({ box, service, version }: ServiceVersion, offset: string, signal: AbortSignal) {
   const path = `/v1/projects/${box.project}/boxes/${box.name}/services/${service}/logs`
   const query = new URLSearchParams({ version, ...(offset === '' ? {} : { offset }) })
-  const headers = { accept: 'text/event-stream' }
-  const response = await sessionFetch(new Request(`${path}?${query.toString()}`, { headers, signal }))
-  if (!response.ok) throw await problemIn(response)
-  return response.body ?? new Blob([]).stream()
+  return openEventStream(`${path}?${query.toString()}`, signal)
 }
 
 function pieceOf(data: string): { offset: number; data: string; truncated: boolean } | null {
