@@ -1,14 +1,14 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import { closeFd, controlBuffer } from '../../lib/syscalls/descriptors.ts'
-import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { addressOf } from '../../lib/syscalls/libc.ts'
-import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import { kindOf } from '../files/facts.ts'
-import { type RawPath, rawBytesOf } from '../files/paths.ts'
+import type { RawPath } from '../files/paths.ts'
+import { createEntryComparison } from './entry-comparison.ts'
 import { createSendReader } from './send-stream.ts'
 import { createTreeModel, type FoundChange } from './tree-changes.ts'
 import { type ChangeRecords, compareChanges, createChangeWriter, type RawChange } from './tree-changes-records.ts'
+import { createTreeReader, type TreeReader } from './tree-reader.ts'
 
 /** Descriptors of the two trees. */
 export interface ChangesArgument {
@@ -60,10 +60,12 @@ function* describe(io: Pausing, found: FoundChange[], { earlier, later, toFd }: 
   found.sort(compareChanges)
   const changes: RawChange[] = []
   const hardLinks = new HardLinks(toFd, found)
+  const comparison = createEntryComparison({ earlier, later })
   for (const change of found) {
     const stat = (change.kind === 'deleted' ? earlier : later).stat(change.path)
     const type = kindOf(stat)
-    const isModified = change.isModified || (type !== 'directory' && wasTouched(change, earlier))
+    const isSame = change.replaced !== null && (yield* comparison.isSame(io, change.replaced, change.path))
+    const isModified = !isSame && (change.isModified || (type !== 'directory' && wasTouched(change, earlier)))
     const from = change.kind === 'renamed' ? change.from : null
     const described = { ...change, from, isModified, type, sizeBytes: stat.sizeBytes }
     if (isModified || change.kind !== 'modified') changes.push(described)
@@ -109,38 +111,6 @@ function wasTouched({ touched, from, path }: FoundChange, earlier: TreeReader): 
   if (touched === null) return false
   const stat = earlier.stat(from ?? path)
   return stat.modifiedSeconds !== Number(touched.seconds) || stat.modifiedNanoseconds !== touched.nanoseconds
-}
-
-/** Runs lstat in a tree that does not change; never follows a link. */
-interface TreeReader {
-  stat(path: RawPath): FileStat
-  close(): void
-}
-
-// Keeps the last directory open, because the next path is mostly in the same one.
-function createTreeReader(rootFd: number): TreeReader {
-  let directory: { path: RawPath; fd: number } | null = null
-  const close = (): void => {
-    if (directory !== null) closeFd(directory.fd)
-    directory = null
-  }
-  const enter = (path: RawPath): number => {
-    if (path === '') return rootFd
-    if (directory?.path === path) return directory.fd
-    close()
-    const resolve = RESOLVE.IN_ROOT | RESOLVE.NO_SYMLINKS | RESOLVE.NO_MAGICLINKS
-    const fd = openBelow(rootFd, rawBytesOf(path), { flags: O.PATH | O.DIRECTORY, resolve })
-    directory = { path, fd }
-    return fd
-  }
-  return {
-    stat: (path) => {
-      if (path === '/') return statFd(rootFd)
-      const slash = path.lastIndexOf('/')
-      return statAt(enter(path.slice(0, slash)), rawBytesOf(path.slice(slash + 1)))
-    },
-    close,
-  }
 }
 
 function convertRangeError(work: () => void): void {

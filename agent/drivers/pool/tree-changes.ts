@@ -11,6 +11,8 @@ export interface FoundChange {
   from: RawPath | null
   /** True if content or attributes changed; if added, true for a new name of such a file of the earlier tree. */
   isModified: boolean
+  /** Path in the earlier tree of a file that is gone, whose place this one has: the caller compares the two. Else null. */
+  replaced: RawPath | null
   /** Modification time, if only that may have changed: the caller compares it with the earlier tree. */
   touched: SendTime | null
 }
@@ -58,8 +60,8 @@ interface Entry {
   file: FileState
   /** The known names of a directory; the value of a removed one is null. */
   names: Map<string, Entry | null> | null
-  /** True if it is at the path of a file that is gone. */
-  isReplacement: boolean
+  /** Path in the earlier tree of a file that is gone and whose place it has; else null. */
+  replaced: RawPath | null
 }
 
 /** A file of any type, with its names. */
@@ -225,8 +227,8 @@ function* deletions(names: Names, gone: readonly Entry[]): Generator<FoundChange
     // If its directory is gone too, another one may have the path of that.
     const isThere = names.isThere(was.wasIn)
     const successor = isThere ? was.wasIn?.names?.get(was.wasNamed) : names.findKnown(path)
-    if (successor) successor.isReplacement = true
-    else yield { kind: 'deleted', path, from: null, isModified: false, touched: null }
+    if (successor) successor.replaced = path
+    else yield { kind: 'deleted', path, from: null, isModified: false, replaced: null, touched: null }
   }
 }
 
@@ -246,16 +248,17 @@ function isWhereWas(is: Entry, was: Entry): boolean {
 
 function modifiedAt(path: RawPath, { file }: Entry): FoundChange {
   const { isModified, touched } = file
-  return { kind: 'modified', path, from: null, isModified, touched: isModified ? null : touched }
+  return { kind: 'modified', path, from: null, isModified, replaced: null, touched: isModified ? null : touched }
 }
 
-function addedAt(path: RawPath, { isReplacement, file }: Entry): FoundChange {
-  const isModified = isReplacement || (file.isModified && !file.isNew)
-  return { kind: isReplacement ? 'modified' : 'added', path, from: null, isModified, touched: null }
+function addedAt(path: RawPath, { replaced, file }: Entry): FoundChange {
+  const isModified = replaced !== null || (file.isModified && !file.isNew)
+  const kind = replaced === null ? 'added' : 'modified'
+  return { kind, path, from: null, isModified, replaced, touched: null }
 }
 
 function newEntry(directory: Entry | null, name: string): Entry {
-  return { directory, name, wasIn: null, wasNamed: '', file: NO_FILE, names: null, isReplacement: false }
+  return { directory, name, wasIn: null, wasNamed: '', file: NO_FILE, names: null, replaced: null }
 }
 
 function newFile(entry: Entry, isNew: boolean): FileState {
