@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
+import type { Locator, Page } from 'playwright-core'
+import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
 
 const { client, user, visitor, changeBrowser } = useConsole()
@@ -12,6 +13,9 @@ beforeAll(async () => {
 
 const contentOf = async (path: string): Promise<string> =>
   (await client.shell('yard', 'one', `cat ${path} 2>&1`)).body.stdout?.trim() ?? 'no answer'
+
+const isFocused = async (role: 'button' | 'menuitem', name: string): Promise<boolean> =>
+  (await user.page.getByRole(role, { name, exact: true }).and(user.page.locator(':focus')).count()) > 0
 
 describe('files', () => {
   test('one is edited and saved, and never over what somebody else has written meanwhile', async () => {
@@ -28,6 +32,42 @@ describe('files', () => {
     expect(await contentOf('/srv/note')).toBe('of another')
     await button('Read it anew, without my changes').click()
     await eventually(async () => (await text.inputValue()) === 'of another\n')
+  })
+
+  test('one that was deleted meanwhile is told as that, and is written anew or given up', async () => {
+    await client.shell('yard', 'one', 'mkdir /srv/gone; echo first > /srv/gone/note; chmod 600 /srv/gone/note')
+    await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fgone%2Fnote', 'note')
+    const text = user.page.getByLabel('Text of the file')
+    await text.fill('mine\n')
+    await client.shell('yard', 'one', 'rm -r /srv/gone')
+    await button('Save').click()
+    await user.page.getByRole('heading', { name: 'The file was deleted' }).waitFor()
+    await button('Write it anew').click()
+    await visitor.sees('/srv/gone/note is written anew.')
+    const { body } = await client.shell('yard', 'one', 'cat /srv/gone/note; stat -c %a /srv/gone/note')
+    expect(body.stdout).toBe('mine\n600\n')
+    await text.fill('other\n')
+    await client.shell('yard', 'one', 'rm /srv/gone/note')
+    await button('Save').click()
+    await button('Leave it deleted, without my changes').click()
+    await visitor.sees('file_not_found')
+    expect(await text.count()).toBe(0)
+  })
+
+  test('one is renamed and deleted on its own page, which follows', async () => {
+    await client.shell('yard', 'one', 'echo first > /srv/named')
+    await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fnamed', 'named')
+    await button('Rename').click()
+    await dialog().getByLabel('Name').fill('other')
+    await dialog().getByRole('button', { name: 'Rename' }).click()
+    await user.page.getByRole('heading', { name: 'other', exact: true }).waitFor()
+    await visitor.press('Undo')
+    await user.page.getByRole('heading', { name: 'named', exact: true }).waitFor()
+    expect(await contentOf('/srv/named')).toBe('first')
+    await button('Delete named').click()
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    await user.page.getByRole('heading', { name: 'srv', exact: true }).waitFor()
+    expect(await user.page.getByRole('link', { name: 'named', exact: true }).count()).toBe(0)
   })
 
   test('one is uploaded, found in its directory, and deleted', async () => {
@@ -59,18 +99,68 @@ describe('looking back', () => {
     await user.page.getByRole('link', { name: 'Compare the text of /root/text' }).click()
     await user.page.getByRole('row', { name: 'deleted first' }).waitFor()
     await user.page.getByRole('row', { name: 'added second' }).waitFor()
+    await user.page.getByRole('link', { name: 'All changes' }).click()
+    await button('Restore /root/text').click()
+    await dialog().getByRole('button', { name: 'Restore' }).click()
+    await visitor.sees('/root/text is as good has it.')
+    await button('Restore /root/text').waitFor({ state: 'detached' })
+    await visitor.open('/boxes/yard/one/snapshots?from=good&to=live&file=%2Froot%2Ftext', '/root/text')
+    await visitor.sees('Permissions, owner and time are the same as well')
     await visitor.open('/boxes/yard/one/files?path=%2Froot%2Fapp&snapshot=good', 'yard/one')
     await eventually(async () => (await user.page.getByLabel('Text of the file').inputValue()) === 'good\n')
 
     await visitor.open('/boxes/yard/one/snapshots', 'Time line')
+    await client.put(BOX, { termination_grace_period_seconds: 15 })
+    const stubborn = ['sh', '-c', 'trap "" TERM; while :; do sleep 1; done']
+    await client.post(`${BOX}/exec`, { command: stubborn, no_hup: true })
     await button('Restore good').click()
     await dialog().getByRole('button', { name: 'Restore' }).click()
+    await visitor.sees(/^It is brought back to a snapshot/)
+    await visitor.sees(/For \d+ s so far\./)
     await visitor.sees('yard/one is as good has it.')
     expect(await contentOf('/root/app')).toBe('good')
     await visitor.press('Undo')
     await eventually(async () => (await contentOf('/root/other')) === 'broken')
   })
+
+  test('what is done with a snapshot more rarely is reached by keys, and the focus comes back', async () => {
+    await client.post(`${BOX}/snapshots`, { name: 'kept' })
+    await visitor.open('/boxes/yard/one/snapshots', 'Time line')
+    const more = button('More of kept')
+    await more.focus()
+    await user.page.keyboard.press('Enter')
+    await eventually(() => isFocused('menuitem', 'Files as kept has them'))
+    const ways = { End: 'Delete kept', ArrowUp: 'Fork from kept', ArrowDown: 'Delete kept' }
+    for (const [key, name] of Object.entries(ways)) {
+      await user.page.keyboard.press(key)
+      await eventually(() => isFocused('menuitem', name))
+    }
+    await user.page.keyboard.press('Enter')
+    await dialog().getByText('Delete the snapshot kept of yard/one?').waitFor()
+    await user.page.keyboard.press('Escape')
+    await eventually(() => isFocused('button', 'More of kept'))
+  })
 })
+
+/** Opens a private URL from the page, as somebody whose browser has never been there, and then once more. */
+async function enterPrivately(url: string, text: string): Promise<void> {
+  const link = user.page.getByRole('link', { name: url, exact: true }).first()
+  const opened = async (press: Locator): Promise<Page> => {
+    const [tab] = await Promise.all([user.context.waitForEvent('page'), press.click()])
+    return tab
+  }
+  await link.click()
+  await dialog().getByText('it asks for a token that may read yard').waitFor()
+  await button('Make a token for it').click()
+  const token = await dialog().locator('pre').innerText()
+  const tab = await opened(dialog().getByRole('link', { name: 'Copy it and open the address' }))
+  await tab.getByLabel('Access token').fill(token)
+  await tab.getByRole('button', { name: 'Sign in' }).click()
+  await tab.getByText(text).waitFor()
+  await user.page.keyboard.press('Escape')
+  await dialog().waitFor({ state: 'detached' })
+  await (await opened(link)).getByText(text).waitFor()
+}
 
 describe('services', () => {
   test('a version is deployed beside the one that serves, seen next to it, and takes over', async () => {
@@ -81,7 +171,6 @@ describe('services', () => {
     )
     const command = ['sh', '-c', 'exec httpd -f -p $PORT -h /srv/a']
     await client.put(`${BOX}/services/site`, { command, port: 3000, readiness: { tcp: true } })
-    await client.post(`${BOX}/publish`, { domains: [], auth: 'public' })
     await eventually(async () => (await client.get(`${BOX}/services/site`)).body.state === 'running')
     await visitor.open('/boxes/yard/one/services?service=site', 'Domains')
     await button('Deploy a version').click()
@@ -89,14 +178,21 @@ describe('services', () => {
     await button('Deploy').last().click()
     await visitor.sees('The version of site runs as its preview.')
     const { preview_url: previewUrl } = (await client.get(`${BOX}/services/site`)).body
-    const preview = await user.context.newPage()
-    await untilSucceeds(async () => {
-      await preview.goto(previewUrl, { waitUntil: 'commit' })
-      expect(await preview.innerText('body')).toContain('two')
-    })
-    await visitor.press('Show both here')
+    expect(await button('Show both here').count()).toBe(0)
+    await enterPrivately(previewUrl, 'two')
+    await button('Open its URLs to anybody').click()
+    await visitor.sees('The URLs of one are for anybody.')
+    await button('Show both here').click()
     await user.page.frameLocator('iframe[title="The active version"]').getByText('one').waitFor()
     await user.page.frameLocator('iframe[title="The preview version"]').getByText('two').waitFor()
+    await button('Discard the preview').click()
+    await dialog().getByText('/srv/b').waitFor()
+    await user.page.keyboard.press('Escape')
+    await button('Stop the service').click()
+    await dialog()
+      .getByText(/what is active .*\/srv\/a.*the preview .*\/srv\/b/)
+      .waitFor()
+    await user.page.keyboard.press('Escape')
     await button('Promote the preview').click()
     await button('Roll back').waitFor()
     expect((await client.get(`${BOX}/services/site`)).body.spec.command.join(' ')).toContain('/srv/b')

@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from 'react'
-import { agoText, timeText } from './words.ts'
+import { useEffect, useState, useSyncExternalStore } from 'react'
+import { agoText, spanText, timeText } from './words.ts'
 
 let now = Date.now()
 const listeners = new Set<() => void>()
@@ -31,6 +31,21 @@ export function Ago({ time }: { time: string | null | undefined }) {
   return (
     <time dateTime={time ?? undefined} title={timeText(time)} className="whitespace-nowrap">
       {text}
+    </time>
+  )
+}
+
+/** For how long something goes on, anew each second; the exact time of its begin is its title. */
+export function Since({ time }: { time: string }) {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const clock = setInterval(() => setNow(Date.now()), 1_000)
+    return () => clearInterval(clock)
+  }, [])
+  return (
+    <time dateTime={time} title={timeText(time)} className="whitespace-nowrap tabular-nums">
+      {' '}
+      For {spanText((now - Date.parse(time)) / 1000)} so far.
     </time>
   )
 }

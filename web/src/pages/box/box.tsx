@@ -3,11 +3,13 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
 import { boxQuery } from '../../api/queries.ts'
-import type { Ref } from '../../api/records.ts'
+import type { Box, Ref } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
+import { Since } from '../../ui/now.tsx'
 import { Loading, useTitle } from '../../ui/page.tsx'
 import { BoxState, Status } from '../../ui/status.tsx'
 import { BoxActions } from './box-actions.tsx'
+import { BoxUrl } from './box-url.tsx'
 
 /** One box: its state, what can be done with it, and its parts. */
 export function BoxPage() {
@@ -35,14 +37,14 @@ export function BoxPage() {
             </h1>
             {isGone ? <Status status="deleted" /> : <BoxState box={box} />}
             {box.url !== null && !isGone && (
-              <a href={box.url} target="_blank" rel="noreferrer" className="text-muted underline">
+              <BoxUrl box={box} url={box.url} className="text-muted underline">
                 {new URL(box.url).host}
-              </a>
+              </BoxUrl>
             )}
           </div>
           {rights.canWrite && !isGone && <BoxActions box={box} />}
         </div>
-        {isGone ? <Gone /> : box.state.message !== null && <p className="mt-2 text-muted">{box.state.message}</p>}
+        {isGone ? <Gone /> : <StateNote box={box} />}
         <nav ref={tabs} aria-label="Parts of the box" className="mt-3 -mb-px flex gap-1 overflow-x-auto">
           {TABS.filter((tab) => tab.isFor(rights)).map(({ to, name }) => (
             <Link
@@ -75,6 +77,30 @@ export function BoxPage() {
 /** Returns the end of a path that names a part of a box; empty for the first. */
 function partOf(path: string): string {
   return path.split('/')[4] ?? ''
+}
+
+/** What the service says about the state of the box; while it changes, what goes on, and for how long. */
+function StateNote({ box }: { box: Box }) {
+  const { status, state } = box
+  const words = [status === 'pending' ? pendingWords(box) : undefined, state.message]
+  const text = words.filter((each) => each !== undefined && each !== null).join(' ')
+  if (text === '') return null
+  return (
+    <p className="mt-2 text-muted">
+      <span role="status">{text}</span>
+      {status === 'pending' && <Since time={state.since} />}
+    </p>
+  )
+}
+
+function pendingWords({ state, termination_grace_period_seconds: graceSeconds }: Box): string | undefined {
+  const words: Partial<Record<Box['state']['reason'], string>> = {
+    creating: 'It is being made, and started.',
+    starting: 'It is being started.',
+    stopping: `Its processes are told to end; those that have not in ${graceSeconds} s are killed.`,
+    restoring: `It is brought back to a snapshot: what runs is ended, in ${graceSeconds} s at most, and started with that disk.`,
+  }
+  return words[state.reason]
 }
 
 function Gone() {

@@ -5,6 +5,7 @@ import type { FileEntry } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { FilterInput } from '../../../ui/field.tsx'
+import { Menu } from '../../../ui/menu.tsx'
 import { Empty } from '../../../ui/page.tsx'
 import { tellError } from '../../../ui/toasts.tsx'
 import { VirtualRows } from '../../../ui/virtual-rows.tsx'
@@ -33,6 +34,7 @@ export function Directory({ at }: { at: FilesAt }) {
   const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
   const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
   const actingOn = (what: FileAct): FilePlace | null => (acting?.what === what ? acting.place : null)
+  const actOnThis = (what: FileAct): void => setActing({ what, place, type: 'directory' })
   const close = (): void => setActing(null)
   return (
     <div {...drop.handlers} className={drop.isOver ? 'rounded-lg outline-2 outline-offset-4 outline-accent' : ''}>
@@ -44,9 +46,16 @@ export function Directory({ at }: { at: FilesAt }) {
             <DownloadIcon aria-hidden className="size-4" /> Download as tar
           </Button>
           {snapshot !== undefined && canWrite && place.text !== '/' && (
-            <Button onClick={() => setActing({ what: 'restore', place, type: 'directory' })}>
-              Restore this directory
-            </Button>
+            <Button onClick={() => actOnThis('restore')}>Restore this directory</Button>
+          )}
+          {isChangeable && place.text !== '/' && (
+            <Menu
+              label="More of this directory"
+              items={[
+                { key: 'rename', words: 'Rename this directory', act: () => actOnThis('rename') },
+                { key: 'delete', words: 'Delete this directory', isDanger: true, act: () => actOnThis('delete') },
+              ]}
+            />
           )}
         </div>
         <UploadList uploads={uploads} />

@@ -9,6 +9,7 @@ import { TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { childOf, type FilePlace, nameOfPlace, parentOf, placeQuery } from './place.ts'
+import { useFollowPlace } from './use-follow-place.ts'
 
 interface NameDialogProps {
   title: string
@@ -87,12 +88,14 @@ export function MakeEntry({
   )
 }
 
-/** Renames an entry of a directory; the other way round is the undo. */
+/** Renames an entry of a directory; the other way round is the undo. A page that shows it follows. */
 export function RenameEntry({ box, place, close }: { box: Ref; place: FilePlace | null; close(): void }) {
   const refresh = useFilesRefresh(box)
+  const follow = useFollowPlace(box)
   const move = async (from: FilePlace, to: FilePlace): Promise<void> => {
     const path = { project: box.project, name: box.name }
     await api().call('moveFile', { path, body: { ...fieldsOf('from', from), ...fieldsOf('to', to) } })
+    follow(from, to)
     await refresh()
   }
   const rename = async (name: string): Promise<void> => {
@@ -121,9 +124,10 @@ interface DeleteEntryProps {
   close(): void
 }
 
-/** Asks whether an entry is to be deleted, and deletes it, a directory with all that is in it. */
+/** Asks whether an entry is to be deleted, and deletes it, a directory with all that is in it; a page that shows it goes up. */
 export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
   const refresh = useFilesRefresh(box)
+  const follow = useFollowPlace(box)
   const remove = useMutation({
     mutationFn: (which: FilePlace) =>
       api().call('deleteFile', {
@@ -132,6 +136,7 @@ export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
       }),
     onSuccess: async (_, which) => {
       tell(`${which.text} is deleted.`)
+      follow(which, parentOf(which))
       await refresh()
     },
     onError: tellError,

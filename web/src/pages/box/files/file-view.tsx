@@ -9,9 +9,11 @@ import { Problem } from '../../../ui/problem.tsx'
 import { tellError } from '../../../ui/toasts.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import { downloadFile } from './downloads.ts'
+import type { FileAct } from './entry-row.tsx'
+import { DeleteEntry, RenameEntry } from './file-dialogs.tsx'
 import { useHeld } from './held.ts'
 import { lineEndsOf } from './line-ends.ts'
-import type { FilePlace } from './place.ts'
+import { type FilePlace, nameOfPlace } from './place.ts'
 import { contentQuery, type FilesAt, SHOWN_BYTES_MAX, statQuery } from './queries.ts'
 import { RestorePath } from './restore-path.tsx'
 import { TextEditor } from './text-editor.tsx'
@@ -20,6 +22,8 @@ interface FileViewProps {
   at: FilesAt
   /** What is at the path now. */
   entry: FileEntry
+  /** Whether it was deleted since it was read. */
+  isGone: boolean
   /** What is shown: what was at the path when an editor was opened there whose text is not saved. */
   shown: FileEntry
   /** Whether it has such an editor, and how that is told. */
@@ -27,9 +31,7 @@ interface FileViewProps {
 }
 
 /** One file: its text to read and edit, or else to download. */
-export function FileView({ at, entry, shown, unsaved }: FileViewProps) {
-  const { canWrite } = useRights()
-  const [restoring, setRestoring] = useState<FilePlace | null>(null)
+export function FileView({ at, entry, isGone, shown, unsaved }: FileViewProps) {
   return (
     <>
       <div className="flex flex-wrap items-center justify-between gap-3">
@@ -37,24 +39,50 @@ export function FileView({ at, entry, shown, unsaved }: FileViewProps) {
           {bytesText(entry.size_bytes)} · mode {entry.mode} · owner {entry.uid}:{entry.gid} · changed{' '}
           <Ago time={entry.modified_at} />
         </span>
-        <span className="flex gap-2">
-          <Button onClick={() => void downloadFile(at).catch(tellError)}>Download</Button>
-          {canWrite && at.snapshot !== undefined && (
-            <Button onClick={() => setRestoring(at.place)}>Restore this file</Button>
-          )}
-        </span>
+        <FileActions at={at} isUnsaved={unsaved[0]} />
       </div>
       {shown.size_bytes > SHOWN_BYTES_MAX ? (
         <Empty title="This file is too large to be shown">More than {bytesText(SHOWN_BYTES_MAX)}: download it.</Empty>
       ) : (
-        <Content at={at} entry={entry} unsaved={unsaved} />
+        <Content at={at} entry={entry} isGone={isGone} unsaved={unsaved} />
       )}
-      <RestorePath box={at.box} snapshot={at.snapshot ?? ''} place={restoring} close={() => setRestoring(null)} />
     </>
   )
 }
 
-function Content({ at, entry, unsaved: [isUnsaved, setUnsaved] }: Omit<FileViewProps, 'shown'>) {
+/** What can be done with the file as a whole. */
+function FileActions({ at, isUnsaved }: { at: FilesAt; isUnsaved: boolean }) {
+  const { box, place, snapshot } = at
+  const { canWrite } = useRights()
+  const [asking, setAsking] = useState<FileAct | null>(null)
+  const placeIf = (what: FileAct): FilePlace | null => (asking === what ? place : null)
+  const close = (): void => setAsking(null)
+  return (
+    <span className="flex flex-wrap gap-2">
+      <Button onClick={() => void downloadFile(at).catch(tellError)}>Download</Button>
+      {canWrite && snapshot !== undefined && <Button onClick={() => setAsking('restore')}>Restore this file</Button>}
+      {canWrite && snapshot === undefined && (
+        <>
+          <Button
+            disabled={isUnsaved}
+            title={isUnsaved ? 'Once your changes are saved' : undefined}
+            onClick={() => setAsking('rename')}
+          >
+            Rename
+          </Button>
+          <Button kind="danger" onClick={() => setAsking('delete')} aria-label={`Delete ${nameOfPlace(place)}`}>
+            Delete
+          </Button>
+        </>
+      )}
+      <RenameEntry box={box} place={placeIf('rename')} close={close} />
+      <DeleteEntry box={box} place={placeIf('delete')} type="file" close={close} />
+      <RestorePath box={box} snapshot={snapshot ?? ''} place={placeIf('restore')} close={close} />
+    </span>
+  )
+}
+
+function Content({ at, entry, isGone, unsaved: [isUnsaved, setUnsaved] }: Omit<FileViewProps, 'shown'>) {
   const { canWrite } = useRights()
   const queries = useQueryClient()
   const { data: file, error, refetch } = useQuery(contentQuery(at))
@@ -76,7 +104,8 @@ function Content({ at, entry, unsaved: [isUnsaved, setUnsaved] }: Omit<FileViewP
       <TextEditor
         at={at}
         file={file}
-        unreadable={unreadableWords(entry, file)}
+        became={isGone ? 'it was deleted' : unreadableWords(entry, file)}
+        isGone={isGone}
         isReadOnly={!canWrite || isMixed || at.snapshot !== undefined}
         setUnsaved={setUnsaved}
         readAnew={async () => {
@@ -90,9 +119,9 @@ function Content({ at, entry, unsaved: [isUnsaved, setUnsaved] }: Omit<FileViewP
 
 /** Returns what a file has become that no editor shows, in words; null: it is a text. */
 function unreadableWords(entry: FileEntry, file: FileContent): string | null {
-  if (entry.type !== 'file') return `a ${entry.type}`
-  if (!isShown(entry)) return 'too large to be shown'
-  return file.encoding === 'utf-8' ? null : 'no text'
+  if (entry.type !== 'file') return `it is a ${entry.type} now`
+  if (!isShown(entry)) return 'it is too large to be shown now'
+  return file.encoding === 'utf-8' ? null : 'it is no text now'
 }
 
 function isShown({ type, size_bytes: size }: FileEntry): boolean {

@@ -14,7 +14,7 @@ import { FileView } from './file-view.tsx'
 import { useHeld } from './held.ts'
 import { nameOfPlace, parentOf, parentsOf, placeOf, placeSearch, targetOf } from './place.ts'
 import { PlaceLink } from './place-link.tsx'
-import { type FilesAt, statQuery } from './queries.ts'
+import { type FilesAt, isFileGone, statQuery } from './queries.ts'
 
 /** Files of the box, now or as a snapshot has them: a directory, or one file. */
 export function FilesPage() {
@@ -53,7 +53,8 @@ function AtPlace({ at }: { at: FilesAt }) {
   const [isUnsaved, setUnsaved] = useState(false)
   // An editor with a text that is not saved stays, whatever has come to its path meanwhile.
   const entry = useHeld(now, isUnsaved)
-  if (error !== null && entry === undefined) {
+  const isGone = isFileGone(error)
+  if (error !== null && (entry === undefined || (isGone && !isUnsaved))) {
     return (
       <>
         <Problem error={error} retry={() => void refetch()} />
@@ -63,7 +64,8 @@ function AtPlace({ at }: { at: FilesAt }) {
   }
   if (entry === undefined || now === undefined) return <Loading what="Reading" />
   if (entry.type === 'directory') return <Directory at={at} />
-  if (entry.type === 'file') return <FileView at={at} entry={now} shown={entry} unsaved={[isUnsaved, setUnsaved]} />
+  if (entry.type === 'file')
+    return <FileView at={at} entry={now} isGone={isGone} shown={entry} unsaved={[isUnsaved, setUnsaved]} />
   if (entry.type === 'symlink') {
     return (
       <p>
@@ -75,6 +77,7 @@ function AtPlace({ at }: { at: FilesAt }) {
   return <p>This is a {entry.type}: it has no content to show.</p>
 }
 
+/** The directories that lead to a path, and as the heading of the page what is at its end. */
 function Crumbs({ at }: { at: FilesAt }) {
   const places = parentsOf(at.place)
   return (
@@ -84,9 +87,9 @@ function Crumbs({ at }: { at: FilesAt }) {
           <li key={place.text} className="flex items-center gap-1 break-all">
             {index > 1 && <span className="text-muted">/</span>}
             {index === places.length - 1 ? (
-              <span aria-current="page" className="font-semibold">
+              <h2 aria-current="page" className="text-lg font-semibold">
                 {nameOfPlace(place)}
-              </span>
+              </h2>
             ) : (
               <PlaceLink at={{ ...at, place }} className="inline-block min-w-6 py-1 text-center">
                 {nameOfPlace(place)}

@@ -1,3 +1,4 @@
+import { ApiError } from '@boxyard/sdk'
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { FileEntry, Ref } from '../../../api/records.ts'
@@ -52,6 +53,11 @@ export const contentQuery = (at: FilesAt) =>
 export function directoriesFirst(files: readonly FileEntry[]): FileEntry[] {
   const isDirectory = ({ type }: FileEntry): boolean => type === 'directory'
   return [...files.filter(isDirectory), ...files.filter((file) => !isDirectory(file))]
+}
+
+/** Returns true for an error that says that nothing is at a path. */
+export function isFileGone(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 'file_not_found' || error.code === 'not_a_directory')
 }
 
 function keyOf({ box, place, snapshot }: FilesAt): string[] {

@@ -6,19 +6,21 @@ import { api } from '../../../api/client.ts'
 import type { FileContent } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
-import { Dialog } from '../../../ui/dialog.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { useFilesRefresh } from './file-dialogs.tsx'
 import { lineEndsOf, lineNumbers, withLineEnds } from './line-ends.ts'
 import { placeQuery } from './place.ts'
-import { contentQuery, type FilesAt } from './queries.ts'
+import { contentQuery, type FilesAt, isFileGone, statQuery } from './queries.ts'
+import { type ConflictKind, SaveConflict } from './save-conflict.tsx'
 
 interface TextEditorProps {
   at: FilesAt
   /** What the file holds now. */
   file: FileContent
-  /** What the file has become that no editor shows, in words; null: it is a text. */
-  unreadable: string | null
+  /** What the file has become that no editor shows, such as `it is no text now`; null: it is a text. */
+  became: string | null
+  /** Whether it was deleted since. */
+  isGone: boolean
   isReadOnly: boolean
   /** Told whether there is a text that is not saved: until it is, this editor stays. */
   setUnsaved(isUnsaved: boolean): void
@@ -27,24 +29,27 @@ interface TextEditorProps {
 }
 
 /** A text with the numbers of its lines. It is saved only if the file is still what was read, or that is asked for. */
-export function TextEditor({ at, file, unreadable, isReadOnly, setUnsaved, readAnew }: TextEditorProps) {
+export function TextEditor(props: TextEditorProps) {
+  const { at, file, became, isGone, isReadOnly, setUnsaved, readAnew } = props
   // What the text began as: it stays the same while the text is edited, whatever is read meanwhile.
   const [base, setBase] = useState(file)
   const [text, setText] = useState(() => withLineEnds(file.content, 'lf'))
-  const [isConflict, setConflict] = useState(false)
+  const [conflict, setConflict] = useState<ConflictKind | null>(null)
   const content = withLineEnds(text, lineEndsOf(base.content))
   const isChanged = !isReadOnly && content !== base.content
   const begin = (from: FileContent): void => {
     setBase(from)
     setText(withLineEnds(from.content, 'lf'))
   }
-  const isOther = unreadable !== null || file.etag !== base.etag
-  if (isOther && unreadable === null && !isChanged) begin(file)
+  const isOther = became !== null || file.etag !== base.etag
+  if (isOther && became === null && !isChanged) begin(file)
   useEffect(() => setUnsaved(isChanged), [isChanged, setUnsaved])
   useEffect(() => () => setUnsaved(false), [setUnsaved])
   // What is no text any more is a conflict, whatever the service would say of a write to it.
-  const saveUnforced = (): void => (unreadable === null ? save.mutate({ content, isForced: false }) : setConflict(true))
-  const save = useSave(at, { base, onSaved: setBase, onConflict: () => setConflict(true) })
+  const saveCarefully = (): void =>
+    became === null ? save.mutate({ content, over: 'what was read' }) : setConflict(isGone ? 'deleted' : 'changed')
+  const save = useSave(at, { base, onSaved: setBase, onConflict: setConflict })
+  const refresh = useFilesRefresh(at.box)
   const blocker = useBlocker({
     shouldBlockFn: () => isChanged,
     enableBeforeUnload: () => isChanged,
@@ -57,12 +62,12 @@ export function TextEditor({ at, file, unreadable, isReadOnly, setUnsaved, readA
       onKeyDown={(event) => {
         if (isReadOnly || event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()
-        if (isChanged && !save.isPending) saveUnforced()
+        if (isChanged && !save.isPending) saveCarefully()
       }}
     >
       {!isReadOnly && (
         <div className="flex flex-wrap items-center gap-2">
-          <Button kind="primary" title="Ctrl-S" disabled={!isChanged || save.isPending} onClick={saveUnforced}>
+          <Button kind="primary" title="Ctrl-S" disabled={!isChanged || save.isPending} onClick={saveCarefully}>
             {save.isPending ? 'Saving…' : 'Save'}
           </Button>
           <Button disabled={!isChanged} onClick={() => begin(base)}>
@@ -73,14 +78,14 @@ export function TextEditor({ at, file, unreadable, isReadOnly, setUnsaved, readA
           </span>
         </div>
       )}
-      {isOther && isChanged && <ChangedNote unreadable={unreadable} />}
+      {isOther && isChanged && <ChangedNote became={became} />}
       <NumberedText text={text} setText={isReadOnly ? null : setText} />
-      <Conflict
+      <SaveConflict
         path={at.place.text}
-        isOpen={isConflict}
-        close={() => setConflict(false)}
-        readAnew={() => void readAnew().then(() => begin(base), tellError)}
-        overwrite={() => save.mutate({ content, isForced: true })}
+        kind={conflict}
+        close={() => setConflict(null)}
+        giveUp={() => void (conflict === 'deleted' ? refresh() : readAnew()).then(() => begin(base), tellError)}
+        write={() => save.mutate({ content, over: conflict === 'deleted' ? 'nothing' : 'anything' })}
       />
       <Confirm
         title={`Leave ${at.place.text} without saving?`}
@@ -94,11 +99,11 @@ export function TextEditor({ at, file, unreadable, isReadOnly, setUnsaved, readA
   )
 }
 
-function ChangedNote({ unreadable }: Pick<TextEditorProps, 'unreadable'>) {
+function ChangedNote({ became }: Pick<TextEditorProps, 'became'>) {
   return (
     <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
-      The file has changed since you read it{unreadable !== null && `: it is ${unreadable} now`}. Your text stays here;
-      saving asks before anything is overwritten.
+      The file has changed since you read it{became !== null && `: ${became}`}. Your text stays here; saving asks before
+      anything is overwritten.
     </p>
   )
 }
@@ -130,68 +135,54 @@ function NumberedText({ text, setText }: { text: string; setText: ((text: string
   )
 }
 
-interface ConflictProps {
-  path: string
-  isOpen: boolean
-  close(): void
-  readAnew(): void
-  overwrite(): void
-}
-
-function Conflict({ path, isOpen, close, readAnew, overwrite }: ConflictProps) {
-  const chosen = (act: () => void) => () => {
-    close()
-    act()
-  }
-  return (
-    <Dialog
-      title="The file has changed"
-      about={`${path} is no longer what you read: somebody or something else has written to it. Nothing was saved.`}
-      isOpen={isOpen}
-      close={close}
-    >
-      <div className="flex flex-wrap justify-end gap-2">
-        <Button onClick={close}>Go on editing</Button>
-        <Button onClick={chosen(readAnew)}>Read it anew, without my changes</Button>
-        <Button kind="danger" onClick={chosen(overwrite)}>
-          Overwrite it
-        </Button>
-      </div>
-    </Dialog>
-  )
-}
-
 interface Saving {
   base: FileContent
   onSaved(file: FileContent): void
-  onConflict(): void
+  onConflict(kind: ConflictKind): void
+}
+
+interface Save {
+  content: string
+  /** What may be at the path for it to be written. */
+  over: 'what was read' | 'anything' | 'nothing'
 }
 
 /** Writes the file; what it held before is the undo, as long as nobody else has written to it. */
 function useSave(at: FilesAt, { base, onSaved, onConflict }: Saving) {
   const queries = useQueryClient()
   const refresh = useFilesRefresh(at.box)
-  const write = (content: string, etag: string | null) =>
-    api().call('writeFile', {
+  const write = (content: string, over: Save['over'], etag: string) => {
+    // One that is made anew is as it was, with the directories that have gone with it.
+    const anew = over === 'nothing' ? { parents: true, mode: base.mode } : {}
+    const headers = { 'what was read': { 'if-match': etag }, anything: {}, nothing: { 'if-none-match': '*' } }[over]
+    return api().call('writeFile', {
       path: { project: at.box.project, name: at.box.name },
-      query: placeQuery(at.place),
+      query: { ...placeQuery(at.place), ...anew },
       body: { content },
-      headers: etag === null ? {} : { 'if-match': etag },
+      headers,
     })
+  }
   return useMutation({
-    mutationFn: ({ content, isForced }: { content: string; isForced: boolean }) =>
-      write(content, isForced ? null : base.etag),
-    onSuccess: async (after, { content, isForced }) => {
+    mutationFn: ({ content, over }: Save) => write(content, over, base.etag),
+    onSuccess: async (after, { content, over }) => {
       const saved = { ...base, ...after, content }
       queries.setQueryData(contentQuery(at).queryKey, saved)
       onSaved(saved)
-      const undo = (): void => void write(base.content, after.etag).then(refresh, tellError)
-      tell(`${at.place.text} is saved.`, isForced ? undefined : undo)
+      const undo = (): void => void write(base.content, 'what was read', after.etag).then(refresh, tellError)
+      if (over === 'nothing') tell(`${at.place.text} is written anew.`)
+      else tell(`${at.place.text} is saved.`, over === 'anything' ? undefined : undo)
       await refresh()
     },
-    onError: (error) => {
-      if (error instanceof ApiError && error.code === 'precondition_failed') onConflict()
-      else tellError(error)
+    onError: async (error) => {
+      const isOther = error instanceof ApiError && error.code === 'precondition_failed'
+      if (!isOther && !isFileGone(error)) return tellError(error)
+      try {
+        await queries.query({ ...statQuery(at), staleTime: 0 })
+        onConflict('changed')
+      } catch (reason) {
+        if (isFileGone(reason)) onConflict('deleted')
+        else tellError(error)
+      }
     },
   })
 }

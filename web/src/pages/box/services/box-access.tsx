@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import { boxQuery } from '../../../api/queries.ts'
 import type { Box } from '../../../api/records.ts'
@@ -6,14 +6,10 @@ import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/page.tsx'
-import { tell, tellError } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
+import { BoxUrl } from '../box-url.tsx'
+import { accessOf, usePublish } from '../use-publish.ts'
 import { Domains } from './domains.tsx'
-
-interface Access {
-  auth: 'token' | 'public'
-  port: number | null
-}
 
 /** Who may open the URLs of a box, to which port its own leads, and its other names. */
 export function BoxAccess({ box }: { box: Box }) {
@@ -23,16 +19,8 @@ export function BoxAccess({ box }: { box: Box }) {
   const keep = (after: Box): void => {
     queries.setQueryData(boxQuery(box).queryKey, after)
   }
-  const now: Access = { auth: box.url_settings.auth, port: box.port || null }
-  const set = useMutation({
-    mutationFn: (access: Access) => api().call('publishBox', { path, body: access }),
-    onSuccess: (after) => {
-      keep(after)
-      const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
-      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(now))
-    },
-    onError: tellError,
-  })
+  const now = accessOf(box)
+  const set = usePublish(box)
   const changeDomains = async (what: 'publish' | 'unpublish', domains: string[]): Promise<void> => {
     keep(await api().call(what === 'publish' ? 'publishBox' : 'unpublishBox', { path, body: { domains } }))
   }
@@ -50,9 +38,9 @@ export function BoxAccess({ box }: { box: Box }) {
           }}
         >
           {box.url !== null && (
-            <a href={box.url} target="_blank" rel="noreferrer" className="break-all underline">
+            <BoxUrl box={box} url={box.url} className="break-all underline">
               {box.url}
-            </a>
+            </BoxUrl>
           )}
           <SelectField
             label="Who may open its URLs"

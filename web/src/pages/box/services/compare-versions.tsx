@@ -1,20 +1,26 @@
 import { useLayoutEffect, useState } from 'react'
+import type { Box } from '../../../api/records.ts'
+import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/page.tsx'
+import { BoxUrl } from '../box-url.tsx'
+import { accessOf, usePublish } from '../use-publish.ts'
 
 interface CompareVersionsProps {
+  box: Box
   activeUrl: string
   previewUrl: string
-  /** Whether anybody may open them: a page of another site is not sent the cookie of a sign-in. */
-  isPublic: boolean
 }
 
 /** What serves and its preview, side by side where the browser may show them here, else in tabs of their own. */
-export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVersionsProps) {
+export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsProps) {
   const [reloads, setReloads] = useState(0)
   // Pages of boxes run nothing here before they are asked for, and never at an origin that is the console's own.
   const [isAsked, setAsked] = useState(false)
-  const isRefused = useFramesRefused()
+  // A frame is not sent the cookie of a sign-in at its site; and a page of HTTPS holds none of plain HTTP.
+  const isPublic = box.url_settings.auth === 'public'
+  const isRefused = useFramesRefused() || (location.protocol === 'https:' && activeUrl.startsWith('http:'))
+  const isShown = isPublic && isAsked && !isRefused
   const versions = [
     { name: 'active', url: activeUrl },
     { name: 'preview', url: previewUrl },
@@ -23,39 +29,29 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
     <Panel
       title="Active and preview"
       actions={
-        <span className="flex flex-wrap gap-2">
-          {isPublic && !isRefused && (
-            <Button onClick={() => (isAsked ? setReloads(reloads + 1) : setAsked(true))}>
-              {isAsked ? 'Load both anew' : 'Show both here'}
-            </Button>
-          )}
-          <Button onClick={() => versions.forEach(({ url }) => window.open(url, '_blank', 'noreferrer'))}>
-            Open both
+        isPublic &&
+        !isRefused && (
+          <Button onClick={() => (isAsked ? setReloads(reloads + 1) : setAsked(true))}>
+            {isAsked ? 'Load both anew' : 'Show both here'}
           </Button>
-        </span>
+        )
       }
     >
-      {!isPublic && (
-        <p className="text-muted">
-          Its URLs are for bearers of a token: each is opened in a tab of its own, where one signs in. Published for
-          anybody, they can be shown here side by side.
-        </p>
-      )}
+      {!isPublic && <PrivateNote box={box} />}
       {isPublic && isRefused && (
-        <p className="text-muted">
-          This console may not show pages of boxes in itself: open them in tabs of their own.
-        </p>
+        <p className="text-muted">This console may not show pages of boxes in itself: open each in a tab of its own.</p>
       )}
+      {isShown && <p className="text-muted">One that stays empty forbids to be shown in another page: open its tab.</p>}
       <div className="grid gap-4 lg:grid-cols-2">
         {versions.map(({ name, url }) => (
           <div key={name} className="min-w-0">
             <p className="my-2 flex flex-wrap gap-x-2">
               <span className="font-medium">{name}</span>
-              <a href={url} target="_blank" rel="noreferrer" className="break-all underline">
+              <BoxUrl box={box} url={url} className="break-all underline">
                 {url}
-              </a>
+              </BoxUrl>
             </p>
-            {isPublic && isAsked && !isRefused && new URL(url).origin !== location.origin && (
+            {isShown && new URL(url).origin !== location.origin && (
               <iframe
                 key={reloads}
                 title={`The ${name} version`}
@@ -69,6 +65,26 @@ export function CompareVersions({ activeUrl, previewUrl, isPublic }: CompareVers
         ))}
       </div>
     </Panel>
+  )
+}
+
+/** Says why nothing is shown side by side, and what is to be done about it. */
+function PrivateNote({ box }: { box: Box }) {
+  const { canWrite } = useRights()
+  const publish = usePublish(box)
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+      <p className="min-w-0 flex-1 basis-72 text-muted">
+        The URLs of {box.name} are for bearers of a token, which browsers do not let a page show inside of it: open each
+        in a tab of its own. Side by side here they can be seen once anybody may open them
+        {canWrite ? '.' : ', which a token that may write can set.'}
+      </p>
+      {canWrite && (
+        <Button disabled={publish.isPending} onClick={() => publish.mutate({ ...accessOf(box), auth: 'public' })}>
+          Open its URLs to anybody
+        </Button>
+      )}
+    </div>
   )
 }
 

@@ -10,9 +10,10 @@ import { tell, tellError } from '../../../ui/toasts.tsx'
 import { DefineService } from './define-service.tsx'
 import { DeployService } from './deploy-service.tsx'
 import { servicesQuery } from './queries.ts'
+import { discardWords, previousWords, stopWords } from './service-words.ts'
 import { useServiceAct } from './use-service-act.ts'
 
-type Asking = 'deploy' | 'define' | 'stop' | 'delete'
+type Asking = 'deploy' | 'define' | 'discard' | 'stop' | 'delete'
 
 /** What can be done with a service as it is now. */
 export function ServiceActions({ box, service }: { box: Ref; service: Service }) {
@@ -33,19 +34,19 @@ export function ServiceActions({ box, service }: { box: Ref; service: Service })
           >
             Promote the preview
           </Button>
-          <Button disabled={isPending} onClick={() => act('discardService')}>
-            Discard it
+          <Button disabled={isPending} onClick={() => setAsking('discard')}>
+            Discard the preview
           </Button>
         </>
       )}
       <Button onClick={() => setAsking('deploy')}>Deploy a version</Button>
       {service.previous && (
-        <Button disabled={isPending} onClick={() => act('rollbackService')}>
+        <Button disabled={isPending} title={previousWords(service)} onClick={() => act('rollbackService')}>
           Roll back
         </Button>
       )}
       <Button disabled={isPending} onClick={() => (isStopped ? act('startService') : setAsking('stop'))}>
-        {isStopped ? 'Start' : 'Stop'}
+        {isStopped ? 'Start the service' : 'Stop the service'}
       </Button>
       {canWrite && <Button onClick={() => setAsking('define')}>Change its definition</Button>}
       <Button kind="danger" onClick={() => setAsking('delete')} aria-label={`Delete ${service.name}`}>
@@ -54,9 +55,17 @@ export function ServiceActions({ box, service }: { box: Ref; service: Service })
       <DeployService box={box} service={service} isOpen={asking === 'deploy'} close={close} />
       <DefineService box={box} service={service} isOpen={asking === 'define'} close={close} />
       <Confirm
-        title={`Stop ${service.name}?`}
-        about="All its versions are ended, and a preview is discarded. It stays stopped, also when the box is started again, until it is started."
-        action="Stop"
+        title={`Discard the preview of ${service.name}?`}
+        about={discardWords(service)}
+        action="Discard the preview"
+        isOpen={asking === 'discard'}
+        close={close}
+        act={() => act('discardService')}
+      />
+      <Confirm
+        title={`Stop the service ${service.name}?`}
+        about={stopWords(service)}
+        action="Stop the service"
         isOpen={asking === 'stop'}
         close={close}
         act={() => act('stopService')}

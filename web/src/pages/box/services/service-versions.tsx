@@ -1,21 +1,30 @@
 import type { ReactNode } from 'react'
-import type { Service } from '../../../api/records.ts'
+import type { Box, Service } from '../../../api/records.ts'
 import { Ago } from '../../../ui/now.tsx'
 import { Status } from '../../../ui/status.tsx'
+import { BoxUrl } from '../box-url.tsx'
 import { joinCommand } from '../commands/command-words.ts'
 
 type Version = NonNullable<Service['active']>
 
 /** The versions of a service: the one that serves, the one that may, and the one that did. */
-export function ServiceVersions({ service }: { service: Service }) {
+export function ServiceVersions({ box, service }: { box: Box; service: Service }) {
   const { active, preview, previous, active_url: activeUrl, preview_url: previewUrl } = service
   return (
     <div className="grid gap-4 md:grid-cols-2 lg:grid-cols-3">
-      <VersionCard title="Active" about="has the requests" version={active} state={service.state} url={activeUrl}>
+      <VersionCard
+        box={box}
+        title="Active"
+        about="has the requests"
+        version={active}
+        state={service.state}
+        url={activeUrl}
+      >
         {service.message}
       </VersionCard>
       {preview && (
         <VersionCard
+          box={box}
           title="Preview"
           about={preview.isolation === 'fork' ? 'in a copy of the box' : 'beside it'}
           version={preview}
@@ -27,6 +36,7 @@ export function ServiceVersions({ service }: { service: Service }) {
       )}
       {previous && (
         <VersionCard
+          box={box}
           title="Previous"
           about="to roll back to"
           version={previous}
@@ -39,6 +49,7 @@ export function ServiceVersions({ service }: { service: Service }) {
 }
 
 interface VersionCardProps {
+  box: Box
   title: string
   about: string
   version: Version | null
@@ -47,7 +58,7 @@ interface VersionCardProps {
   children?: ReactNode
 }
 
-function VersionCard({ title, about, version, state, url, children }: VersionCardProps) {
+function VersionCard({ box, title, about, version, state, url, children }: VersionCardProps) {
   return (
     <section aria-label={title} className="flex min-w-0 flex-col gap-2 rounded-lg border border-line bg-panel p-4">
       <div className="flex flex-wrap items-baseline justify-between gap-2">
@@ -62,9 +73,9 @@ function VersionCard({ title, about, version, state, url, children }: VersionCar
         </pre>
       )}
       {url !== null && (
-        <a href={url} target="_blank" rel="noreferrer" className="wrap-anywhere underline">
+        <BoxUrl box={box} url={url} className="wrap-anywhere underline">
           {url}
-        </a>
+        </BoxUrl>
       )}
       {version === null ? <p className="text-muted">It was not started yet.</p> : <VersionFacts version={version} />}
     </section>

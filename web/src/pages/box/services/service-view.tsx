@@ -58,9 +58,9 @@ function Parts({ box: ref, service }: { box: Ref; service: Service }) {
         </h2>
         {canExec && <ServiceActions box={ref} service={service} />}
       </div>
-      <ServiceVersions service={service} />
+      <ServiceVersions box={box} service={service} />
       {activeUrl !== null && previewUrl !== null && (
-        <CompareVersions activeUrl={activeUrl} previewUrl={previewUrl} isPublic={box.url_settings.auth === 'public'} />
+        <CompareVersions box={box} activeUrl={activeUrl} previewUrl={previewUrl} />
       )}
       {canExec && <ServiceLog box={ref} service={service} />}
       <Panel title="Domains">

@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { boxQuery } from '../../../api/queries.ts'
-import type { Ref, Service } from '../../../api/records.ts'
+import type { Box, Ref, Service } from '../../../api/records.ts'
 import { usePageSearch } from '../../../shell/page-search.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -10,6 +10,7 @@ import { Empty } from '../../../ui/page.tsx'
 import { Status } from '../../../ui/status.tsx'
 import { Cell, Row, Table } from '../../../ui/table.tsx'
 import { useBoxRef } from '../box.tsx'
+import { BoxUrl } from '../box-url.tsx'
 import { joinCommand } from '../commands/command-words.ts'
 import { BoxAccess } from './box-access.tsx'
 import { DefineService } from './define-service.tsx'
@@ -51,7 +52,7 @@ function AllServices({ box: ref }: { box: Ref }) {
       ) : (
         <Table label="Services" head={['Name', 'State', 'Preview', 'Port', 'URL', 'Command']}>
           {services.map((service) => (
-            <ServiceRow key={service.name} box={ref} service={service} />
+            <ServiceRow key={service.name} box={box} service={service} />
           ))}
         </Table>
       )}
@@ -61,7 +62,7 @@ function AllServices({ box: ref }: { box: Ref }) {
   )
 }
 
-function ServiceRow({ box, service }: { box: Ref; service: Service }) {
+function ServiceRow({ box, service }: { box: Box; service: Service }) {
   const { name, state, preview, spec, active_url: url, message } = service
   return (
     <Row>
@@ -85,9 +86,9 @@ function ServiceRow({ box, service }: { box: Ref; service: Service }) {
         {url === null ? (
           '–'
         ) : (
-          <a href={url} target="_blank" rel="noreferrer" className="whitespace-nowrap underline">
+          <BoxUrl box={box} url={url} className="whitespace-nowrap underline">
             {new URL(url).host}
-          </a>
+          </BoxUrl>
         )}
       </Cell>
       <Cell>

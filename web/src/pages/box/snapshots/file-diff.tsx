@@ -11,6 +11,7 @@ import type { FilePlace } from '../files/place.ts'
 import { PlaceLink } from '../files/place-link.tsx'
 import { contentQuery, type FilesAt, SHOWN_BYTES_MAX, statQuery } from '../files/queries.ts'
 import { LIVE } from './queries.ts'
+import { sameTextWords } from './same-text.ts'
 import type { TextDiffRow } from './text-diff.ts'
 
 interface FileDiffProps {
@@ -92,8 +93,7 @@ function Compared({ before, after }: { before: FileContent; after: FileContent }
   if (data === undefined) return <Loading what="Comparing" />
   if (data === null)
     return <Empty title="Nearly all of it differs">Line by line this would take too long: look at each of both.</Empty>
-  if (data.rows.length === 0)
-    return <Empty title="The text is the same">Its permissions, owner or time have changed.</Empty>
+  if (data.rows.length === 0) return <Empty title="The text is the same">{sameTextWords(before, after)}</Empty>
   return (
     <>
       <p role="status" className="text-muted tabular-nums">

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { BoxSnapshot, Ref } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button, buttonStyle } from '../../../ui/button.tsx'
+import { Menu, type MenuItem } from '../../../ui/menu.tsx'
 import { Ago } from '../../../ui/now.tsx'
 import { Chip } from '../../../ui/status.tsx'
 import { bytesText, timeText } from '../../../ui/words.ts'
@@ -55,9 +56,38 @@ export function SnapshotEntry({ box, snapshot, older, isCounted, act }: EntryPro
   )
 }
 
+/** Comparing and restoring are what one comes for; the rest is behind a button. */
 function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older' | 'act'> & { name: string }) {
   const { canWrite } = useRights()
   const params = { project: box.project, name: box.name }
+  const more: MenuItem[] = [
+    {
+      key: 'files',
+      link: (
+        <Link to="/boxes/$project/$name/files" params={params} search={{ path: '/', snapshot: name }}>
+          Files as {name} has them
+        </Link>
+      ),
+    },
+    ...(older === null
+      ? []
+      : [
+          {
+            key: 'since',
+            link: (
+              <Link to="/boxes/$project/$name/snapshots" params={params} search={{ from: older, to: name }}>
+                Changes from {older} to {name}
+              </Link>
+            ),
+          },
+        ]),
+    ...(canWrite
+      ? [
+          { key: 'fork', words: `Fork from ${name}`, act: () => act('fork') },
+          { key: 'delete', words: `Delete ${name}`, isDanger: true, act: () => act('delete') },
+        ]
+      : []),
+  ]
   return (
     <div className="mt-3 flex flex-wrap gap-2">
       <Link
@@ -65,40 +95,16 @@ function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older
         params={params}
         search={{ from: name, to: LIVE }}
         className={buttonStyle()}
+        aria-label={`Changes until now since ${name}`}
       >
         Changes until now
       </Link>
-      {older !== null && (
-        <Link
-          to="/boxes/$project/$name/snapshots"
-          params={params}
-          search={{ from: older, to: name }}
-          className={buttonStyle()}
-        >
-          Changes since {older}
-        </Link>
-      )}
-      <Link
-        to="/boxes/$project/$name/files"
-        params={params}
-        search={{ path: '/', snapshot: name }}
-        className={buttonStyle()}
-      >
-        Files then
-      </Link>
       {canWrite && (
-        <>
-          <Button onClick={() => act('restore')} aria-label={`Restore ${name}`}>
-            Restore
-          </Button>
-          <Button onClick={() => act('fork')} aria-label={`Fork from ${name}`}>
-            Fork
-          </Button>
-          <Button kind="danger" onClick={() => act('delete')} aria-label={`Delete ${name}`}>
-            Delete
-          </Button>
-        </>
+        <Button onClick={() => act('restore')} aria-label={`Restore ${name}`}>
+          Restore
+        </Button>
       )}
+      <Menu label={`More of ${name}`} items={more} />
     </div>
   )
 }

@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals'
+import { discardWords, stopWords } from '../../../web/src/pages/box/services/service-words.ts'
+import { sameTextWords } from '../../../web/src/pages/box/snapshots/same-text.ts'
+import { VISIT_SECONDS, wasTold, withVisit } from '../../../web/src/pages/box/visits.ts'
+
+type Service = Parameters<typeof stopWords>[0]
+
+/** Returns a service whose versions run these commands. */
+const serviceOf = (versions: Partial<Record<'active' | 'preview', string[]>>): Service => {
+  const version = (command: string[] | undefined) => (command === undefined ? null : { spec: { command } })
+  return { active: version(versions.active), preview: version(versions.preview) } as Service
+}
+
+describe('what is asked about the versions of a service', () => {
+  const both = serviceOf({ active: ['serve', 'old one'], preview: ['serve', 'new'] })
+
+  it('names each version that a stop ends', () => {
+    expect(stopWords(both)).toContain(
+      "This ends what is active (serve 'old one'), and the preview (serve new), which is discarded.",
+    )
+    expect(stopWords(serviceOf({ active: ['serve'] }))).toContain('This ends what is active (serve).')
+    expect(stopWords(serviceOf({}))).toContain('Nothing of it runs yet.')
+  })
+
+  it('names the version that is discarded, and the one that goes on', () => {
+    expect(discardWords(both)).toBe(
+      "This ends the version that was deployed beside it (serve new). What is active goes on (serve 'old one'). To have it back it is deployed again.",
+    )
+  })
+
+  it('keeps long commands and lines short', () => {
+    expect(stopWords(serviceOf({ active: ['sh', '-c', `a\n${'b'.repeat(500)}`] })).length).toBeLessThan(300)
+  })
+})
+
+describe('what differs of a file with the same text', () => {
+  const file = { mode: '0644', uid: 0, gid: 0, modified_at: '2026-11-27T00:00:00.000Z' }
+
+  it('is told part by part', () => {
+    expect(sameTextWords(file, { ...file, mode: '0600', uid: 7 })).toBe(
+      'Only this differs: its permissions, from 0644 to 0600; its owner, from 0:0 to 7:0.',
+    )
+    expect(sameTextWords(file, { ...file, modified_at: '2026-11-27T00:00:00.001Z' })).toBe(
+      'Only this differs: the time of its last change.',
+    )
+  })
+
+  it('may be nothing that is shown', () => {
+    expect(sameTextWords(file, file)).toContain('are the same as well')
+  })
+})
+
+describe('of the host of a private box', () => {
+  const now = 1_000_000
+
+  it('is told once in the time of a sign-in there', () => {
+    const kept = withVisit(null, 'one--yard.localhost:8081', now)
+    expect(wasTold(kept, 'one--yard.localhost:8081', now + 1)).toBe(true)
+    expect(wasTold(kept, 'two--yard.localhost:8081', now + 1)).toBe(false)
+    expect(wasTold(kept, 'one--yard.localhost:8081', now + 1000 * VISIT_SECONDS)).toBe(false)
+  })
+
+  it('is kept with the others that are not over, whatever was kept before', () => {
+    const later = now + 1000 * VISIT_SECONDS - 1
+    const kept = withVisit(withVisit('no JSON', 'a', now), 'b', later)
+    expect(wasTold(kept, 'a', later)).toBe(true)
+    expect(Object.keys(JSON.parse(withVisit(kept, 'c', later + 1)))).toEqual(['b', 'c'])
+  })
+})

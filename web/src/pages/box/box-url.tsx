@@ -1,0 +1,128 @@
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { type MouseEvent, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { meQuery, tokensQuery } from '../../api/queries.ts'
+import type { Box } from '../../api/records.ts'
+import { useRights } from '../../shell/rights.ts'
+import { Button, buttonStyle } from '../../ui/button.tsx'
+import { CodeLine, copyText } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Problem } from '../../ui/problem.tsx'
+import { livesWithin } from '../tokens/life.ts'
+import { accessOf, usePublish } from './use-publish.ts'
+import { VISIT_SECONDS, VISITS_KEPT, wasTold, withVisit } from './visits.ts'
+
+interface BoxUrlProps {
+  box: Box
+  url: string
+  className?: string
+  children: string
+}
+
+/** A link to a URL of a box. Of a private one it says before, once in the time of a sign-in there, what the page asks for. */
+export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlProps) {
+  const [isAsking, setAsking] = useState(false)
+  const { host } = new URL(url)
+  const ask = (event: MouseEvent): void => {
+    const isOther = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey
+    if (isOther || box.url_settings.auth === 'public') return
+    if (wasTold(localStorage.getItem(VISITS_KEPT), host, Date.now())) return
+    event.preventDefault()
+    setAsking(true)
+  }
+  return (
+    <>
+      <a href={url} target="_blank" rel="noreferrer" className={className} onClick={ask}>
+        {children}
+      </a>
+      <Dialog
+        title={`Open ${host}`}
+        about={`The new tab knows nothing of your session here: it asks for a token that may read ${box.project}, once in seven days.`}
+        isOpen={isAsking}
+        close={() => setAsking(false)}
+      >
+        <Ways box={box} url={url} close={() => setAsking(false)} />
+      </Dialog>
+    </>
+  )
+}
+
+/** The ways into a private URL: a token for it, one that the user has, or no token for anybody. */
+function Ways({ box, url, close }: { box: Box; url: string; close(): void }) {
+  const { canWrite } = useRights()
+  const mint = useVisitToken(box)
+  const publish = usePublish(box)
+  const token = mint.data?.token ?? null
+  return (
+    <div className="flex flex-col gap-4">
+      {mint.error !== null && <Problem error={mint.error} />}
+      {token !== null && (
+        <>
+          <p role="status">
+            Paste this token there. It may read {box.project} and nothing else, is good for all URLs of that project,
+            and is shown this once.
+          </p>
+          <CodeLine text={token} />
+        </>
+      )}
+      <div className="flex flex-wrap gap-2">
+        {token === null && (
+          <Button kind="primary" disabled={mint.isPending} onClick={() => mint.mutate()}>
+            Make a token for it
+          </Button>
+        )}
+        <a
+          href={url}
+          target="_blank"
+          rel="noreferrer"
+          className={buttonStyle(token === null ? 'plain' : 'primary')}
+          onClick={({ currentTarget }) => {
+            keepTold(url)
+            // It stays on screen, should the browser not copy it.
+            if (token === null) close()
+            else void copyText(token, currentTarget)
+          }}
+        >
+          {token === null ? 'Open it: I have a token' : 'Copy it and open the address'}
+        </a>
+      </div>
+      {canWrite && (
+        <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-t border-line pt-4">
+          <p className="min-w-0 flex-1 basis-56 text-muted">
+            Or nobody needs one: whoever reaches the URLs of {box.name} and of its services may open them then.
+          </p>
+          <Button
+            disabled={publish.isPending}
+            onClick={() => publish.mutate({ ...accessOf(box), auth: 'public' }, { onSuccess: close })}
+          >
+            Open its URLs to anybody
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function keepTold(url: string): void {
+  localStorage.setItem(VISITS_KEPT, withVisit(localStorage.getItem(VISITS_KEPT), new URL(url).host, Date.now()))
+}
+
+/** Mints a token that may read the project of a box, for as long as a sign-in lasts or else as long as the minter may. */
+function useVisitToken({ project, name }: Box) {
+  const { data: me } = useSuspenseQuery(meQuery)
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: () => {
+      const { expires_at: minterEnds } = me.stands_for ?? me
+      const isWithin = livesWithin(minterEnds, Date.now()).some(({ seconds }) => seconds === VISIT_SECONDS)
+      const body = { name: visitorName(name), projects: [project], permissions: ['read' as const] }
+      return api().call('createToken', { body: { ...body, expires_in_seconds: isWithin ? VISIT_SECONDS : null } })
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: tokensQuery.queryKey }),
+  })
+}
+
+/** Returns the name of a token for the URLs of a box, which is as short as names are. */
+function visitorName(box: string): string {
+  return `visit-${box}`.slice(0, 63).replace(/-+$/, '')
+}

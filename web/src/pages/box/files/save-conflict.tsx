@@ -1,0 +1,53 @@
+import { Button } from '../../../ui/button.tsx'
+import { Dialog } from '../../../ui/dialog.tsx'
+
+/** Why a text was not saved: the file has another content now, or is not there any more. */
+export type ConflictKind = 'changed' | 'deleted'
+
+interface SaveConflictProps {
+  path: string
+  /** Null: there is none. */
+  kind: ConflictKind | null
+  close(): void
+  /** Gives the changes up for what is there now. */
+  giveUp(): void
+  /** Writes the text all the same. */
+  write(): void
+}
+
+/** Tells that nothing was saved and why, and asks what is to become of the text. */
+export function SaveConflict({ path, kind, close, giveUp, write }: SaveConflictProps) {
+  const chosen = (act: () => void) => () => {
+    close()
+    act()
+  }
+  const isDeleted = kind === 'deleted'
+  return (
+    <Dialog
+      title={isDeleted ? 'The file was deleted' : 'The file has changed'}
+      about={
+        isDeleted
+          ? `${path} is not there any more: somebody or something has deleted or renamed it since you read it. Nothing was saved.`
+          : `${path} is no longer what you read: somebody or something else has written to it. Nothing was saved.`
+      }
+      isOpen={kind !== null}
+      close={close}
+    >
+      <div className="flex flex-wrap justify-end gap-2">
+        <Button onClick={close}>Go on editing</Button>
+        <Button onClick={chosen(giveUp)}>
+          {isDeleted ? 'Leave it deleted, without my changes' : 'Read it anew, without my changes'}
+        </Button>
+        {isDeleted ? (
+          <Button kind="primary" onClick={chosen(write)}>
+            Write it anew
+          </Button>
+        ) : (
+          <Button kind="danger" onClick={chosen(write)}>
+            Overwrite it
+          </Button>
+        )}
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,33 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../api/client.ts'
+import { boxQuery } from '../../api/queries.ts'
+import type { Box } from '../../api/records.ts'
+import { tell, tellError } from '../../ui/toasts.tsx'
+
+/** Who may use the URLs of a box, and the port that its own leads to; null: the default. */
+export interface Access {
+  auth: 'token' | 'public'
+  port: number | null
+}
+
+/** Sets who may use the URLs of a box; the undo sets it as it was. */
+export function usePublish(box: Box) {
+  const queries = useQueryClient()
+  const path = { project: box.project, name: box.name }
+  const now = accessOf(box)
+  const set = useMutation({
+    mutationFn: (access: Access) => api().call('publishBox', { path, body: access }),
+    onSuccess: (after) => {
+      queries.setQueryData(boxQuery(box).queryKey, after)
+      const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
+      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(now))
+    },
+    onError: tellError,
+  })
+  return set
+}
+
+/** Returns who may use the URLs of a box now. */
+export function accessOf(box: Box): Access {
+  return { auth: box.url_settings.auth, port: box.port || null }
+}
