@@ -66,9 +66,14 @@ test('a node that is away leaves its boxes in the list, as unknown, and comes ba
   await row(/yard\/at-aa running/)
   await visitor.open('/boxes/yard/at-bb', 'yard/at-bb')
   await visitor.sees('The agent of cell bb cannot be reached.')
+  await visitor.open('/events', 'Events')
+  await visitor.sees('Not from cell bb')
   process.kill(other.service.agentPid, 'SIGCONT')
   await visitor.open('/boxes', 'Boxes')
   await row(/yard\/at-bb running/)
+  await visitor.open('/events', 'Events')
+  await user.page.getByRole('list', { name: 'Events, the newest first' }).waitFor()
+  await eventually(async () => (await user.page.getByText('Not from cell').count()) === 0)
 })
 
 test('the storage and the overview tell of every node', async () => {

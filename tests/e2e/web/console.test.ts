@@ -39,9 +39,13 @@ describe('the sign-in', () => {
     await visitor.open('/boxes', 'Sign in to Boxyard')
   })
 
-  test('a wrong token is refused in the words of the contract, with the id of the request', async () => {
+  test('a wrong token is refused in the words of the contract, with the id of the request; what is none is not sent', async () => {
     await visitor.press('Sign out')
-    await user.page.getByLabel('Access token').fill('no-token')
+    await user.page.getByLabel('Access token').fill('a b')
+    await visitor.press('Sign in')
+    await user.page.getByRole('alert').getByText('This is no token.').waitFor()
+    expect(await user.page.getByText('token_missing').count()).toBe(0)
+    await user.page.getByLabel('Access token').fill(' no.such.token ')
     await visitor.press('Sign in')
     await visitor.sees('token_invalid')
     await visitor.sees(/req_/)

@@ -77,6 +77,30 @@ describe('what happens', () => {
   })
 })
 
+describe('an undo', () => {
+  test('goes once it can no longer be done, or somebody has done it', async () => {
+    const boxes = '/v1/projects/yard/boxes'
+    for (const name of ['brief', 'brief-2']) await client.post(boxes, { name })
+    await visitor.open('/boxes?q=brief', 'Boxes')
+    await user.page.getByText('Live').waitFor()
+    const stopBoth = async (): Promise<void> => {
+      await user.page.getByLabel('Choose all').check()
+      await visitor.press('Stop 2')
+      await visitor.sees('2 boxes are stopped.')
+    }
+    const undo = user.page.getByRole('button', { name: 'Undo' })
+    await stopBoth()
+    // Somebody is at it: it does not go by itself.
+    await undo.focus()
+    await client.post(`${boxes}/brief/resume`)
+    await user.page.getByRole('row', { name: /yard\/brief running/ }).waitFor()
+    expect(await undo.count()).toBe(1)
+    await client.delete(`${boxes}/brief-2`)
+    await undo.waitFor({ state: 'detached' })
+    await client.delete(`${boxes}/brief`)
+  })
+})
+
 describe('a session', () => {
   test('that ends or begins in one tab does so in the others, and asks before what is not saved is left', async () => {
     await client.shell('yard', 'one', 'echo first > /srv/note')

@@ -221,6 +221,10 @@ describe('tokens', () => {
       expect(await user.page.getByText(part, { exact: true }).count()).toBe(0)
     await visitor.open('/boxes/yard/one/terminal', 'yard/one')
     await visitor.sees('permission_denied')
+    // Nothing is offered that would be refused again.
+    await visitor.open('/boxes/yard/none', 'This page cannot be shown')
+    await visitor.sees('box_not_found')
+    expect(await user.page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
   })
 })
 

@@ -1,6 +1,6 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { expect, test } from '@jest/globals'
-import { type EventReader, isSelected, joinEvents, readBefore } from '../../../web/src/api/event-history.ts'
+import { type EventReader, isSelected, joinEvents, missingIn, readBefore } from '../../../web/src/api/event-history.ts'
 
 const NOW = Date.parse('2026-01-31T00:00:00Z')
 const MINUTE = 60_000
@@ -67,4 +67,16 @@ test('a filter selects by kind and project', () => {
   expect(isSelected({ project: 'yard', kind: 'box' }, event)).toBe(true)
   expect(isSelected({ project: 'other', kind: '' }, event)).toBe(false)
   expect(isSelected({ project: '', kind: 'bo' }, event)).toBe(false)
+})
+
+test('cells that did not answer one of the reads are named, each once', async () => {
+  const { read } = serviceOf([5 * MINUTE, 300 * MINUTE])
+  let count = 0
+  const readWithout: EventReader = async (since) => ({
+    ...(await read(since)),
+    ...(count++ < 2 ? { missing_cells: ['cc', 'bb'] } : {}),
+  })
+  const page = await readBefore(readWithout, null, NOW)
+  expect(page.events.length).toBe(2)
+  expect(missingIn([page, page])).toEqual(['bb', 'cc'])
 })

@@ -5,7 +5,7 @@ beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
 const texts = (notices: Notices): unknown[] => notices.list().map(({ text }) => text)
-const notice = (text: string) => ({ text, error: null, undo: undefined })
+const notice = (text: string) => ({ text, error: null, undo: undefined, end: null })
 
 test('a notice goes when its time is over, and not while it is held', () => {
   const notices = createNotices()
@@ -33,4 +33,20 @@ test('of many the newest four are shown, and one that is dismissed ends the hold
   notices.add(notice('f'), 1_000)
   jest.advanceTimersByTime(1_000)
   expect(texts(notices)).toEqual([])
+})
+
+test('a notice goes when its undo can no longer be done, and when the same is done again', () => {
+  const notices = createNotices()
+  const undoable = (text: string, name: string) => ({
+    ...notice(text),
+    undo: () => undefined,
+    end: { of: [`/v1/projects/yard/boxes/${name}`], done: [] },
+  })
+  notices.add(undoable('web is stopped', 'web'), 1_000)
+  notices.add(undoable('db is changed', 'db'), 1_000)
+  notices.add(undoable('db is changed', 'db'), 1_000)
+  notices.add(notice('told'), 1_000)
+  expect(texts(notices)).toEqual(['web is stopped', 'db is changed', 'told'])
+  notices.take({ type: 'box.deleted', resource: '/v1/projects/yard/boxes/db' })
+  expect(texts(notices)).toEqual(['web is stopped', 'told'])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { snippetsOf } from '../../../web/src/pages/box/snippets.ts'
 import { searchEntries } from '../../../web/src/shell/palette-search.ts'
-import { agoText, bytesText, clockText } from '../../../web/src/ui/words.ts'
+import { agoText, bytesText, clockText, countWords, fullnessOf, missingCellsText } from '../../../web/src/ui/words.ts'
 
 test.each([
   [0, '0 B'],
@@ -49,4 +49,21 @@ test('snippets name the box and the service, and no token', () => {
   const snippets = snippetsOf({ project: 'demo', name: 'web' }, 'http://127.0.0.1:8080')
   expect(snippets.map(({ name }) => name)).toEqual(['Command line', 'SSH', 'curl', 'TypeScript', 'Python'])
   for (const { text } of snippets) expect(text).toMatch(/web/)
+})
+
+test('one is one, and two are many', () => {
+  expect([0, 1, 2].map((count) => countWords(count, 'core'))).toEqual(['0 cores', '1 core', '2 cores'])
+  expect(missingCellsText(['bb'])).toContain('Not from cell bb, which')
+  expect(missingCellsText(['bb', 'cc'])).toContain('Not from cells bb, cc, which')
+})
+
+test('room that is nearly used up is told in words', () => {
+  expect([0, 90, 91, 99.5, 100].map((used) => fullnessOf(used, 100))).toEqual([
+    null,
+    null,
+    'nearly full',
+    'full',
+    'full',
+  ])
+  expect(fullnessOf(1, 0)).toBeNull()
 })

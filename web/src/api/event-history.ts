@@ -8,6 +8,8 @@ export interface HistoryPage {
   events: BoxyardEvent[]
   /** Where the page before it ends, in ms since the epoch; null: there is nothing before. */
   before: number | null
+  /** Cells of a fleet that did not answer: what happened there is left out. */
+  missing: string[]
 }
 
 /** Which events are shown; empty: all. */
@@ -30,12 +32,19 @@ export const eventHistoryQuery = ({ project, kind }: EventFilter) =>
     },
     initialPageParam: null as number | null,
     getNextPageParam: ({ before }) => before,
+    // No event tells that a cell is back.
+    refetchInterval: ({ state }) => missingIn(state.data?.pages ?? []).length > 0 && MISSING_MS,
   })
+
+/** Returns the cells that any of the pages lacks, each once. */
+export function missingIn(pages: readonly HistoryPage[]): string[] {
+  return [...new Set(pages.flatMap(({ missing }) => missing))].sort()
+}
 
 /** Reads events from a cursor or a time on, oldest first. */
 export type EventReader = (
   since: string,
-) => Promise<Pick<AnswerOf<'listEvents'>, 'events' | 'has_more' | 'next_cursor'>>
+) => Promise<Pick<AnswerOf<'listEvents'>, 'events' | 'has_more' | 'next_cursor' | 'missing_cells'>>
 
 /**
  * Reads the events before a time, null: all until now. The service tells them oldest first from a time on: spans are read back from the
@@ -43,20 +52,26 @@ export type EventReader = (
  */
 export async function readBefore(read: EventReader, before: number | null, now: number): Promise<HistoryPage> {
   const found: BoxyardEvent[] = []
+  const missing = new Set<string>()
+  const readNoting: EventReader = async (since) => {
+    const page = await read(since)
+    for (const cell of page.missing_cells ?? []) missing.add(cell)
+    return page
+  }
   let end = before
   for (let spanMs = FIRST_SPAN_MS; found.length < ENOUGH_EVENTS; ) {
     const start = (end ?? now) - spanMs
-    const span = await readSpan(read, { start, end, isWhole: spanMs < SHORTEST_SPAN_MS })
+    const span = await readSpan(readNoting, { start, end, isWhole: spanMs < SHORTEST_SPAN_MS })
     if (span === null) {
       spanMs /= 4
       continue
     }
     found.push(...span.toReversed())
-    if (now - start > KEPT_MS) return { events: found, before: null }
+    if (now - start > KEPT_MS) return { events: found, before: null, missing: [...missing] }
     end = start
     spanMs *= 16
   }
-  return { events: found, before: end }
+  return { events: found, before: end, missing: [...missing] }
 }
 
 /** Returns the events of a span, oldest first; null if they are too many, unless all are asked for. */
@@ -88,6 +103,7 @@ export function isSelected({ project, kind }: EventFilter, event: Pick<BoxyardEv
   return (project === '' || event.project === project) && (kind === '' || event.type.startsWith(`${kind}.`))
 }
 
+const MISSING_MS = 10_000
 const PAGE_EVENTS = 1000
 const ENOUGH_EVENTS = 50
 const MANY_EVENTS = 3_000

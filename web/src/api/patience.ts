@@ -32,6 +32,11 @@ export function isForGood(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && !error.retryable
 }
 
+/** Returns true for a failure that another try may mend: what cannot be reached may be back soon, a refusal stays one. */
+export function mayHeal(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.retryable
+}
+
 /** The pauses before what is lost is tried again, each twice as long as the one before. */
 export interface Pauses {
   /** Waits for the next of them, at most until `signal` aborts. */

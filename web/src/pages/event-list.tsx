@@ -2,8 +2,9 @@ import type { BoxyardEvent } from '@boxyard/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
-import { type EventFilter, eventHistoryQuery, isSelected, joinEvents } from '../api/event-history.ts'
+import { type EventFilter, eventHistoryQuery, isSelected, joinEvents, missingIn } from '../api/event-history.ts'
 import { EVENTS_KEPT, useLive } from '../shell/live-provider.tsx'
+import { MissingCells } from '../ui/missing-cells.tsx'
 import { Ago } from '../ui/now.tsx'
 import { Loading } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
@@ -23,25 +24,28 @@ export function useEvents({ project, kind }: EventFilter) {
   useEffect(() => {
     if (isApart && !isFetching && data) void refetch()
   }, [isApart, isFetching, data, refetch])
-  return { ...history, events }
+  return { ...history, events, missing: missingIn(data?.pages ?? []) }
 }
 
 /** The last events of all projects. */
 export function LastEvents({ most }: { most: number }) {
-  const { events, isPending, error, refetch } = useEvents(ALL)
+  const { events, missing, isPending, error, refetch } = useEvents(ALL)
   const shown = events.slice(0, most)
   if (shown.length === 0) {
     if (error) return <Problem error={error} retry={() => void refetch()} />
     return isPending ? <Loading /> : <p className="text-muted">Quiet. What happens from now on is shown here.</p>
   }
   return (
-    <ol aria-label="Events" className="flex flex-col divide-y divide-line">
-      {shown.map((event) => (
-        <li key={event.id}>
-          <EventRow event={event} />
-        </li>
-      ))}
-    </ol>
+    <>
+      <MissingCells cells={missing} />
+      <ol aria-label="Events" className="flex flex-col divide-y divide-line">
+        {shown.map((event) => (
+          <li key={event.id}>
+            <EventRow event={event} />
+          </li>
+        ))}
+      </ol>
+    </>
   )
 }
 
@@ -49,11 +53,11 @@ export function LastEvents({ most }: { most: number }) {
 export function EventRow({ event }: { event: BoxyardEvent }) {
   return (
     <div className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 py-1.5">
-      <code className="w-44 shrink-0 text-xs">{event.type}</code>
-      <span className="min-w-0 flex-1 break-all">
+      <code className="shrink-0 text-xs md:w-44">{event.type}</code>
+      <span className="min-w-0 flex-1 break-all max-md:order-last max-md:basis-full">
         <ResourceLink event={event} />
       </span>
-      <span className="text-xs text-muted">
+      <span className="ml-auto text-xs text-muted">
         <Ago time={event.ts} />
       </span>
     </div>

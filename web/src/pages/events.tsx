@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useKnownProjects } from '../shell/project-field.tsx'
 import { Button } from '../ui/button.tsx'
 import { FilterSelect } from '../ui/field.tsx'
+import { MissingCells } from '../ui/missing-cells.tsx'
 import { Empty, Loading, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { useSearchState } from '../ui/search-state.ts'
@@ -43,7 +44,7 @@ export function EventsPage() {
 }
 
 function AllEvents({ project, kind }: { project: string; kind: string }) {
-  const { events, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useEvents({
+  const { events, missing, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useEvents({
     project,
     kind,
   })
@@ -51,11 +52,15 @@ function AllEvents({ project, kind }: { project: string; kind: string }) {
   if (events.length === 0) {
     if (isPending) return <Loading what="Reading" />
     return (
-      <Empty title="Nothing has happened">What happens from now on is shown here. Events are kept for 7 days.</Empty>
+      <>
+        <MissingCells cells={missing} />
+        <Empty title="Nothing has happened">What happens from now on is shown here. Events are kept for 7 days.</Empty>
+      </>
     )
   }
   return (
     <>
+      <MissingCells cells={missing} />
       <VirtualRows label="Events, the newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
         {(event) => (
           <div className="px-3">

@@ -1,7 +1,7 @@
-import { ApiError } from '@boxyard/sdk'
 import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { mayHeal } from '../api/patience.ts'
 import { Empty, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 
@@ -16,16 +16,20 @@ export function Failure({ error, reset }: ErrorComponentProps) {
   }
   const again = useRef(retry)
   again.current = retry
-  // What cannot be reached may be back soon; a refusal stays one.
-  const mayHeal = !(error instanceof ApiError) || error.retryable
+  const isTried = mayHeal(error)
   useEffect(() => {
-    if (!mayHeal) return undefined
+    if (!isTried) return undefined
     const timer = setInterval(() => again.current(), RETRY_MS)
     return () => clearInterval(timer)
-  }, [mayHeal])
+  }, [isTried])
   return (
     <Page title="This page cannot be shown">
       <Problem error={error} retry={retry} />
+      {!isTried && (
+        <Link to="/" className="self-start underline">
+          Go to the overview
+        </Link>
+      )}
     </Page>
   )
 }

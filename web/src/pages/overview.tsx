@@ -6,7 +6,7 @@ import { useRights } from '../shell/rights.ts'
 import { buttonStyle } from '../ui/button.tsx'
 import { Empty, Figure, Meter, Page, Panel } from '../ui/page.tsx'
 import { Status } from '../ui/status.tsx'
-import { bytesText } from '../ui/words.ts'
+import { bytesText, countWords } from '../ui/words.ts'
 import { LastEvents } from './event-list.tsx'
 import { boxCounts } from './projects/project-rows.ts'
 
@@ -81,10 +81,16 @@ function Counts() {
     )
   }
   const shown = [
-    { name: 'Running', value: running, note: 'boxes', to: '/boxes', search: { status: 'running' } },
-    { name: 'Stopped', value: stopped, note: 'boxes', to: '/boxes', search: { status: 'stopped' } },
-    { name: 'Pending or unknown', value: other, note: 'boxes', to: '/boxes', search: { sort: 'status' } },
-    { name: 'Projects', value: projects.length, note: 'that have something', to: '/projects', search: {} },
+    { name: 'Running', value: running, note: boxWord(running), to: '/boxes', search: { status: 'running' } },
+    { name: 'Stopped', value: stopped, note: boxWord(stopped), to: '/boxes', search: { status: 'stopped' } },
+    { name: 'Pending or unknown', value: other, note: boxWord(other), to: '/boxes', search: { sort: 'status' } },
+    {
+      name: 'Projects',
+      value: projects.length,
+      note: projects.length === 1 ? 'that has something' : 'that have something',
+      to: '/projects',
+      search: {},
+    },
   ] as const
   return (
     <ul aria-label="Boxes" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
@@ -99,6 +105,10 @@ function Counts() {
   )
 }
 
+function boxWord(count: number): string {
+  return count === 1 ? 'box' : 'boxes'
+}
+
 function HostPanel({ host }: { host: NonNullable<Health['host']> }) {
   const { cpu, memory, storage, storage_mounts: pools } = host
   const words = (used: number, total: number): string => `${bytesText(used)} of ${bytesText(total)}`
@@ -109,10 +119,11 @@ function HostPanel({ host }: { host: NonNullable<Health['host']> }) {
           name="Load"
           used={cpu.load_avg_1}
           total={cpu.cores}
-          words={`${cpu.load_avg_1.toFixed(2)} on ${cpu.cores} cores`}
+          words={`${cpu.load_avg_1.toFixed(2)} on ${countWords(cpu.cores, 'core')}${cpu.load_avg_1 > cpu.cores ? ', all busy' : ''}`}
         />
         <Meter
           name="Memory"
+          isRoom
           used={memory.used_bytes}
           total={memory.total_bytes}
           words={words(memory.used_bytes, memory.total_bytes)}
@@ -120,13 +131,21 @@ function HostPanel({ host }: { host: NonNullable<Health['host']> }) {
         {storage && (
           <Meter
             name="Disk of the data directory"
+            isRoom
             used={storage.used_bytes}
             total={storage.total_bytes}
             words={words(storage.used_bytes, storage.total_bytes)}
           />
         )}
         {pools.map(({ path, used_bytes, total_bytes }) => (
-          <Meter key={path} name="Pool" used={used_bytes} total={total_bytes} words={words(used_bytes, total_bytes)} />
+          <Meter
+            key={path}
+            name="Pool"
+            isRoom
+            used={used_bytes}
+            total={total_bytes}
+            words={words(used_bytes, total_bytes)}
+          />
         ))}
       </div>
     </Panel>
@@ -148,14 +167,15 @@ function NodesPanel({ nodes }: { nodes: NonNullable<Health['kubernetes']>['nodes
                 <Link to="/boxes" search={{ node: node.name }} className="underline">
                   Boxes on it
                 </Link>
-                {` · ${node.cpu_allocatable} cores and ${bytesText(node.memory_allocatable_bytes)} of memory for pods`}
+                {` · ${node.cpu_allocatable} ${node.cpu_allocatable === '1' ? 'core' : 'cores'} and ${bytesText(node.memory_allocatable_bytes)} of memory for pods`}
               </p>
             </div>
             <Meter
               name="Pods"
+              isRoom
               used={node.pods_running}
               total={node.pods_capacity}
-              words={`${node.pods_running} of ${node.pods_capacity} pods`}
+              words={`${node.pods_running} of ${countWords(node.pods_capacity, 'pod')}`}
             />
           </li>
         ))}

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { readCredential } from '../api/credential.ts'
 import { type Credential, hasSession, reasonKept, signIn } from '../api/session.ts'
 import { usePageSearch } from '../shell/page-search.ts'
 import { Button } from '../ui/button.tsx'
@@ -69,7 +70,7 @@ export function SignIn() {
             </Button>
           </div>
         )}
-        <TokenForm error={error} isBusy={isBusy} begin={(token) => void begin({ token })} />
+        <TokenForm error={error} isBusy={isBusy} begin={(credential) => void begin(credential)} />
         <p className="mt-5 text-muted">
           Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>: it is good once.
         </p>
@@ -78,14 +79,19 @@ export function SignIn() {
   )
 }
 
-function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; begin(token: string): void }) {
+function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; begin(credential: Credential): void }) {
   const [token, setToken] = useState('')
+  const [isNone, setNone] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
   return (
     <form
       className="flex flex-col gap-4"
       onSubmit={(event) => {
         event.preventDefault()
-        begin(token.trim())
+        const credential = readCredential(token)
+        setNone(credential === null)
+        if (credential === null) field.current?.focus()
+        else begin(credential)
       }}
     >
       <TextField
@@ -95,14 +101,22 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
         required
         autoComplete="off"
         spellCheck={false}
+        ref={field}
         value={token}
+        error={isNone ? NO_TOKEN : undefined}
         hint="It is exchanged for a session of this browser, which may do what the token may and ends with it."
-        onChange={(event) => setToken(event.target.value)}
+        onChange={(event) => {
+          setToken(event.target.value)
+          setNone(false)
+        }}
       />
-      {error !== null && <Problem error={error} />}
+      {error !== null && !isNone && <Problem error={error} />}
       <Button type="submit" kind="primary" disabled={isBusy || token.trim() === ''}>
         {isBusy ? 'Signing in…' : 'Sign in'}
       </Button>
     </form>
   )
 }
+
+const NO_TOKEN =
+  'This is no token. A token is one long word of three parts with dots between them, as it was shown when it was minted: copy all of it.'

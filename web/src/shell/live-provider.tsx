@@ -4,6 +4,7 @@ import { createContext, type ReactNode, useContext, useEffect, useState } from '
 import { followLive, type LiveState } from '../api/live.ts'
 import { liveCursorQuery } from '../api/live-cursor.ts'
 import { createRefresher } from '../api/refresh.ts'
+import { endUndos } from '../ui/toasts.tsx'
 import { useIsInSight } from './visibility.ts'
 
 /** The last events, newest first, and whether and how they come. */
@@ -30,6 +31,7 @@ export function LiveProvider({ isOn, children }: { isOn: boolean; children: Reac
     }
     const onEvent = (event: BoxyardEvent): void => {
       refresher.take(event)
+      endUndos(event)
       setLive((now) => ({ ...now, events: [event, ...now.events].slice(0, EVENTS_KEPT) }))
     }
     const onCursor = (told: string): void => void queries.setQueryData(liveCursorQuery.queryKey, told)

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
 import { boxesQuery, volumesQuery } from '../api/queries.ts'
 import { SelectField, TextField } from '../ui/field.tsx'
+import { NAME_PATTERN } from '../ui/refusal-words.ts'
 import { useRights } from './rights.ts'
 
 /** The project that something is made in: one of the session's, or any. */
@@ -23,6 +24,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
       <TextField
         label="Project"
         required
+        pattern={NAME_PATTERN}
         value={value}
         list={`${id}-known`}
         autoComplete="off"

@@ -35,7 +35,7 @@ export function SignOut() {
       >
         <div className="flex flex-col gap-4">
           <Problem error={end.error} />
-          <div className="flex flex-wrap justify-end gap-2">
+          <div className="dialog-buttons flex flex-wrap justify-end gap-2">
             <Button onClick={end.reset}>Stay</Button>
             <Button
               kind="danger"

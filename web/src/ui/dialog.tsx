@@ -1,6 +1,7 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
 import type { ReactNode } from 'react'
+import { focusFirst } from './first-focus.ts'
 import { useReturnFocus } from './return-focus.ts'
 
 interface DialogProps {
@@ -23,19 +24,24 @@ export function Dialog({ title, about, isOpen, close, isKept = false, children }
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           onCloseAutoFocus={returnFocus}
+          onOpenAutoFocus={(event) => {
+            if (focusFirst(event.currentTarget)) event.preventDefault()
+          }}
           onEscapeKeyDown={(event) => isKept && event.preventDefault()}
           onInteractOutside={(event) => isKept && event.preventDefault()}
           {...(about === undefined ? { 'aria-describedby': undefined } : {})}
-          className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-panel p-5 shadow-2xl"
+          className="fixed top-1/2 left-1/2 z-50 flex max-h-[90dvh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 -translate-y-1/2 flex-col overflow-hidden rounded-lg border border-line bg-panel shadow-2xl"
         >
-          <div className="mb-3 flex items-start justify-between gap-3">
+          <div className="flex items-start justify-between gap-3 px-5 pt-5 pb-3">
             <Radix.Title className="text-lg font-semibold">{title}</Radix.Title>
             <Radix.Close aria-label="Close" className="rounded p-1 hover:bg-raised">
               <X aria-hidden className="size-4" />
             </Radix.Close>
           </div>
-          {about !== undefined && <Radix.Description className="mb-4 text-muted">{about}</Radix.Description>}
-          {children}
+          <div className="dialog-body">
+            {about !== undefined && <Radix.Description className="mb-4 text-muted">{about}</Radix.Description>}
+            {children}
+          </div>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

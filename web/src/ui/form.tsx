@@ -1,5 +1,6 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { Button } from './button.tsx'
+import { focusLate } from './first-focus.ts'
 import { Problem } from './problem.tsx'
 
 interface FormProps {
@@ -19,8 +20,11 @@ interface FormProps {
 /** The form of a dialog, which shows what it failed with and can be sent again. */
 export function Form({ action, close, send, children, ...state }: FormProps) {
   const { isDanger = false, isBusy = false, error = null, isReady = true } = state
+  const element = useRef<HTMLFormElement>(null)
+  useEffect(() => focusLate(element.current), [])
   return (
     <form
+      ref={element}
       className="flex flex-col gap-4"
       onSubmit={(event) => {
         event.preventDefault()

@@ -1,15 +1,22 @@
+import type { BoxyardEvent } from '@boxyard/sdk'
+import { afterEvent, type UndoEnd } from './undo-end.ts'
+
 /** Something that is told for a while: what was done, or what failed. */
 export interface Notice {
   id: number
   text: string | null
   error: unknown
   undo: (() => void) | undefined
+  /** When it can no longer be undone; null: nothing tells. */
+  end: UndoEnd | null
 }
 
 /** The notices of a page, newest last. */
 export interface Notices {
   add(notice: Omit<Notice, 'id'>, lifeMs: number): void
   dismiss(id: number): void
+  /** Takes away every undo that can no longer be done after an event, or has been done, with its notice. */
+  take(event: Pick<BoxyardEvent, 'type' | 'resource'>): void
   /** Stops the time of all of them while somebody is at one, or lets it go on. */
   hold(isHeld: boolean): void
   list(): readonly Notice[]
@@ -42,12 +49,21 @@ export function createNotices(): Notices {
     add: (notice, lifeMs) => {
       const id = nextId++
       const life: Life = { leftMs: lifeMs, since: 0, timer: undefined }
+      // The same once more: an older undo would take back what was done since.
+      for (const old of shown) if (notice.undo && old.undo && old.text === notice.text) dismiss(old.id)
       for (const old of shown.slice(0, -(SHOWN_MAX - 1))) dismiss(old.id)
       lives.set(id, life)
       if (!isHeld) start(id, life)
       set([...shown, { ...notice, id }])
     },
     dismiss,
+    take: (event) => {
+      const after = new Map<number, UndoEnd | null>()
+      for (const { id, end } of shown) if (end !== null) after.set(id, afterEvent(end, event))
+      if (shown.every(({ id, end }) => end === (after.get(id) ?? null))) return
+      set(shown.map((notice) => ({ ...notice, end: after.get(notice.id) ?? null })))
+      for (const [id, end] of after) if (end === null) dismiss(id)
+    },
     hold: (held) => {
       if (held === isHeld) return
       isHeld = held

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { useEffect } from 'react'
+import { fullnessOf } from './words.ts'
 
 /** Title, actions and content of a page; names the tab of the browser. */
 export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
@@ -65,9 +66,21 @@ export function Figure({ name, value, note }: { name: string; value: ReactNode; 
   )
 }
 
+interface MeterProps {
+  name: string
+  used: number
+  total: number
+  words: string
+  /** Whether it runs out: its colour and its words then say so. */
+  isRoom?: boolean
+}
+
 /** How much of something is used. */
-export function Meter({ name, used, total, words }: { name: string; used: number; total: number; words: string }) {
+export function Meter({ name, used, total, words: amount, isRoom = false }: MeterProps) {
   const percent = total > 0 ? Math.min(100, (100 * used) / total) : 0
+  const fullness = isRoom ? fullnessOf(used, total) : null
+  const words = fullness === null ? amount : `${amount}, ${fullness}`
+  const colour = fullness === null ? 'bg-accent' : fullness === 'full' ? 'bg-bad' : 'bg-warn'
   return (
     <div>
       <div className="flex justify-between gap-3 text-sm">
@@ -83,7 +96,7 @@ export function Meter({ name, used, total, words }: { name: string; used: number
         aria-valuetext={words}
         className="mt-1 h-2 overflow-hidden rounded-full bg-raised"
       >
-        <div className={`h-full ${percent > 90 ? 'bg-bad' : 'bg-accent'}`} style={{ width: `${percent}%` }} />
+        <div className={`h-full ${colour}`} style={{ width: `${percent}%` }} />
       </div>
     </div>
   )

@@ -1,9 +1,11 @@
 import { ApiError } from '@boxyard/sdk'
 import { TriangleAlert } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { mayHeal } from '../api/patience.ts'
 
 interface ProblemProps {
   error: unknown
+  /** Offered where another try may help. */
   retry?: () => void
   className?: string
   /** What stands beside it, such as a button that dismisses it. */
@@ -13,8 +15,18 @@ interface ProblemProps {
 /** Shows an error in the words of the contract, with the id that finds the request in the logs. */
 export function Problem({ error, retry, className = '', children }: ProblemProps) {
   const isOfApi = error instanceof ApiError
+  const element = useRef<HTMLDivElement>(null)
+  // In a long dialog it may come where nobody looks.
+  useEffect(() => {
+    const { current } = element
+    if (current?.closest('[role="dialog"]')) current.scrollIntoView({ block: 'nearest' })
+  }, [error])
   return (
-    <div role="alert" className={`flex gap-3 rounded-md border border-bad bg-bad-soft p-3 text-sm ${className}`}>
+    <div
+      ref={element}
+      role="alert"
+      className={`flex gap-3 rounded-md border border-bad bg-bad-soft p-3 text-sm ${className}`}
+    >
       <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
       <div className="min-w-0 flex-1">
         <p className="break-words">{wordsOf(error)}</p>
@@ -34,7 +46,7 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
               <code>{pointer}</code> {detail}
             </p>
           ))}
-        {retry && (
+        {retry && mayHeal(error) && (
           <button type="button" className="mt-2 underline" onClick={retry}>
             Try again
           </button>

@@ -1,18 +1,33 @@
+import type { BoxyardEvent } from '@boxyard/sdk'
 import { X } from 'lucide-react'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { createNotices, type Notice } from './notices.ts'
 import { Problem } from './problem.tsx'
+import { resourcesOfPage, type UndoEnd } from './undo-end.ts'
 
 const notices = createNotices()
 
-/** Tells what was done, for some seconds; `undo` takes it back. */
-export function tell(text: string, undo?: () => void): void {
-  notices.add({ text, error: null, undo }, undo ? 12_000 : 5_000)
+/**
+ * Tells what was done, for some seconds; `undo` takes it back, until an event tells that it can no longer be done. Left out, that is once
+ * the box or volume is deleted whose page is open.
+ */
+export function tell(text: string, undo?: () => void, end: Partial<UndoEnd> = {}): void {
+  const { of = resourcesOfPage(location.pathname), done = [] } = end
+  notices.add({ text, error: null, undo, end: undo && of.length > 0 ? { of, done } : null }, undo ? 12_000 : 5_000)
+}
+
+/** Takes away what can no longer be undone after an event. */
+export function endUndos(event: BoxyardEvent): void {
+  const focused = document.activeElement
+  const region = focused?.closest<HTMLElement>('[data-notices]')
+  notices.take(event)
+  // Whoever was at it stays at the notices.
+  requestAnimationFrame(() => region && focused?.isConnected === false && region.focus())
 }
 
 /** Tells what failed. */
 export function tellError(error: unknown): void {
-  notices.add({ text: null, error, undo: undefined }, 15_000)
+  notices.add({ text: null, error, undo: undefined, end: null }, 15_000)
 }
 
 /** Shows what was told. F8 goes to the newest, and back from there; none goes while somebody is at one. */
@@ -30,6 +45,7 @@ export function Toasts() {
     <div
       ref={region}
       role="region"
+      data-notices
       aria-label="Notices, F8"
       aria-live="polite"
       tabIndex={-1}

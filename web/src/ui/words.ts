@@ -38,6 +38,23 @@ export function clockText(seconds: number, hasSeconds: boolean): string {
   return parts.map((part) => String(part).padStart(2, '0')).join(':')
 }
 
+/** Returns a count with its word, such as `1 core` or `2 cores`. */
+export function countWords(count: number, word: string): string {
+  return `${count} ${count === 1 ? word : `${word}s`}`
+}
+
+/** Returns that cells of a fleet did not answer, so that what they have is left out. */
+export function missingCellsText(cells: readonly string[]): string {
+  const those = cells.length === 1 ? ['cell', 'it has'] : ['cells', 'they have']
+  return `Not from ${those[0]} ${cells.join(', ')}, which cannot be reached now: what ${those[1]} is left out.`
+}
+
+/** Returns how full something is in words, once that is worth a look. */
+export function fullnessOf(used: number, total: number): 'nearly full' | 'full' | null {
+  const part = total > 0 ? used / total : 0
+  return part > 0.99 ? 'full' : part > 0.9 ? 'nearly full' : null
+}
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 const SPANS: readonly [number, string][] = [
   [86_400, 'd'],

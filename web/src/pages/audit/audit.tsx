@@ -3,6 +3,7 @@ import { RefreshCw } from 'lucide-react'
 import { useDeferredValue, useMemo } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { LongTable } from '../../ui/long-table.tsx'
+import { MissingCells } from '../../ui/missing-cells.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { auditColumns } from './audit-columns.tsx'
@@ -37,11 +38,7 @@ export function AuditPage() {
       }
     >
       <AuditFilterForm get={get} change={change} />
-      {missing.length > 0 && (
-        <p role="status" className="rounded-md bg-warn-soft p-3">
-          Cells {missing.join(', ')} could not be reached: their lines are left out.
-        </p>
-      )}
+      <MissingCells cells={missing} />
       {lines.length > 0 ? (
         <LongTable
           label="Audit log"

@@ -98,5 +98,7 @@ function queryOf(form: FormValues): string {
 function leftOutText({ unpacked }: Record<string, unknown>): string {
   if (typeof unpacked !== 'object' || unpacked === null || !('refused' in unpacked)) return ''
   const count = Array.isArray(unpacked.refused) ? unpacked.refused.length : 0
-  return count === 0 ? '' : ` ${count} of its entries were left out, such as devices and links out of it.`
+  return count === 0
+    ? ''
+    : ` ${count} of its entries ${count === 1 ? 'was' : 'were'} left out, such as devices and links out of it.`
 }

@@ -85,7 +85,9 @@ async function each(
   const [first] = done
   const count = done.length === 1 ? `${first?.project}/${first?.name} is` : `${done.length} boxes are`
   const rest = failed === 0 ? '.' : `, ${failed} could not be.`
-  if (done.length > 0) tell(`${count} ${word}${rest}`, undo && (() => undo(done)))
+  const of = done.map(({ project, name }) => `/v1/projects/${project}/boxes/${name}`)
+  if (done.length > 0)
+    tell(`${count} ${word}${rest}`, undo && (() => undo(done)), { of, done: ['box.resume_requested'] })
 }
 
 const ERRORS_TOLD = 3

@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Problem } from '../../ui/problem.tsx'
+import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { textOf } from './form-text.ts'
 
 /** Creates a box, and goes to it. */
@@ -81,7 +82,15 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
           ))}
         </SelectField>
       ) : (
-        <TextField label="Project" required value={project} onChange={(event) => setProject(event.target.value)} />
+        <TextField
+          label="Project"
+          required
+          autoComplete="off"
+          spellCheck={false}
+          pattern={NAME_PATTERN}
+          value={project}
+          onChange={(event) => setProject(event.target.value)}
+        />
       )}
       <TextField
         label="Name"
@@ -90,7 +99,7 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
         autoFocus
         autoComplete="off"
         spellCheck={false}
-        pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+        pattern={NAME_PATTERN}
         hint="a–z, 0–9 and -"
       />
       <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>

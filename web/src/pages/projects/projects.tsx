@@ -10,6 +10,7 @@ import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
+import { countWords } from '../../ui/words.ts'
 import { AMOUNTS, amountText, fullestOf, selectProjects } from './project-rows.ts'
 import { SetQuota } from './set-quota.tsx'
 
@@ -160,7 +161,7 @@ const COLUMNS: readonly Column<Project>[] = [
         to="/volumes"
         search={{ project }}
         preload={false}
-        aria-label={`${volumes} volumes of ${project}`}
+        aria-label={`${countWords(volumes, 'volume')} of ${project}`}
         className="inline-block min-h-6 min-w-6 hover:underline"
       >
         {volumes}

@@ -24,6 +24,7 @@ export function PoolPanel({ report }: { report: StorageReport }) {
             <Meter
               key={cell}
               name={`Cell ${cell}`}
+              isRoom
               used={own.used_bytes}
               total={own.total_bytes}
               words={`${bytesText(own.used_bytes)} of ${bytesText(own.total_bytes)}`}
@@ -40,6 +41,7 @@ function PoolMeters({ pool }: { pool: Pool }) {
     <>
       <Meter
         name="Used, of what the pool can grow to"
+        isRoom
         used={used}
         total={total}
         words={`${bytesText(used)} of ${bytesText(total)}, ${bytesText(free)} free`}

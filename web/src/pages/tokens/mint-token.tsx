@@ -8,8 +8,9 @@ import { useKnownProjects } from '../../shell/project-field.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CodeLine } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, NAME_PATTERN, SelectField, TextField } from '../../ui/field.tsx'
+import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { timeText } from '../../ui/words.ts'
 import { livesWithin } from './life.ts'
 import { projectsText } from './token-list.ts'
@@ -48,7 +49,7 @@ function ShowOnce({ minted, close }: { minted: Minted; close(): void }) {
         {minted.expires_at === null ? 'without an end' : `until ${timeText(minted.expires_at)}`}. Log in with it by{' '}
         <code>boxyard login</code>, or set <code>BOXYARD_TOKEN</code>.
       </p>
-      <div className="flex justify-end">
+      <div className="dialog-buttons flex justify-end">
         <Button kind="primary" onClick={close}>
           I have it
         </Button>

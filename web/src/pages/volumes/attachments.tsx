@@ -40,7 +40,7 @@ export function Attachments({ volume }: { volume: Volume }) {
       <Dialog
         title={`Attach ${volume.name}`}
         about="The box goes on running, and sees it at once."
-        isOpen={get('dialog') === 'attach'}
+        isOpen={get('dialog') === 'attach' && canWrite}
         close={close}
       >
         <AttachForm volume={volume} close={close} />
@@ -65,7 +65,11 @@ function AttachmentTable({ volume }: { volume: Volume }) {
       api().call('detachVolume', { path: { project, name }, query: { wait_seconds: 1 }, body: { box } }),
     onSuccess: (_, attachment) => {
       setBusy(null)
-      tell(`${name} is detached from ${attachment.box}.`, () => attach.mutate(attachment))
+      const of = [`/v1/projects/${project}/data/${name}`]
+      tell(`${name} is detached from ${attachment.box}.`, () => attach.mutate(attachment), {
+        of,
+        done: ['data.attached'],
+      })
     },
     onError: (error, { box }) => {
       if (error instanceof ApiError && error.code === 'volume_busy') setBusy({ box, error })

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import type { Volume } from '../../api/records.ts'
 import { refreshVolume, volumeQuery } from '../../api/volume-queries.ts'
+import { useRights } from '../../shell/rights.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
@@ -15,6 +16,7 @@ type Body = CallInput<'updateBackupSchedule'>['body']
 
 /** Says how often a volume is backed up, and changes it. */
 export function BackupSchedule({ volume }: { volume: Volume }) {
+  const { canWrite } = useRights()
   const { get, change } = useSearchState()
   const { backup_schedule: schedule } = volume
   const close = (): void => change({ dialog: '' })
@@ -24,7 +26,7 @@ export function BackupSchedule({ volume }: { volume: Volume }) {
       <Dialog
         title={`Schedule of backups of ${volume.name}`}
         about="A backup at once, and then every so often. What you asked for yourself stays until you delete it."
-        isOpen={get('dialog') === 'schedule'}
+        isOpen={get('dialog') === 'schedule' && canWrite}
         close={close}
       >
         <ScheduleForm volume={volume} close={close} />

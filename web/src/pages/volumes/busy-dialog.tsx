@@ -53,7 +53,12 @@ export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogP
         ) : (
           busy && <Problem error={busy.error} />
         )}
-        <div className="flex flex-wrap justify-end gap-2">
+        {users && busy?.error.requestId && (
+          <p className="font-mono text-xs text-muted">
+            {busy.error.code} <span className="select-all">{busy.error.requestId}</span>
+          </p>
+        )}
+        <div className="dialog-buttons flex flex-wrap justify-end gap-2">
           {canExec && busy && (
             <Link
               to="/boxes/$project/$name/terminal"
@@ -67,11 +72,6 @@ export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogP
             {isTrying ? 'Detaching…' : 'Detach again'}
           </Button>
         </div>
-        {users && busy?.error.requestId && (
-          <p className="font-mono text-xs text-muted">
-            {busy.error.code} <span className="select-all">{busy.error.requestId}</span>
-          </p>
-        )}
       </div>
     </Dialog>
   )

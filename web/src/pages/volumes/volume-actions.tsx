@@ -90,7 +90,7 @@ function DeleteVolume({ volume, isOpen, close }: { volume: Volume; isOpen: boole
     return (
       <Dialog title={`${project}/${name} is in use`} isOpen={isOpen} close={close}>
         <p>Detach it from {boxes} first: a volume that a box has is not deleted.</p>
-        <div className="mt-4 flex justify-end">
+        <div className="dialog-buttons mt-4 flex justify-end">
           <Button onClick={close}>Close</Button>
         </div>
       </Dialog>

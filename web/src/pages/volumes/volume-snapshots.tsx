@@ -9,11 +9,12 @@ import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { NAME_PATTERN, TextField } from '../../ui/field.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { Empty, Panel } from '../../ui/page.tsx'
+import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { useSearchState } from '../../ui/search-state.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { bytesText } from '../../ui/words.ts'
@@ -160,7 +161,8 @@ async function restoreVolumeTo(volume: Volume, snapshot: string): Promise<void> 
 export async function tellRestored(text: string, { project, name }: Ref, restore: (snapshot: string) => void) {
   const snapshots = await readWholeList('listVolumeSnapshots', { path: { project, name } })
   const before = snapshots.findLast(({ automatic }) => automatic)
-  tell(text, before && (() => restore(before.name)))
+  const of = before ? [`/v1/projects/${project}/data/${name}/snapshots/${before.name}`] : []
+  tell(text, before && (() => restore(before.name)), { of })
 }
 
 function actionsColumn(ask: (act: 'restore' | 'delete', snapshot: VolumeSnapshot) => void): Column<VolumeSnapshot> {

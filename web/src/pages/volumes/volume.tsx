@@ -45,6 +45,7 @@ function Facts({ volume }: { volume: Volume }) {
       ) : (
         <Meter
           name="Written to it and still kept, snapshots included"
+          isRoom
           used={used}
           total={size * GIB}
           words={`${bytesText(used)} of ${size} GiB`}

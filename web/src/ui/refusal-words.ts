@@ -1,0 +1,48 @@
+/** What names of boxes, volumes and the like match. */
+export const NAME_PATTERN = '(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*'
+
+/** What a browser finds wrong with the value of a field. */
+export type Wrongs = Readonly<
+  Partial<
+    Record<
+      'valueMissing' | 'badInput' | 'patternMismatch' | 'rangeUnderflow' | 'rangeOverflow' | 'stepMismatch' | 'tooLong',
+      boolean
+    >
+  >
+>
+
+/** What a field asks for, as its attributes have it. */
+export interface Asked {
+  type: string
+  pattern?: string
+  min?: string
+  max?: string
+  step?: string
+}
+
+/** Returns what is wrong with the value of a field, in the words of the contract. */
+export function refusalWords(wrongs: Wrongs, { type, pattern = '', min = '', max = '', step = '' }: Asked): string {
+  if (wrongs.badInput) return 'It must be a number.'
+  if (wrongs.valueMissing)
+    return type === 'file' ? 'Choose a file.' : type.startsWith('select') ? 'Choose one.' : 'It must be filled in.'
+  if (wrongs.patternMismatch) return RULES[pattern] ?? 'It does not have the form that is asked for.'
+  if (wrongs.rangeUnderflow) return `It must be at least ${min}.`
+  if (wrongs.rangeOverflow) return `It must be at most ${max}.`
+  if (wrongs.stepMismatch) return isWhole(step) ? 'It must be a whole number.' : `It must be in steps of ${step}.`
+  return 'It is not what is asked for.'
+}
+
+function isWhole(step: string): boolean {
+  return step === '' || step === '1'
+}
+
+const NAME_RULE = 'It must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends.'
+/** What a pattern asks for. */
+const RULES: Readonly<Record<string, string>> = {
+  [NAME_PATTERN]: NAME_RULE,
+  // What other forms of names have.
+  '[a-z0-9]([a-z0-9\\-]*[a-z0-9])?': NAME_RULE,
+  '/.*': 'It must be an absolute path: it begins with /.',
+  '/.+': 'It must be an absolute path below /.',
+  '[^\\/]+': 'It must be a name without /.',
+}
