@@ -169,7 +169,8 @@ async function measureLongList({ service, client, page }: ConsoleBench): Promise
 /** The requests of a page at rest in a minute. */
 async function measureIdle({ service, page }: ConsoleBench): Promise<void> {
   await arrive(page, `${service.url}/`, 'Overview')
-  await pause(3_000)
+  // By then the files of all pages have come.
+  await pause(10_000)
   let count = 0
   page.on('request', () => count++)
   await pause(60_000)

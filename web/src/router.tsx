@@ -1,12 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  lazyRouteComponent as lazy,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
+import { createRootRouteWithContext, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { liveCursorQuery } from './api/live-cursor.ts'
 import { meQuery } from './api/queries.ts'
 import { hasSession } from './api/session.ts'
@@ -15,9 +8,10 @@ import { Failure, Missing } from './pages/failure.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { landOnPages } from './shell/landing.ts'
 import { Layout } from './shell/layout.tsx'
+import { lazyPage } from './shell/page-files.ts'
 import { Loading } from './ui/page.tsx'
 
-/** Makes the table of pages. Each but the first is loaded when it is opened. */
+/** Makes the table of pages. Each is a file of its own, beside that of the first load. */
 export function createAppRouter(queries: QueryClient) {
   const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet, notFoundComponent: Missing })
   const signIn = createRoute({
@@ -45,10 +39,10 @@ export function createAppRouter(queries: QueryClient) {
         store.query({ ...liveCursorQuery, staleTime: 'static' }),
       ]),
   })
-  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazy>) =>
+  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
   const box = page('/boxes/$project/$name', VIEWS.BoxPage)
-  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazy>) =>
+  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
     createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf })
   const pages = [
     page('/', VIEWS.Overview),
@@ -92,21 +86,21 @@ function textsOf(search: Record<string, unknown>): Record<string, string> {
   )
 }
 
-/** What pages show, each loaded when it is opened. */
+/** What pages show. */
 const VIEWS = {
-  BoxPage: lazy(() => import('./pages/box/box.tsx'), 'BoxPage'),
-  Overview: lazy(() => import('./pages/overview.tsx'), 'Overview'),
-  BoxesPage: lazy(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage'),
-  BoxFigures: lazy(() => import('./pages/box/figures.tsx'), 'BoxFigures'),
-  Terminals: lazy(() => import('./pages/box/terminals.tsx'), 'Terminals'),
-  Connect: lazy(() => import('./pages/box/connect.tsx'), 'Connect'),
-  VolumesPage: lazy(() => import('./pages/volumes/volumes.tsx'), 'VolumesPage'),
-  VolumePage: lazy(() => import('./pages/volumes/volume.tsx'), 'VolumePage'),
-  EventsPage: lazy(() => import('./pages/events.tsx'), 'EventsPage'),
-  TokensPage: lazy(() => import('./pages/tokens/tokens.tsx'), 'TokensPage'),
-  StoragePage: lazy(() => import('./pages/storage/storage.tsx'), 'StoragePage'),
-  BasesPage: lazy(() => import('./pages/bases/bases.tsx'), 'BasesPage'),
-  AuditPage: lazy(() => import('./pages/audit/audit.tsx'), 'AuditPage'),
-  SettingsPage: lazy(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
-  ProjectsPage: lazy(() => import('./pages/projects/projects.tsx'), 'ProjectsPage'),
+  BoxPage: lazyPage(() => import('./pages/box/box.tsx'), 'BoxPage'),
+  Overview: lazyPage(() => import('./pages/overview.tsx'), 'Overview'),
+  BoxesPage: lazyPage(() => import('./pages/boxes/boxes.tsx'), 'BoxesPage'),
+  BoxFigures: lazyPage(() => import('./pages/box/figures.tsx'), 'BoxFigures'),
+  Terminals: lazyPage(() => import('./pages/box/terminals.tsx'), 'Terminals'),
+  Connect: lazyPage(() => import('./pages/box/connect.tsx'), 'Connect'),
+  VolumesPage: lazyPage(() => import('./pages/volumes/volumes.tsx'), 'VolumesPage'),
+  VolumePage: lazyPage(() => import('./pages/volumes/volume.tsx'), 'VolumePage'),
+  EventsPage: lazyPage(() => import('./pages/events.tsx'), 'EventsPage'),
+  TokensPage: lazyPage(() => import('./pages/tokens/tokens.tsx'), 'TokensPage'),
+  StoragePage: lazyPage(() => import('./pages/storage/storage.tsx'), 'StoragePage'),
+  BasesPage: lazyPage(() => import('./pages/bases/bases.tsx'), 'BasesPage'),
+  AuditPage: lazyPage(() => import('./pages/audit/audit.tsx'), 'AuditPage'),
+  SettingsPage: lazyPage(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
+  ProjectsPage: lazyPage(() => import('./pages/projects/projects.tsx'), 'ProjectsPage'),
 }

@@ -101,6 +101,35 @@ describe('an undo', () => {
   })
 })
 
+describe('a page whose file does not come', () => {
+  test('says so, offers a reload, and comes by itself once it can', async () => {
+    const isFile = /\/assets\/settings-[^/]*\.js$/
+    const page = await user.context.newPage()
+    await page.route(isFile, (route) => route.abort())
+    await visitorOf(page, service().url).open('/', 'Overview')
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByText('The file of this page has not come').waitFor()
+    await page.getByRole('button', { name: 'Reload' }).waitFor()
+    await page.unroute(isFile)
+    await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor()
+  })
+
+  test('is rare: the files of all pages come while nothing else is to be done', async () => {
+    const page = await user.context.newPage()
+    await visitorOf(page, service().url).open('/', 'Overview')
+    const files = ['settings', 'audit', 'storage', 'volumes', 'services', 'files', 'terminals', 'projects']
+    const loaded = "performance.getEntriesByType('resource').map(({ name }) => name).join(' ')"
+    await eventually(async () => {
+      const names = await page.evaluate<string>(loaded)
+      return files.every((file) => names.includes(`/assets/${file}-`))
+    })
+    await page.route('**', (route) => route.abort())
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('alert').getByText('cannot be reached').waitFor()
+    expect(await page.getByText('The file of this page').count()).toBe(0)
+  })
+})
+
 describe('a session', () => {
   test('that ends or begins in one tab does so in the others, and asks before what is not saved is left', async () => {
     await client.shell('yard', 'one', 'echo first > /srv/note')

@@ -2,6 +2,8 @@ import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { mayHeal } from '../api/patience.ts'
+import { PageFileError } from '../shell/page-files.ts'
+import { Button } from '../ui/button.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 
@@ -19,12 +21,22 @@ export function Failure({ error, reset }: ErrorComponentProps) {
   const isTried = mayHeal(error)
   useEffect(() => {
     if (!isTried) return undefined
-    const timer = setInterval(() => again.current(), RETRY_MS)
+    const timer = setInterval(() => {
+      // Until it has come the page stays as it is, with the focus where it is.
+      if (error instanceof PageFileError) void error.again().then(again.current, () => undefined)
+      else again.current()
+    }, RETRY_MS)
     return () => clearInterval(timer)
-  }, [isTried])
+  }, [isTried, error])
   return (
     <Page title="This page cannot be shown">
-      <Problem error={error} retry={retry} />
+      {error instanceof PageFileError ? (
+        <Problem error={error}>
+          <Button onClick={() => location.reload()}>Reload</Button>
+        </Problem>
+      ) : (
+        <Problem error={error} retry={retry} />
+      )}
       {!isTried && (
         <Link to="/" className="self-start underline">
           Go to the overview

@@ -1,11 +1,12 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
 import { Menu, Moon, Search, Sun, SunMoon } from 'lucide-react'
-import { Suspense, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { meQuery } from '../api/queries.ts'
 import { Loading } from '../ui/page.tsx'
 import { Toasts } from '../ui/toasts.tsx'
 import { LiveProvider, useLive } from './live-provider.tsx'
+import { loadPagesWhenIdle } from './page-files.ts'
 import { Palette } from './palette.tsx'
 import { PLACES } from './places.ts'
 import { useRights } from './rights.ts'
@@ -16,6 +17,7 @@ import { chooseTheme, chosenTheme, type Theme } from './theme.ts'
 export function Layout() {
   const { canRead } = useRights()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
+  useEffect(loadPagesWhenIdle, [])
   return (
     <LiveProvider isOn={canRead}>
       <a href="#content" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-panel focus:p-3">

@@ -1,9 +1,9 @@
-import { lazyRouteComponent } from '@tanstack/react-router'
+import { lazyPage } from '../../shell/page-files.ts'
 
 /** The parts of a box that have pages of their own, by the end of their paths. */
 export const BOX_PARTS = [
-  ['/files', lazyRouteComponent(() => import('./files/files.tsx'), 'FilesPage')],
-  ['/snapshots', lazyRouteComponent(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],
-  ['/commands', lazyRouteComponent(() => import('./commands/commands.tsx'), 'CommandsPage')],
-  ['/services', lazyRouteComponent(() => import('./services/services.tsx'), 'ServicesPage')],
+  ['/files', lazyPage(() => import('./files/files.tsx'), 'FilesPage')],
+  ['/snapshots', lazyPage(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],
+  ['/commands', lazyPage(() => import('./commands/commands.tsx'), 'CommandsPage')],
+  ['/services', lazyPage(() => import('./services/services.tsx'), 'ServicesPage')],
 ] as const

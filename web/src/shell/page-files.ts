@@ -1,0 +1,70 @@
+import { type AsyncRouteComponent, lazyRouteComponent } from '@tanstack/react-router'
+
+/** The file of a page has not come: the service is away, or another version of it has files of other names. */
+export class PageFileError extends Error {
+  /** Loads it once more. @throws whatever keeps it from coming still */
+  readonly again: () => Promise<unknown>
+
+  constructor(again: () => Promise<unknown>, cause: unknown) {
+    super(
+      'The file of this page has not come: the service cannot be reached, or was updated since this tab was opened.',
+      {
+        cause,
+      },
+    )
+    this.name = 'PageFileError'
+    this.again = again
+  }
+}
+
+type Load<Name extends string> = () => Promise<Record<Name, unknown>>
+
+const loads: (() => Promise<unknown>)[] = []
+
+/** Returns a page whose file is loaded when it is opened, or before, while nothing else is to be done. */
+export function lazyPage<Name extends string>(load: Load<Name>, name: Name): AsyncRouteComponent<object> {
+  loads.push(load)
+  const loadTelling = async (): Promise<Record<string, AsyncRouteComponent<object>>> => {
+    try {
+      return (await load()) as Record<string, AsyncRouteComponent<object>>
+    } catch (cause) {
+      // The router would load the whole console anew, of a service that may be away.
+      throw new PageFileError(load, cause)
+    }
+  }
+  return lazyRouteComponent(loadTelling, name)
+}
+
+/**
+ * Loads the files of all pages while the browser has nothing else to do, one after the other, so that a page opens at once, also while the
+ * service is away. Returns what ends that.
+ */
+export function loadPagesWhenIdle(): () => void {
+  const left = [...loads]
+  let isOver = false
+  const loadNext = async (): Promise<void> => {
+    const load = left.shift()
+    if (isOver || load === undefined) return
+    try {
+      await load()
+    } catch {
+      // What is away now is asked for when its page is opened.
+      return
+    }
+    whenIdle(() => void loadNext())
+  }
+  const timer = setTimeout(() => whenIdle(() => void loadNext()), SETTLED_MS)
+  return () => {
+    isOver = true
+    clearTimeout(timer)
+  }
+}
+
+function whenIdle(work: () => void): void {
+  // Safari has none.
+  if (typeof requestIdleCallback === 'function') requestIdleCallback(work)
+  else setTimeout(work, SETTLED_MS / 5)
+}
+
+/** After this the first page has what it shows. */
+const SETTLED_MS = 1_000
