@@ -1,6 +1,10 @@
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { eventually } from '../../helpers/eventually.ts'
+import { openUsageHistory } from '../../../agent/drivers/store/usage-history.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { readChart } from '../../helpers/web/chart-line.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
 import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
@@ -106,7 +110,7 @@ describe('a page whose file does not come', () => {
     const isFile = /\/assets\/settings-[^/]*\.js$/
     const page = await user.context.newPage()
     await page.route(isFile, (route) => route.abort())
-    await visitorOf(page, service().url).open('/', 'Overview')
+    await visitorOf({ page }, service).open('/', 'Overview')
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByText('The file of this page has not come').waitFor()
     await page.getByRole('button', { name: 'Reload' }).waitFor()
@@ -116,7 +120,7 @@ describe('a page whose file does not come', () => {
 
   test('is rare: the files of all pages come while nothing else is to be done', async () => {
     const page = await user.context.newPage()
-    await visitorOf(page, service().url).open('/', 'Overview')
+    await visitorOf({ page }, service).open('/', 'Overview')
     const files = ['settings', 'audit', 'storage', 'volumes', 'services', 'files', 'terminals', 'projects']
     const loaded = "performance.getEntriesByType('resource').map(({ name }) => name).join(' ')"
     await eventually(async () => {
@@ -127,6 +131,57 @@ describe('a page whose file does not come', () => {
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('alert').getByText('cannot be reached').waitFor()
     expect(await page.getByText('The file of this page').count()).toBe(0)
+  })
+})
+
+describe('what has happened', () => {
+  test('is shown in part, and what was earlier at a press, until nothing earlier is kept', async () => {
+    await client.post('/v1/projects/past/data', { name: 'early', size_gb: 0.1 })
+    const border = Date.now() + 1
+    await eventually(() => Date.now() > border)
+    for (let boxes = 1; boxes <= 60; boxes++)
+      await client.put('/v1/projects/past/quota', { allowed: { boxes, cpus: null, ram_mb: null, storage_gb: null } })
+    // The page first reads a quarter of an hour before what it takes for now.
+    await user.page.clock.setFixedTime(border + 15 * 60_000)
+    await visitor.open('/events?project=past', 'Events')
+    const rows = user.page.getByRole('list', { name: 'Events, the newest first' }).getByRole('listitem')
+    const early = user.page.getByRole('link', { name: 'past/data/early' })
+    await rows.first().getByText('quota.updated').waitFor()
+    expect(await rows.first().getAttribute('aria-setsize')).toBe('60')
+    await visitor.press('Earlier')
+    await user.page.getByText('Nothing earlier is kept.').scrollIntoViewIfNeeded()
+    await early.first().waitFor()
+    expect(
+      await rows
+        .last()
+        .getByText(/^data\./)
+        .count(),
+    ).toBe(1)
+    expect(Number(await rows.last().getAttribute('aria-setsize'))).toBeGreaterThan(60)
+  })
+})
+
+describe('the chart of a box', () => {
+  test('has a gap where the service has no figures', async () => {
+    const { body: box } = await client.get(BOX)
+    await service().killAgent()
+    const history = openUsageHistory(join(service().dataDir, 'metrics.db'), silentLogger)
+    const minute = Math.floor(Date.now() / 60_000)
+    const used = { cpuCores: 0.1, memoryBytes: 30e6, cacheBytes: 0, storageBytes: 1e6 }
+    // Of the minutes from 40 to 25 before, and of the last ten.
+    const ago = [...Array.from({ length: 16 }, (_, at) => 40 - at), ...Array.from({ length: 11 }, (_, at) => 10 - at)]
+    const points = ago.map((minutes) => {
+      return { boxId: box.id, at: 60_000 * (minute - minutes), ...used, receivedPerSecond: 0, sentPerSecond: 0 }
+    })
+    await history.append(60_000, points)
+    await history.close()
+    await service().startAgent()
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await untilSucceeds(async () => {
+      const stretches = await readChart(user.page, 'Memory')
+      expect(stretches.map(({ hasLine }) => hasLine)).toEqual([true, false, true])
+      expect(stretches[1]?.part).toBeCloseTo(15 / 40, 1)
+    })
   })
 })
 

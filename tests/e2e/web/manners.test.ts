@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Locator } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
+import { dropFiles } from '../../helpers/web/drop.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { untilOnScreen } from '../../helpers/web/visitor.ts'
+import { isFocused, untilOnScreen } from '../../helpers/web/visitor.ts'
 
 const { client, user, visitor } = useConsole()
 const { button, dialog } = visitor
@@ -15,8 +15,6 @@ beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-const isFocused = async (element: Locator): Promise<boolean> =>
-  (await element.and(user.page.locator(':focus')).count()) > 0
 /** Lets the page read anew what it shows, as after a lost network. */
 const readAnew = (): Promise<unknown> =>
   user.page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))")
@@ -57,7 +55,7 @@ describe('a drop of files', () => {
   test('brings directories with all that is in them, empty ones too, and tells how far it is', async () => {
     await client.shell('yard', 'one', 'mkdir -p /srv/drop')
     await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fdrop', 'yard/one')
-    await drop(user.page.getByText('Nothing is in here'), [join(dropped, 'tree'), join(dropped, 'single.bin')])
+    await dropFiles(user.page.getByText('Nothing is in here'), [join(dropped, 'tree'), join(dropped, 'single.bin')])
     await visitor.sees('4 of 4 done')
     await user.page.getByRole('progressbar', { name: 'All of them' }).waitFor()
     await user.page.getByRole('link', { name: 'tree', exact: true }).waitFor()
@@ -67,12 +65,41 @@ describe('a drop of files', () => {
       'low',
     ])
     // Dropped once more, nothing is replaced unasked.
-    await drop(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'tree/top.txt')])
+    await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'tree/top.txt')])
     await visitor.sees('5 of 5 done')
-    await drop(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'single.bin')])
+    await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'single.bin')])
     await visitor.sees('a file of this name is there')
     await button('Replace it').click()
     await visitor.sees('6 of 6 done')
+  })
+
+  test('of a directory with hundreds of files tells how far all of them are, and brings every one', async () => {
+    mkdirSync(join(dropped, 'many'))
+    for (let file = 0; file < 500; file++)
+      writeFileSync(join(dropped, `many/file-${file}`), file === 250 ? Buffer.alloc(40_000, 1) : `${file}\n`)
+    await client.shell('yard', 'one', 'mkdir -p /srv/many')
+    await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fmany', 'yard/one')
+    // The largest is held back until all others are there.
+    const devtools = await user.context.newCDPSession(user.page)
+    await devtools.send('Fetch.enable', { patterns: [{ urlPattern: '*%2Ffile-250&*' }] })
+    const held = new Promise<string>((resolve) =>
+      devtools.once('Fetch.requestPaused', ({ requestId }) => resolve(requestId)),
+    )
+    await dropFiles(user.page.getByText('Nothing is in here'), [join(dropped, 'many')])
+    const doneCount = async (): Promise<number> =>
+      Number.parseInt(await user.page.getByText(/^\d+ of 500 done/).innerText())
+    for (const least of [100, 200, 300, 400, 499]) await eventually(async () => (await doneCount()) >= least)
+    expect(await doneCount()).toBe(499)
+    const progress = user.page.getByRole('progressbar', { name: 'All of them' })
+    expect(Number(await progress.getAttribute('aria-valuenow'))).toBeLessThan(50)
+    await user.page.getByRole('progressbar', { name: 'many/file-250' }).waitFor()
+    await visitor.sees('and 400 more')
+    await devtools.send('Fetch.continueRequest', { requestId: await held })
+    await visitor.sees('500 of 500 done')
+    await eventually(async () => (await progress.getAttribute('aria-valuenow')) === '100')
+    await user.page.getByRole('link', { name: 'many', exact: true }).waitFor()
+    const { stdout } = (await client.shell('yard', 'one', 'cd /srv/many/many; ls | wc -l; cat file-499')).body
+    expect(stdout.trim().split(/\s+/)).toEqual(['500', '499'])
   })
 })
 
@@ -223,63 +250,3 @@ describe('a page that is gone to', () => {
     await eventually(() => isFocused(button('Fork')))
   })
 })
-
-describe('a dialog', () => {
-  test.each([
-    ['/boxes?create=box', 'Name'],
-    ['/tokens?dialog=mint', 'Name'],
-    ['/bases?dialog=make', 'Name'],
-    ['/projects?quota=yard', 'Boxes'],
-  ])(
-    'has the focus where it begins, its buttons in sight on a small screen, and says what is wrong: %s',
-    async (path, first) => {
-      await user.page.setViewportSize({ width: 390, height: 600 })
-      await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
-      const field = dialog().getByLabel(first, { exact: true })
-      await eventually(() => isFocused(field))
-      for (const end of [0, 10_000]) {
-        await user.page.evaluate(`document.querySelector('.dialog-body').scrollTo(0, ${end})`)
-        const frame = await dialog().getByRole('button', { name: 'Cancel' }).boundingBox()
-        expect((frame?.y ?? 600) + (frame?.height ?? 0)).toBeLessThan(600)
-        await dialog().getByRole('button', { name: 'Cancel' }).click({ trial: true })
-      }
-      await field.fill(first === 'Name' ? 'No name' : '-1')
-      await user.page.keyboard.press('Enter')
-      const words = first === 'Name' ? /^It must be 1–63 of a–z, 0–9 and single hyphens/ : 'It must be at least 0.'
-      const refusal = dialog().getByRole('alert').filter({ hasText: words })
-      await refusal.waitFor()
-      expect(await isFocused(field)).toBe(true)
-      expect(await field.getAttribute('aria-describedby')).toBe(await refusal.getAttribute('id'))
-      await field.fill(first === 'Name' ? 'a-name' : '1')
-      await refusal.waitFor({ state: 'detached' })
-    },
-  )
-
-  test('begins at what must be filled, and at the way out where nothing is', async () => {
-    await visitor.open('/boxes/yard/one/services', 'yard/one')
-    await button('Define a service').first().click()
-    await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
-    await user.page.keyboard.press('Escape')
-    await visitor.open('/boxes/yard/one/snapshots', 'yard/one')
-    await button('Take a snapshot').first().click()
-    await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
-    await user.page.keyboard.press('Escape')
-    await client.post('/v1/projects/yard/data', { name: 'db', size_gb: 0.1 })
-    await client.post('/v1/projects/yard/data/db/snapshots', { name: 'first' })
-    await visitor.open('/volumes/yard/db', 'yard/db')
-    await button('Delete first').click()
-    await eventually(() => isFocused(dialog().getByRole('button', { name: 'Cancel' })))
-  })
-})
-
-/** Drops files and directories of this machine onto an element, as a user drags them from a file manager. */
-async function drop(onto: Locator, files: string[]): Promise<void> {
-  await onto.waitFor()
-  const box = await onto.boundingBox()
-  if (box === null) throw new Error('nothing to drop onto')
-  const devtools = await user.context.newCDPSession(user.page)
-  const data = { items: [], files, dragOperationsMask: 1 }
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await devtools.send('Input.dispatchDragEvent', { type, x: box.x + 5, y: box.y + 5, data })
-  await devtools.detach()
-}

@@ -1,12 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from '@jest/globals'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
-import { axeFindings, loadAxe } from '../../helpers/web/visitor.ts'
+import { axeFindings, isFocused, loadAxe } from '../../helpers/web/visitor.ts'
 
-const { client, user, visitor } = useConsole()
+const { client, service, user, visitor } = useConsole()
+const { button, dialog } = visitor
 const YARD = '/v1/projects/yard'
 /** Where the pictures of every page are written, for a look at them. */
 const PICTURES = join(ROOT, '.build/screenshots')
@@ -75,3 +76,49 @@ test.each(['light', 'dark', 'phone'] as const)(
     }
   },
 )
+
+describe('a dialog', () => {
+  test.each([
+    ['/boxes?create=box', 'Name'],
+    ['/tokens?dialog=mint', 'Name'],
+    ['/bases?dialog=make', 'Name'],
+    ['/projects?quota=yard', 'Boxes'],
+  ])(
+    'has the focus where it begins, its buttons in sight on a small screen, and says what is wrong: %s',
+    async (path, first) => {
+      await user.page.setViewportSize({ width: 390, height: 600 })
+      await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
+      const field = dialog().getByLabel(first, { exact: true })
+      await eventually(() => isFocused(field))
+      for (const end of [0, 10_000]) {
+        await user.page.evaluate(`document.querySelector('.dialog-body').scrollTo(0, ${end})`)
+        const frame = await dialog().getByRole('button', { name: 'Cancel' }).boundingBox()
+        expect((frame?.y ?? 600) + (frame?.height ?? 0)).toBeLessThan(600)
+        await dialog().getByRole('button', { name: 'Cancel' }).click({ trial: true })
+      }
+      await field.fill(first === 'Name' ? 'No name' : '-1')
+      await user.page.keyboard.press('Enter')
+      const words = first === 'Name' ? /^It must be 1–63 of a–z, 0–9 and single hyphens/ : 'It must be at least 0.'
+      const refusal = dialog().getByRole('alert').filter({ hasText: words })
+      await refusal.waitFor()
+      expect(await isFocused(field)).toBe(true)
+      expect(await field.getAttribute('aria-describedby')).toBe(await refusal.getAttribute('id'))
+      await field.fill(first === 'Name' ? 'a-name' : '1')
+      await refusal.waitFor({ state: 'detached' })
+    },
+  )
+
+  test('begins at what must be filled, and at the way out where nothing is', async () => {
+    await visitor.open('/boxes/yard/one/services', 'yard/one')
+    await button('Define a service').first().click()
+    await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
+    await user.page.keyboard.press('Escape')
+    await visitor.open('/boxes/yard/one/snapshots', 'yard/one')
+    await button('Take a snapshot').first().click()
+    await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
+    await user.page.keyboard.press('Escape')
+    await visitor.open('/volumes/yard/db', 'yard/db')
+    await button('Delete first').click()
+    await eventually(() => isFocused(dialog().getByRole('button', { name: 'Cancel' })))
+  })
+})

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
+import { isFocused } from '../../helpers/web/visitor.ts'
 
 const { client, user, visitor, changeBrowser } = useConsole()
 const { button, dialog } = visitor
@@ -13,9 +14,6 @@ beforeAll(async () => {
 
 const contentOf = async (path: string): Promise<string> =>
   (await client.shell('yard', 'one', `cat ${path} 2>&1`)).body.stdout?.trim() ?? 'no answer'
-
-const isFocused = async (role: 'button' | 'menuitem', name: string): Promise<boolean> =>
-  (await user.page.getByRole(role, { name, exact: true }).and(user.page.locator(':focus')).count()) > 0
 
 describe('files', () => {
   test('one is edited and saved, and never over what somebody else has written meanwhile', async () => {
@@ -127,18 +125,19 @@ describe('looking back', () => {
     await client.post(`${BOX}/snapshots`, { name: 'kept' })
     await visitor.open('/boxes/yard/one/snapshots', 'Time line')
     const more = button('More of kept')
+    const item = (name: string): Locator => user.page.getByRole('menuitem', { name, exact: true })
     await more.focus()
     await user.page.keyboard.press('Enter')
-    await eventually(() => isFocused('menuitem', 'Files as kept has them'))
+    await eventually(() => isFocused(item('Files as kept has them')))
     const ways = { End: 'Delete kept', ArrowUp: 'Fork from kept', ArrowDown: 'Delete kept' }
     for (const [key, name] of Object.entries(ways)) {
       await user.page.keyboard.press(key)
-      await eventually(() => isFocused('menuitem', name))
+      await eventually(() => isFocused(item(name)))
     }
     await user.page.keyboard.press('Enter')
     await dialog().getByText('Delete the snapshot kept of yard/one?').waitFor()
     await user.page.keyboard.press('Escape')
-    await eventually(() => isFocused('button', 'More of kept'))
+    await eventually(() => isFocused(more))
   })
 })
 

@@ -41,6 +41,11 @@ export function visitorOf(user: { readonly page: Page }, service: () => { url: s
   }
 }
 
+/** Tells whether an element has the focus. */
+export async function isFocused(element: Locator): Promise<boolean> {
+  return (await element.and(element.page().locator(':focus')).count()) > 0
+}
+
 /** Waits until the screen of a terminal has a text. */
 export async function untilOnScreen({ screen }: ConsoleVisitor, text: string): Promise<void> {
   await untilSucceeds(async () => expect(await screen()).toContain(text))
