@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
-import { FilterSelect } from './field.tsx'
+import { FilterInput, FilterSelect } from './field.tsx'
 import { Empty } from './page.tsx'
+import { useSearchState } from './search-state.ts'
 
 interface ListProps {
   /** The word for one of its things, and for several. */
@@ -9,21 +10,29 @@ interface ListProps {
   /** How many there are, and how many of them the filters leave. */
   total: number
   shown: number
-  filters: ReactNode
-  /** Takes the filters away. */
-  showAll(): void
+  /** What it is found by, in words. */
+  findBy: string
+  /** Its other filters, and the parts of the address that are theirs, as they are where nothing is filtered. */
+  filters?: ReactNode
+  unfiltered?: Readonly<Record<string, string>>
   /** What to do where there is none at all. */
   nextStep: ReactNode
   /** What shows those that are left. */
   children: ReactNode
 }
 
-/** A list under its filters: says how many of its things these leave, and of an empty one why, and the next step. */
-export function List({ words: [one, several], total, shown, filters, showAll, nextStep, children }: ListProps) {
+/**
+ * A list under its filters, which the address holds, that of words as `q`: says how many of its things these leave, and of an empty one
+ * why, and the next step.
+ */
+export function List({ words: [one, several], total, shown, nextStep, children, ...finding }: ListProps) {
+  const { findBy, filters, unfiltered } = finding
+  const { get, change } = useSearchState()
   if (total === 0) return <Empty title={`No ${several} yet`}>{nextStep}</Empty>
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">
+        <FilterInput label={findBy} value={get('q')} onChange={(event) => change({ q: event.target.value })} />
         {filters}
         <span role="status" className="text-muted tabular-nums">
           {shown < total && `${shown} of `}
@@ -34,7 +43,7 @@ export function List({ words: [one, several], total, shown, filters, showAll, ne
         children
       ) : (
         <Empty title={`No ${one} is like that`}>
-          <Button onClick={showAll}>Show all</Button>
+          <Button onClick={() => change({ q: '', ...unfiltered })}>Show all</Button>
         </Empty>
       )}
     </>

@@ -4,7 +4,7 @@ import { basesQuery, sharedBasesQuery } from '../../api/queries.ts'
 import type { Base } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
@@ -45,23 +45,17 @@ export function BasesPage() {
         words={['base', 'bases']}
         total={bases.length}
         shown={shown.length}
+        findBy="Name or source"
         filters={
-          <>
-            <FilterInput
-              label="Name or source"
-              value={get('q')}
-              onChange={(event) => change({ q: event.target.value })}
-            />
-            <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
-              <option value="">Shared and own</option>
-              <option value="*">Shared</option>
-              {projects.map((each) => (
-                <option key={each}>{each}</option>
-              ))}
-            </FilterSelect>
-          </>
+          <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
+            <option value="">Shared and own</option>
+            <option value="*">Shared</option>
+            {projects.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </FilterSelect>
         }
-        showAll={() => change({ q: '', project: '' })}
+        unfiltered={{ project: '' }}
         nextStep="Boxes are made from bases: make one of an image, such as debian:12."
       >
         <LongTable

@@ -3,7 +3,7 @@ import { useDeferredValue, useMemo, useState } from 'react'
 import { boxesQuery } from '../../api/queries.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { FilterSelect } from '../../ui/field.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
 import { Page } from '../../ui/page.tsx'
 import { type SearchState, useSearchState } from '../../ui/search-state.ts'
@@ -42,8 +42,9 @@ export function BoxesPage() {
         words={['box', 'boxes']}
         total={boxes.length}
         shown={shown.length}
+        findBy="Name, tag or base"
         filters={<Filters get={get} change={change} projects={projects} nodes={nodes} />}
-        showAll={() => change({ q: '', project: '', status: '', node: '' })}
+        unfiltered={{ project: '', status: '', node: '' }}
         nextStep={
           <>
             A box is a whole Linux, made in milliseconds.{' '}
@@ -68,7 +69,6 @@ function Filters({ get, change, projects, nodes }: FiltersProps) {
   const node = get('node')
   return (
     <>
-      <FilterInput label="Name, tag or base" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
       <ProjectFilter projects={projects} value={get('project')} change={(project) => change({ project })} />
       <FilterSelect label="Status" value={get('status')} onChange={(event) => change({ status: event.target.value })}>
         <option value="">Any status</option>

@@ -5,7 +5,6 @@ import { projectsQuery } from '../../api/queries.ts'
 import type { Project } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FilterInput } from '../../ui/field.tsx'
 import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -39,8 +38,7 @@ export function ProjectsPage() {
         words={['project', 'projects']}
         total={projects.length}
         shown={shown.length}
-        filters={<FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />}
-        showAll={() => change({ q: '' })}
+        findBy="Name"
         nextStep="A project begins with the first box or volume in it: create one."
       >
         <LongTable

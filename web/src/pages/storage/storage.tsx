@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useDeferredValue, useMemo } from 'react'
 import { storageQuery } from '../../api/queries.ts'
-import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { FilterSelect } from '../../ui/field.tsx'
 import { List } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -36,20 +36,18 @@ export function StoragePage() {
           words={['entry', 'entries']}
           total={rows.length}
           shown={shown.length}
+          findBy="Name"
           filters={
-            <>
-              <FilterInput label="Name" value={get('q')} onChange={(event) => change({ q: event.target.value })} />
-              <FilterSelect label="Kind" value={kind} onChange={(event) => change({ kind: event.target.value })}>
-                <option value="">Everything</option>
-                {KINDS.map((each) => (
-                  <option key={each} value={each}>
-                    {PLURALS[each]}
-                  </option>
-                ))}
-              </FilterSelect>
-            </>
+            <FilterSelect label="Kind" value={kind} onChange={(event) => change({ kind: event.target.value })}>
+              <option value="">Everything</option>
+              {KINDS.map((each) => (
+                <option key={each} value={each}>
+                  {PLURALS[each]}
+                </option>
+              ))}
+            </FilterSelect>
           }
-          showAll={() => change({ q: '', kind: '' })}
+          unfiltered={{ kind: '' }}
           nextStep="Boxes, volumes, their snapshots and bases are listed here."
         >
           <LongTable

@@ -5,7 +5,7 @@ import { meQuery, tokensQuery } from '../../api/queries.ts'
 import type { Token } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
-import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { FilterSelect } from '../../ui/field.tsx'
 import { List } from '../../ui/list.tsx'
 import { LongTable } from '../../ui/long-table.tsx'
 import { useNow } from '../../ui/now.tsx'
@@ -40,21 +40,15 @@ export function TokensPage() {
         words={['token', 'tokens']}
         total={tokens.length}
         shown={shown.length}
+        findBy="Name, project or permission"
         filters={
-          <>
-            <FilterInput
-              label="Name, project or permission"
-              value={get('q')}
-              onChange={(event) => change({ q: event.target.value })}
-            />
-            <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
-              <option value="live">Live</option>
-              <option value="ended">Expired or revoked</option>
-              <option value="all">All</option>
-            </FilterSelect>
-          </>
+          <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
+            <option value="live">Live</option>
+            <option value="ended">Expired or revoked</option>
+            <option value="all">All</option>
+          </FilterSelect>
         }
-        showAll={() => change({ q: '', state: 'all' })}
+        unfiltered={{ state: 'all' }}
         nextStep="Mint one for each program and each person, with no more than they need: it can be revoked alone."
       >
         <LongTable

@@ -5,7 +5,7 @@ import { volumesQuery } from '../../api/queries.ts'
 import type { Volume } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FilterInput, FilterSelect } from '../../ui/field.tsx'
+import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
@@ -42,13 +42,9 @@ export function VolumesPage() {
         words={['volume', 'volumes']}
         total={volumes.length}
         shown={shown.length}
+        findBy="Name, tag or box"
         filters={
           <>
-            <FilterInput
-              label="Name, tag or box"
-              value={get('q')}
-              onChange={(event) => change({ q: event.target.value })}
-            />
             <ProjectFilter projects={projects} value={project} change={(project) => change({ project })} />
             <FilterSelect label="Use" value={use} onChange={(event) => change({ use: event.target.value })}>
               <option value="">Attached or not</option>
@@ -57,7 +53,7 @@ export function VolumesPage() {
             </FilterSelect>
           </>
         }
-        showAll={() => change({ q: '', project: '', use: '' })}
+        unfiltered={{ project: '', use: '' }}
         nextStep={
           <>
             A data volume comes and goes while boxes run, and outlives them.{' '}
