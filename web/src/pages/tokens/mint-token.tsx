@@ -187,6 +187,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   read: 'sees boxes, their files, volumes and events',
   write: 'makes, changes and deletes them',
   exec: 'runs commands and opens terminals',
-  ports: 'connects to TCP ports of boxes, and to their URLs',
+  ports: 'connects to TCP ports of boxes',
   admin: 'reads the audit log and the storage; in all projects also manages tokens of others and quotas',
 }
