@@ -23,7 +23,8 @@ export function BoxActions({ box }: { box: Box }) {
     mutationFn: (what: 'stop' | 'resume') => (what === 'stop' ? handle.stop() : handle.resume()),
     onSuccess: (after, what) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
-      if (what === 'stop') tell(`${project}/${name} is stopped.`, () => change.mutate('resume'))
+      const done = ['box.resume_requested'] as const
+      if (what === 'stop') tell(`${project}/${name} is stopped.`, () => change.mutate('resume'), { done })
     },
     onError: tellError,
   })
