@@ -129,6 +129,16 @@ describe('boxes', () => {
     await user.page.keyboard.press('Enter')
     await user.page.getByRole('heading', { level: 1, name: 'yard/two' }).waitFor()
   })
+
+  test('the palette keeps what is chosen in sight', async () => {
+    await user.page.keyboard.press('Control+k')
+    await user.page.getByRole('combobox').waitFor()
+    await user.page.keyboard.press('ArrowUp')
+    const last = user.page.getByRole('option').last()
+    expect(await last.getAttribute('aria-selected')).toBe('true')
+    const [list, option] = [await user.page.getByRole('listbox').boundingBox(), await last.boundingBox()]
+    expect((option?.y ?? 0) + (option?.height ?? 0)).toBeLessThanOrEqual((list?.y ?? 0) + (list?.height ?? 0))
+  })
 })
 
 describe('a terminal', () => {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Locator } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
 import { dropFiles } from '../../helpers/web/drop.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
@@ -206,18 +207,6 @@ describe('a terminal', () => {
     expect(await button('Screen reader').getAttribute('aria-pressed')).toBe('true')
     await visitor.type('echo read-$((40 + 2))')
     await user.page.locator('.xterm-accessibility-tree').getByText('read-42').waitFor()
-  })
-})
-
-describe('the palette', () => {
-  test('keeps what is chosen in sight', async () => {
-    await user.page.keyboard.press('Control+k')
-    await user.page.getByRole('combobox').waitFor()
-    await user.page.keyboard.press('ArrowUp')
-    const last = user.page.getByRole('option').last()
-    expect(await last.getAttribute('aria-selected')).toBe('true')
-    const [list, option] = [await user.page.getByRole('listbox').boundingBox(), await last.boundingBox()]
-    expect((option?.y ?? 0) + (option?.height ?? 0)).toBeLessThanOrEqual((list?.y ?? 0) + (list?.height ?? 0))
   })
 })
 
