@@ -1,5 +1,6 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { readFd } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
 import { listAttributes, readAttribute } from '../../lib/syscalls/metadata.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
@@ -11,7 +12,7 @@ import type { TreeReader } from './tree-reader.ts'
 export interface EntryComparison {
   /**
    * Returns true if an entry of the earlier tree and one of the later are the same in type, permissions, owner, attributes and, but for directories, in content and modification
-   * time: as a file that was restored is. Returns false for devices, and beyond `COMPARED_BYTES_MAX` in all.
+   * time: as a file that was restored is. Returns false for devices, for what the disk cannot read, and beyond `COMPARED_BYTES_MAX` in all.
    */
   isSame(io: Pick<TaskIo, 'mustPause'>, before: RawPath, after: RawPath): Steps<boolean>
 }
@@ -35,6 +36,10 @@ export function createEntryComparison({ earlier, later }: Record<'earlier' | 'la
         if (type === 'directory') return true
         bytesLeft -= is.sizeBytes
         return yield* haveSameContent(io, wasFd, isFd)
+      } catch (error) {
+        // A difference that looks for damage is not ended by it.
+        if (isErrno(error, 'EIO', 'EUCLEAN')) return false
+        throw error
       } finally {
         for (const fd of fds) closeFd(fd)
       }
