@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { type Account, openAccount } from './aws/account.ts'
 import { checkSize, describeKeys, readAgentKeys, readTls, type StageKeys } from './aws/agent-keys.ts'
 import { openBucketOf } from './aws/console-bucket.ts'
+import { checkRecord } from './aws/record.ts'
 import { runServerless } from './aws/serverless.ts'
 import { checkChannel, checkStage, mergeSettings, NONE, SETTINGS, type StageSettings } from './aws/settings.ts'
 import { buildFunction } from './build.ts'
@@ -58,6 +59,7 @@ async function deploy(target: Target, options: Options): Promise<void> {
   const hasTls = keys.channel_ca !== ''
   checkChannel(settings, hasTls)
   checkSize(keys)
+  await checkRecord(settings, stack)
   say(`Stage ${stage} in ${region}:`)
   const isStored = stored !== null && JSON.stringify(stored.keys) === JSON.stringify(keys)
   sayStep(

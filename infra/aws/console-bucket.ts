@@ -18,7 +18,7 @@ export interface ConsoleBucket {
    * before loads goes last, so that one that was cut off leaves either page whole. Returns how many files were sent.
    */
   fill(directory: string): Promise<number>
-  /** Deletes all files, without which a bucket cannot be deleted. */
+  /** Deletes all files, without which a bucket cannot be deleted; one that is gone already is empty. */
   empty(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export function openConsoleBucket(client: S3Client, bucket: string): ConsoleBuck
       )
       return sent
     },
-    empty: async () => deleteAll(client, bucket, await listKeys(client, bucket)),
+    empty: async () => deleteAll(client, bucket, await listKeys(client, bucket).catch(noneIfGone)),
   }
 }
 
@@ -86,6 +86,11 @@ async function listKeys(client: S3Client, bucket: string): Promise<string[]> {
     next = page.NextContinuationToken
   } while (next)
   return keys
+}
+
+function noneIfGone(error: unknown): string[] {
+  if (error instanceof S3ServiceException && error.name === 'NoSuchBucket') return []
+  throw error
 }
 
 /** @throws Error naming an object that could not be deleted, and why */

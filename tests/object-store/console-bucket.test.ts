@@ -60,7 +60,10 @@ test('loses nothing for a directory without a page', async () => {
   expect(await bucket.paths()).toEqual(['assets/a-2.js', 'index.html'])
 })
 
-test('is emptied, also when it is empty', async () => {
+test('is emptied, also when it is empty, or gone', async () => {
+  const gone = openWebBucket({ place: { ...store.place, bucket: 'gone' } })
+  await gone.empty()
+  gone.close()
   await bucket.empty()
   expect(await bucket.paths()).toEqual([])
   await bucket.empty()

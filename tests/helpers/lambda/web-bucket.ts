@@ -27,7 +27,8 @@ interface WebFile {
 }
 
 /** Opens the bucket of an S3 server of the tests. */
-export function openWebBucket({ place: { endpoint, region, keys, bucket } }: ObjectStore): WebBucket {
+export function openWebBucket({ place }: Pick<ObjectStore, 'place'>): WebBucket {
+  const { endpoint, region, keys, bucket } = place
   const client = new S3Client({ endpoint, region, credentials: keys, forcePathStyle: true })
   return {
     ...openConsoleBucket(client, bucket),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { checkSize, readAgentKeys, readTls } from '../../../infra/aws/agent-keys.ts'
+import { checkRecord } from '../../../infra/aws/record.ts'
 import { checkChannel, checkStage, mergeSettings, NONE, type StageSettings } from '../../../infra/aws/settings.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys, rotateChannelKeys } from '../../../shared/auth/keys.ts'
 
@@ -56,6 +57,31 @@ describe('settings of a stage', () => {
 
   test.each(['Big', '', '1st', 'a_b', 'a'.repeat(21), '../x'])('stage %j is refused', (stage) => {
     expect(() => checkStage(stage)).toThrow('expected 1–20 of a–z')
+  })
+})
+
+describe('a record that is not of the stage', () => {
+  const stack = new Map([
+    ['DomainTarget', 'd1.cloudfront.net'],
+    ['ApiTarget', 'd-1.execute-api.eu-central-1.amazonaws.com'],
+  ])
+  const named = { ...NETWORK, domain: 'api.example.com', certificate: `${ACM}:eu-west-1:${KEY}` }
+  const leadsTo = (name: string) => () => Promise.resolve([name])
+
+  test('leads elsewhere before the console goes to which it led', async () => {
+    const without = mergeSettings({}, named)
+    await expect(checkRecord(without, stack, leadsTo('D1.cloudfront.net'))).rejects.toThrow(
+      'api.example.com still points at d1.cloudfront.net, which goes with the console. Point it at d-1.execute-api',
+    )
+    await checkRecord(without, stack, leadsTo('d-1.execute-api.eu-central-1.amazonaws.com'))
+    await checkRecord(without, stack, () => Promise.reject(new Error('ENODATA')))
+  })
+
+  test.each<[string, Partial<StageSettings>]>([
+    ['the console stays', { 'console-certificate': `${ACM}:us-east-1:${KEY}` }],
+    ['the record is of the stage', { 'hosted-zone': 'Z1' }],
+  ])('is left alone where %s', async (_where, given) => {
+    await checkRecord(mergeSettings({}, { ...named, ...given }), stack, leadsTo('d1.cloudfront.net'))
   })
 })
 
