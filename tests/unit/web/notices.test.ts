@@ -47,6 +47,6 @@ test('a notice goes when its undo can no longer be done, and when the same is do
   notices.add(undoable('db is changed', 'db'), 1_000)
   notices.add(notice('told'), 1_000)
   expect(texts(notices)).toEqual(['web is stopped', 'db is changed', 'told'])
-  notices.take({ type: 'box.deleted', resource: '/v1/projects/yard/boxes/db' })
+  notices.take({ type: 'box.deleted', resource: '/v1/projects/yard/boxes/db', ts: '2026-01-31T00:00:00.000Z' })
   expect(texts(notices)).toEqual(['web is stopped', 'told'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { afterEvent, resourcesOfPage } from '../../../web/src/ui/undo-end.ts'
+import { afterEvent } from '../../../web/src/ui/undo-end.ts'
 
 const BOX = '/v1/projects/yard/boxes/web'
 const OTHER = '/v1/projects/yard/boxes/web-2'
@@ -26,12 +26,12 @@ test.each([
   ],
   ['something else happens to it', { of: [BOX], done: ['box.resume_requested'] }, 'box.updated', BOX, [BOX]],
 ])('an undo after an event: %s', (_what, end, type, resource, of) => {
-  expect(afterEvent(end, { type, resource })?.of ?? null).toEqual(of)
+  expect(afterEvent(end, { type, resource, ts: '2026-01-31T00:00:00.000Z' })?.of ?? null).toEqual(of)
 })
 
-test.each([
-  ['/boxes/yard/web/files', [BOX]],
-  ['/volumes/yard/db', ['/v1/projects/yard/data/db']],
-  ['/boxes', []],
-  ['/projects', []],
-])('the page %s is of %j', (path, resources) => expect(resourcesOfPage(path)).toEqual(resources))
+test('an undo stays after what was before it and is told later', () => {
+  const end = { of: [BOX], done: ['box.resume_requested'], since: '2026-01-31T00:00:00.500Z' }
+  const resumed = { type: 'box.resume_requested', resource: BOX }
+  expect(afterEvent(end, { ...resumed, ts: '2026-01-31T00:00:00.499Z' })).toBe(end)
+  expect(afterEvent(end, { ...resumed, ts: '2026-01-31T00:00:00.501Z' })).toBeNull()
+})

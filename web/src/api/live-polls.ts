@@ -3,15 +3,19 @@ import type { StreamMessage } from './event-stream.ts'
 import { pauseFor } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
 
-/** Asks for the events behind a cursor every some seconds, and tells them as a stream would. @throws ApiError, ConnectionError */
+/**
+ * Asks for the events behind a cursor every some seconds, and tells them as a stream would; the message after those of an answer has the
+ * cursor behind them. @throws ApiError, ConnectionError, the reason of the signal
+ */
 export async function* pollEvents(cursor: string, signal: AbortSignal): AsyncGenerator<StreamMessage> {
-  for (let since = cursor; ; await pauseFor(EVERY_MS, signal)) {
-    signal.throwIfAborted()
+  for (let since = cursor; ; ) {
     const input = { path: { project: ALL_PROJECTS }, query: { since, max_results: 1000 }, signal }
     const page = await api().call('listEvents', input)
     for (const event of page.events) yield { name: 'message', id: '', data: JSON.stringify(event) }
     since = page.next_cursor
     yield { name: 'message', id: since, data: '' }
+    if (!page.has_more) await pauseFor(EVERY_MS, signal)
+    signal.throwIfAborted()
   }
 }
 

@@ -19,6 +19,8 @@ export interface LiveState {
 export interface LiveListener {
   /** Where to go on: `now`, or what `onCursor` was told last. */
   since: string
+  /** As it was told last. */
+  isPolled: boolean
   onCursor(cursor: string): void
   onEvent(event: BoxyardEvent): void
   /** Told when events begin to come, and when that is lost. */
@@ -31,17 +33,24 @@ export interface LiveListener {
  */
 export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
   let cursor = listener.since
-  let isPolled = false
+  let { isPolled } = listener
   const pauses = createPauses()
   while (!signal.aborted) {
     try {
       const stream = await openStream(cursor, signal)
       isPolled = stream === null
       const messages = stream === null ? pollEvents(cursor, signal) : readEventStream(withinSilence(stream))
-      listener.onState({ isOpen: true, isComplete: cursor !== 'now', isPolled })
+      const open = { isOpen: true, isComplete: cursor !== 'now', isPolled }
+      // A stream tells what is after its start; what polls tell is after their first answer.
+      let isTold = stream !== null
+      if (isTold) listener.onState(open)
       for await (const message of messages) {
         pauses.restart()
         if (message.id !== '') listener.onCursor((cursor = message.id))
+        if (!isTold && message.id !== '') {
+          isTold = true
+          listener.onState(open)
+        }
         if (message.name === 'problem') break
         if (message.name === 'message' && message.data !== '')
           listener.onEvent(JSON.parse(message.data) as BoxyardEvent)

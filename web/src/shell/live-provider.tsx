@@ -1,6 +1,6 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
 import { followLive, type LiveState } from '../api/live.ts'
 import { liveCursorQuery } from '../api/live-cursor.ts'
 import { createRefresher } from '../api/refresh.ts'
@@ -19,15 +19,17 @@ const LiveContext = createContext<Live>(NOTHING)
 export function LiveProvider({ isOn, children }: { isOn: boolean; children: ReactNode }) {
   const queries = useQueryClient()
   const isInSight = useIsInSight()
+  const isPolled = useRef(false)
   const [refresher] = useState(() => createRefresher(queries))
   const [live, setLive] = useState<Live>(NOTHING)
   useEffect(() => {
     if (!isOn || !isInSight) return undefined
     const stop = new AbortController()
-    const onState = ({ isOpen, isComplete, isPolled }: LiveState): void => {
+    const onState = ({ isOpen, isComplete, isPolled: polls }: LiveState): void => {
+      isPolled.current = polls
       // What changed between the reads of the pages and now was told to nobody.
       if (isOpen && !isComplete) refresher.all()
-      setLive((now) => ({ ...now, isOpen, isPolled }))
+      setLive((now) => ({ ...now, isOpen, isPolled: polls }))
     }
     const onEvent = (event: BoxyardEvent): void => {
       refresher.take(event)
@@ -36,7 +38,7 @@ export function LiveProvider({ isOn, children }: { isOn: boolean; children: Reac
     }
     const onCursor = (told: string): void => void queries.setQueryData(liveCursorQuery.queryKey, told)
     const since = queries.getQueryData(liveCursorQuery.queryKey) ?? 'now'
-    void followLive({ since, onCursor, onEvent, onState }, stop.signal)
+    void followLive({ since, isPolled: isPolled.current, onCursor, onEvent, onState }, stop.signal)
     return () => {
       stop.abort()
       refresher.flush()

@@ -1,5 +1,4 @@
-import type { BoxyardEvent } from '@boxyard/sdk'
-import { afterEvent, type UndoEnd } from './undo-end.ts'
+import { afterEvent, type TellingEvent, type UndoEnd } from './undo-end.ts'
 
 /** Something that is told for a while: what was done, or what failed. */
 export interface Notice {
@@ -16,7 +15,7 @@ export interface Notices {
   add(notice: Omit<Notice, 'id'>, lifeMs: number): void
   dismiss(id: number): void
   /** Takes away every undo that can no longer be done after an event, or has been done, with its notice. */
-  take(event: Pick<BoxyardEvent, 'type' | 'resource'>): void
+  take(event: TellingEvent): void
   /** Stops the time of all of them while somebody is at one, or lets it go on. */
   hold(isHeld: boolean): void
   list(): readonly Notice[]

@@ -85,7 +85,7 @@ export function Meter({ name, used, total, words: amount, isRoom = false }: Mete
     <div>
       <div className="flex justify-between gap-3 text-sm">
         <span>{name}</span>
-        <span className="text-muted tabular-nums">{words}</span>
+        <span className="text-right text-muted tabular-nums">{words}</span>
       </div>
       <div
         role="meter"

@@ -3,7 +3,7 @@ import { X } from 'lucide-react'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { createNotices, type Notice } from './notices.ts'
 import { Problem } from './problem.tsx'
-import { resourcesOfPage, type UndoEnd } from './undo-end.ts'
+import { type UndoEnd } from './undo-end.ts'
 
 const notices = createNotices()
 
@@ -12,8 +12,9 @@ const notices = createNotices()
  * the box or volume is deleted whose page is open.
  */
 export function tell(text: string, undo?: () => void, end: Partial<UndoEnd> = {}): void {
-  const { of = resourcesOfPage(location.pathname), done = [] } = end
-  notices.add({ text, error: null, undo, end: undo && of.length > 0 ? { of, done } : null }, undo ? 12_000 : 5_000)
+  const { of = [], done = [], ...rest } = end
+  const until = undo && of.length > 0 ? { of, done, ...rest } : null
+  notices.add({ text, error: null, undo, end: until }, undo ? 12_000 : 5_000)
 }
 
 /** Takes away what can no longer be undone after an event. */

@@ -10,6 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { boxResource } from '../../ui/undo-end.ts'
 import { ChangeBox } from './change-box.tsx'
 
 /** Stops, resumes, changes, forks and deletes a box. */
@@ -23,8 +24,9 @@ export function BoxActions({ box }: { box: Box }) {
     mutationFn: (what: 'stop' | 'resume') => (what === 'stop' ? handle.stop() : handle.resume()),
     onSuccess: (after, what) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
-      const done = ['box.resume_requested'] as const
-      if (what === 'stop') tell(`${project}/${name} is stopped.`, () => change.mutate('resume'), { done })
+      if (what === 'resume') return
+      const end = { of: [boxResource(box)], done: ['box.resume_requested'], since: after.state.since }
+      tell(`${project}/${name} is stopped.`, () => change.mutate('resume'), end)
     },
     onError: tellError,
   })

@@ -8,6 +8,7 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { parseTags } from '../../ui/tags.ts'
 import { TagsField } from '../../ui/tags-field.tsx'
 import { tell } from '../../ui/toasts.tsx'
+import { boxResource } from '../../ui/undo-end.ts'
 
 /** Changes size and tags of a box, which runs on. */
 export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
@@ -29,10 +30,12 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
   const before = { config: sizeOf(config), tags }
   const update = useMutation({
     mutationFn: (body: typeof before) => api().call('updateBox', { path: { project, name }, body }),
-    onSuccess: (after) => {
+    // Of the moment: what is shown changes by the event, which may come before the answer.
+    onMutate: () => before,
+    onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
       close()
-      tell(`${project}/${name} is changed.`, () => update.mutate(before))
+      tell(`${project}/${name} is changed.`, () => update.mutate(was), { of: [boxResource(box)] })
     },
   })
   return (

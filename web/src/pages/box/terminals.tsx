@@ -31,7 +31,10 @@ export function Terminals() {
       <div className="p-6">
         <Empty title="No terminals by this way">
           What serves this console carries no WebSockets. The command line brings one by another way:{' '}
-          <code className="font-mono">boxyard console {box.name}</code>.
+          <code className="font-mono">
+            boxyard use {ref.project} && boxyard console {box.name}
+          </code>
+          .
         </Empty>
       </div>
     )

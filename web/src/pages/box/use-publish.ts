@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { boxResource } from '../../ui/undo-end.ts'
 
 /** Who may use the URLs of a box, and the port that its own leads to; null: the default. */
 export interface Access {
@@ -17,10 +18,12 @@ export function usePublish(box: Box) {
   const now = accessOf(box)
   const set = useMutation({
     mutationFn: (access: Access) => api().call('publishBox', { path, body: access }),
-    onSuccess: (after) => {
+    // Of the moment: what is shown changes by the event, which may come before the answer.
+    onMutate: () => now,
+    onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
       const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
-      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(now))
+      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(was), { of: [boxResource(box)] })
     },
     onError: tellError,
   })

@@ -4,6 +4,7 @@ import type { Box } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { boxResource } from '../../ui/undo-end.ts'
 
 /** What can be done with the chosen boxes at once. */
 export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): void }) {
@@ -64,16 +65,18 @@ export async function resumeAll(boxes: readonly Box[]): Promise<void> {
 /** Does the same with each, a few at a time, and tells with how many it was done and failed; `undo` gets those with which it was done. */
 async function each(
   boxes: readonly Box[],
-  act: (box: Box) => Promise<unknown>,
+  act: (box: Box) => Promise<Box | void>,
   ...[word, undo]: [word: string, undo?: (boxes: readonly Box[]) => void]
 ): Promise<void> {
   const left = [...boxes]
   const done: Box[] = []
+  let since = ''
   let failed = 0
   const work = async (): Promise<void> => {
     for (let box = left.shift(); box; box = left.shift()) {
       try {
-        await act(box)
+        const after = await act(box)
+        if (after && after.state.since > since) since = after.state.since
         done.push(box)
       } catch (error) {
         failed++
@@ -85,9 +88,8 @@ async function each(
   const [first] = done
   const count = done.length === 1 ? `${first?.project}/${first?.name} is` : `${done.length} boxes are`
   const rest = failed === 0 ? '.' : `, ${failed} could not be.`
-  const of = done.map(({ project, name }) => `/v1/projects/${project}/boxes/${name}`)
-  if (done.length > 0)
-    tell(`${count} ${word}${rest}`, undo && (() => undo(done)), { of, done: ['box.resume_requested'] })
+  const end = { of: done.map(boxResource), done: ['box.resume_requested'], since }
+  if (done.length > 0) tell(`${count} ${word}${rest}`, undo && (() => undo(done)), end)
 }
 
 const ERRORS_TOLD = 3

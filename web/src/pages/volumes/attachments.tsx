@@ -15,6 +15,7 @@ import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Empty, Panel } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { volumeResource } from '../../ui/undo-end.ts'
 import { BusyDialog } from './busy-dialog.tsx'
 
 type Attachment = Volume['attachments'][number]
@@ -65,7 +66,7 @@ function AttachmentTable({ volume }: { volume: Volume }) {
       api().call('detachVolume', { path: { project, name }, query: { wait_seconds: 1 }, body: { box } }),
     onSuccess: (_, attachment) => {
       setBusy(null)
-      const of = [`/v1/projects/${project}/data/${name}`]
+      const of = [volumeResource(volume)]
       tell(`${name} is detached from ${attachment.box}.`, () => attach.mutate(attachment), {
         of,
         done: ['data.attached'],

@@ -10,6 +10,7 @@ import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { tell } from '../../ui/toasts.tsx'
+import { volumeResource } from '../../ui/undo-end.ts'
 import { intervalOf, scheduleText, UNITS } from './schedule-words.ts'
 
 type Body = CallInput<'updateBackupSchedule'>['body']
@@ -41,16 +42,19 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
   const queries = useQueryClient()
   const update = useMutation({
     mutationFn: (body: Body) => api().call('updateBackupSchedule', { path: { project, name }, body }),
-    onSuccess: (after) => {
+    // Of the moment: what is shown changes by the event, which may come before the answer.
+    onMutate: () => before,
+    onSuccess: (after, _, was) => {
       queries.setQueryData(volumeQuery(volume).queryKey, after)
       void refreshVolume(queries, volume)
       close()
-      const undo = (): void => update.mutate(before ?? { interval_seconds: null })
+      const undo = (): void => update.mutate(was ?? { interval_seconds: null })
       tell(
         after.backup_schedule === null
           ? `${name} is no longer backed up by itself.`
           : scheduleText(after.backup_schedule),
         undo,
+        { of: [volumeResource(volume)] },
       )
     },
   })

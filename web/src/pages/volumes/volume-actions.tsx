@@ -12,6 +12,7 @@ import { useSearchState } from '../../ui/search-state.ts'
 import { parseTags } from '../../ui/tags.ts'
 import { TagsField } from '../../ui/tags-field.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
+import { volumeResource } from '../../ui/undo-end.ts'
 
 /** Changes size and tags of a volume, and deletes it. */
 export function VolumeActions({ volume }: { volume: Volume }) {
@@ -42,13 +43,17 @@ function ChangeForm({ volume, close }: { volume: Volume; close(): void }) {
   const update = useMutation({
     mutationFn: (body: { size_gb: number; tags: Record<string, string> }) =>
       api().call('updateVolume', { path: { project, name }, body }),
-    onSuccess: (after) => {
+    // Of the moment: what is shown changes by the event, which may come before the answer.
+    onMutate: () => ({ size_gb: before, tags: volume.tags }),
+    onSuccess: (after, _, was) => {
       queries.setQueryData(volumeQuery(volume).queryKey, after)
       void refreshVolume(queries, volume)
       const words =
-        after.size_gb === before ? `${project}/${name} is changed.` : `${project}/${name} has ${after.size_gb} GiB.`
+        after.size_gb === was.size_gb
+          ? `${project}/${name} is changed.`
+          : `${project}/${name} has ${after.size_gb} GiB.`
       close()
-      tell(words, () => update.mutate({ size_gb: before, tags: volume.tags }))
+      tell(words, () => update.mutate(was), { of: [volumeResource(volume)] })
     },
   })
   return (

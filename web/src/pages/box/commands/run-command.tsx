@@ -14,8 +14,9 @@ import { SignalCommand } from './signal-command.tsx'
 /** Runs a line of the shell in the box, and shows what it writes as it writes it. */
 export function RunCommand({ box }: { box: Ref }) {
   const queries = useQueryClient()
+  const { isPolled } = useLive()
   const refresh = (): void => void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
-  const { live, run, isRunning } = useLiveCommand(box, { onChange: refresh, isStreamed: !useLive().isPolled })
+  const { live, run, isRunning } = useLiveCommand(box, { onChange: refresh, isStreamed: !isPolled })
   const start = (form: FormData): void => {
     const seconds = Number(textOf(form, 'timeout'))
     void run(textOf(form, 'line'), {
@@ -49,7 +50,7 @@ export function RunCommand({ box }: { box: Ref }) {
             Run
           </Button>
         </div>
-        <RunOptions />
+        <RunOptions isPolled={isPolled} />
       </form>
       {live && (
         <div className="mt-4 flex flex-col gap-2">
@@ -79,7 +80,7 @@ export function RunCommand({ box }: { box: Ref }) {
   )
 }
 
-function RunOptions() {
+function RunOptions({ isPolled }: { isPolled: boolean }) {
   return (
     <details>
       <summary className="cursor-pointer text-muted">Directory, user, time limit</summary>
@@ -98,7 +99,12 @@ function RunOptions() {
           className="sm:col-span-3"
           label="Goes on without me"
           name="noHup"
-          hint="Also when this page is left and when the service is restarted. Otherwise the command is hung up when you leave."
+          {...(isPolled ? { checked: true, disabled: true } : {})}
+          hint={
+            isPolled
+              ? 'What serves this console carries no streams that a command could end with.'
+              : 'Also when this page is left and when the service is restarted. Otherwise the command is hung up when you leave.'
+          }
         />
       </div>
     </details>

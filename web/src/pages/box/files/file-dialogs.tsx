@@ -8,6 +8,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import { Problem } from '../../../ui/problem.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
+import { boxResource } from '../../../ui/undo-end.ts'
 import { childOf, type FilePlace, nameOfPlace, parentOf, placeQuery } from './place.ts'
 import { useFollowPlace } from './use-follow-place.ts'
 
@@ -102,7 +103,9 @@ export function RenameEntry({ box, place, close }: { box: Ref; place: FilePlace 
     if (place === null) return
     const to = childOf(parentOf(place), { path: name, path_base64: null })
     await move(place, to)
-    tell(`${nameOfPlace(place)} is ${name} now.`, () => void move(to, place).catch(tellError))
+    tell(`${nameOfPlace(place)} is ${name} now.`, () => void move(to, place).catch(tellError), {
+      of: [boxResource(box)],
+    })
   }
   return (
     <NameDialog

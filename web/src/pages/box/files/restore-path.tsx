@@ -8,6 +8,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'
 import { Form } from '../../../ui/form.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
+import { boxResource } from '../../../ui/undo-end.ts'
 import { type FilePlace, placeQuery } from './place.ts'
 
 interface RestorePathProps {
@@ -27,7 +28,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
     mutationFn: (wanted: FilePlace) => restoreKeeping({ box, snapshot, place: wanted, isKept }),
     onSuccess: async (kept, wanted) => {
       const undo = kept === null ? undefined : () => void undoRestore(box, kept, wanted).then(refresh, tellError)
-      tell(`${wanted.text} is as ${snapshot} has it.`, undo)
+      tell(`${wanted.text} is as ${snapshot} has it.`, undo, { of: [boxResource(box)] })
       await refresh()
     },
     onError: tellError,

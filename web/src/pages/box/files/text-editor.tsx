@@ -7,6 +7,7 @@ import type { FileContent } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
+import { boxResource } from '../../../ui/undo-end.ts'
 import { useFilesRefresh } from './file-dialogs.tsx'
 import { lineEndsOf, lineNumbers, withLineEnds } from './line-ends.ts'
 import { placeQuery } from './place.ts'
@@ -170,7 +171,7 @@ function useSave(at: FilesAt, { base, onSaved, onConflict }: Saving) {
       onSaved(saved)
       const undo = (): void => void write(base.content, 'what was read', after.etag).then(refresh, tellError)
       if (over === 'nothing') tell(`${at.place.text} is written anew.`)
-      else tell(`${at.place.text} is saved.`, over === 'anything' ? undefined : undo)
+      else tell(`${at.place.text} is saved.`, over === 'anything' ? undefined : undo, { of: [boxResource(at.box)] })
       await refresh()
     },
     onError: async (error) => {

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { Ref } from '../../../api/records.ts'
 import { tell, tellError } from '../../../ui/toasts.tsx'
+import { boxResource } from '../../../ui/undo-end.ts'
 import { serviceQuery, servicesQuery } from './queries.ts'
 
 /** What is done with a service without further questions. */
@@ -19,7 +20,7 @@ export function useServiceAct(box: Ref, service: string) {
     },
     onSuccess: (_, what) => {
       const { done, undo } = WORDS[what]
-      tell(`${service} ${done}.`, undo === null ? undefined : () => act.mutate(undo))
+      tell(`${service} ${done}.`, undo === null ? undefined : () => act.mutate(undo), { of: [boxResource(box)] })
     },
     onError: tellError,
     onSettled: async () => {

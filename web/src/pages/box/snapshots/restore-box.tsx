@@ -7,6 +7,7 @@ import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField } from '../../../ui/field.tsx'
 import { Form } from '../../../ui/form.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
+import { boxResource } from '../../../ui/undo-end.ts'
 import { newestFirst } from './queries.ts'
 
 interface Restoring {
@@ -25,6 +26,7 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
       tell(
         `${box.project}/${box.name} is as ${wanted.snapshot} has it.`,
         old === null ? undefined : () => restore.mutate({ snapshot: old, withData: wanted.withData }),
+        { of: old === null ? [] : [`${boxResource(box)}/snapshots/${old}`] },
       ),
     onError: tellError,
   })
