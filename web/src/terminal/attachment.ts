@@ -116,9 +116,13 @@ function isQuiet(next: Promise<unknown>): Promise<boolean> {
   })
 }
 
-/** Writes output once the terminal has taken it, so that what is not shown yet waits at the service. */
-function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
-  return new Promise((resolve) => terminal.write(bytes, resolve))
+/**
+ * Writes output once the terminal has taken it, so that what is not shown yet waits at the service; in pieces, since the page does nothing
+ * else while one is taken.
+ */
+async function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
+  for (let from = 0; from < bytes.length; from += WRITTEN_BYTES)
+    await new Promise<void>((resolve) => terminal.write(bytes.subarray(from, from + WRITTEN_BYTES), resolve))
 }
 
 /** What a terminal answers to queries begins with it. */
@@ -127,3 +131,5 @@ const PAUSE_MAX_MS = 8_000
 /** A console begins with the last 256 KiB of what was on it. */
 const REPLAY_BYTES = 256 * 1024
 const QUIET_MS = 60
+/** What a terminal takes in a fraction of a frame. */
+const WRITTEN_BYTES = 16 * 1024
