@@ -75,9 +75,9 @@ describe('streams', () => {
           size += piece.length
           heard.update(piece)
         })
-        answer.once('end', resolve)
+        answer.once('close', () => (answer.complete ? resolve() : reject(new Error(`cut off after ${size} bytes`))))
       })
-      void (async () => {
+      const send = async (): Promise<void> => {
         for (let done = 0; done < SIZE; done += 1024 * 1024) {
           const piece = Buffer.alloc(1024 * 1024, done / 1024 / 1024)
           sent.update(piece)
@@ -86,7 +86,8 @@ describe('streams', () => {
           if (done === SIZE / 2) await eventually(() => size > 0)
         }
         upload.end()
-      })()
+      }
+      send().catch(reject)
     })
     expect(size).toBe(SIZE)
     expect(heard.digest('hex')).toBe(sent.digest('hex'))
