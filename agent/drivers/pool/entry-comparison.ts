@@ -11,8 +11,9 @@ import type { TreeReader } from './tree-reader.ts'
 /** Compares entries of two trees. */
 export interface EntryComparison {
   /**
-   * Returns true if an entry of the earlier tree and one of the later are the same in type, permissions, owner, attributes and, but for directories, in content and modification
-   * time: as a file that was restored is. Returns false for devices, for what the disk cannot read, and beyond `COMPARED_BYTES_MAX` in all.
+   * Returns true if an entry of the earlier tree and one of the later are the same in type, permissions, owner, attributes and, but for
+   * directories, in content and modification time: as a file that was restored is. Returns false for devices, for what the disk cannot
+   * read, and beyond `COMPARED_BYTES_MAX` in all.
    */
   isSame(io: Pick<TaskIo, 'mustPause'>, before: RawPath, after: RawPath): Steps<boolean>
 }
@@ -28,8 +29,9 @@ export function createEntryComparison({ earlier, later }: Record<'earlier' | 'la
       if (type === 'symlink') return Buffer.compare(earlier.readLink(before), later.readLink(after)) === 0
       if (type !== 'file' && type !== 'directory') return type === 'fifo' || type === 'socket'
       if (type === 'file' && (was.sizeBytes !== is.sizeBytes || is.sizeBytes > bytesLeft)) return false
-      const fds = [earlier.open(before)]
+      const fds: number[] = []
       try {
+        fds.push(earlier.open(before))
         fds.push(later.open(after))
         const [wasFd = -1, isFd = -1] = fds
         if (!haveSameAttributes(wasFd, isFd)) return false
