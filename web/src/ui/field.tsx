@@ -13,114 +13,87 @@ interface FieldProps {
 }
 
 /** A labelled line of text. */
-export function TextField({ label, hint, error: told, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
-  const { id, about, error, checks } = useField(hint, told)
+export function TextField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'input'>) {
+  const { marks, checks, about } = useField(hint, error)
   return (
-    <div className={`flex flex-col gap-1 ${className}`}>
-      <label htmlFor={id} className="text-sm font-medium">
-        {label}
-      </label>
-      <input
-        id={id}
-        aria-describedby={about}
-        aria-invalid={error !== undefined}
-        {...rest}
-        {...checks}
-        className={`${INPUT} w-full`}
-      />
-      <About id={about} hint={hint} error={error} />
-    </div>
+    <Labelled id={marks.id} label={label} about={about} className={className}>
+      <input {...marks} {...rest} {...checks} className={`${INPUT} w-full`} />
+    </Labelled>
   )
 }
 
 /** A labelled choice. */
-export function SelectField({
-  label,
-  hint,
-  error: told,
-  className = '',
-  ...rest
-}: FieldProps & ComponentProps<'select'>) {
-  const { id, about, error, checks } = useField(hint, told)
+export function SelectField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'select'>) {
+  const { marks, checks, about } = useField(hint, error)
   return (
-    <div className={`flex flex-col gap-1 ${className}`}>
-      <label htmlFor={id} className="text-sm font-medium">
-        {label}
-      </label>
-      <select
-        id={id}
-        aria-describedby={about}
-        aria-invalid={error !== undefined}
-        {...rest}
-        {...checks}
-        className={`${INPUT} w-full`}
-      />
-      <About id={about} hint={hint} error={error} />
-    </div>
+    <Labelled id={marks.id} label={label} about={about} className={className}>
+      <select {...marks} {...rest} {...checks} className={`${INPUT} w-full`} />
+    </Labelled>
+  )
+}
+
+/** A labelled text of several lines. */
+export function TextAreaField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'textarea'>) {
+  const { marks, checks, about } = useField(hint, error)
+  return (
+    <Labelled id={marks.id} label={label} about={about} className={className}>
+      <textarea {...marks} spellCheck={false} {...rest} {...checks} className={`${INPUT} w-full font-mono text-xs`} />
+    </Labelled>
   )
 }
 
 /** A labelled yes or no. */
-export function CheckField({
-  label,
-  hint,
-  error: told,
-  className = '',
-  ...rest
-}: FieldProps & ComponentProps<'input'>) {
-  const { id, about, error, checks } = useField(hint, told)
+export function CheckField({ label, hint, error, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
+  const { marks, checks, about } = useField(hint, error)
   return (
     <div className={`flex flex-col gap-1 ${className}`}>
-      <label htmlFor={id} className="flex items-center gap-2 text-sm font-medium">
+      <label htmlFor={marks.id} className="flex items-center gap-2 text-sm font-medium">
         <input
-          id={id}
+          id={marks.id}
           type="checkbox"
-          aria-describedby={about}
+          aria-describedby={marks['aria-describedby']}
           {...rest}
           {...checks}
           className="size-4 accent-accent"
         />
         {label}
       </label>
-      <About id={about} hint={hint} error={error} />
+      {about}
     </div>
   )
 }
 
-/** A labelled text of several lines. */
-export function TextAreaField({
-  label,
-  hint,
-  error: told,
-  className = '',
-  ...rest
-}: FieldProps & ComponentProps<'textarea'>) {
-  const { id, about, error, checks } = useField(hint, told)
+interface LabelledProps {
+  /** Of the control that is labelled. */
+  id: string
+  label: string
+  /** The words about it. */
+  about: ReactNode
+  className: string | undefined
+  children: ReactNode
+}
+
+/** A label over a control, and the words about it below. */
+function Labelled({ id, label, about, className = '', children }: LabelledProps) {
   return (
     <div className={`flex flex-col gap-1 ${className}`}>
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
-      <textarea
-        id={id}
-        aria-describedby={about}
-        aria-invalid={error !== undefined}
-        spellCheck={false}
-        {...rest}
-        {...checks}
-        className={`${INPUT} w-full font-mono text-xs`}
-      />
-      <About id={about} hint={hint} error={error} />
+      {children}
+      {about}
     </div>
   )
 }
 
-/** Returns what every field has: the ids of it and of the words about it, what is wrong with it, and what finds that out. */
+/** Returns what every field has: what marks its control for those who read it, what finds out what is wrong with it, and the words about it. */
 function useField(hint: ReactNode, told: string | undefined) {
   const id = useId()
   const { words, ...checks } = useRefusal()
   const error = words ?? told
-  return { id, about: hint === undefined && error === undefined ? undefined : `${id}-about`, error, checks }
+  const aboutId = hint === undefined && error === undefined ? undefined : `${id}-about`
+  const marks = { id, 'aria-describedby': aboutId, 'aria-invalid': error !== undefined }
+  return { marks, checks, about: <About id={aboutId} hint={hint} error={error} /> }
 }
 
 function About({ id, hint, error }: { id: string | undefined; hint: ReactNode; error: string | undefined }) {
