@@ -6,12 +6,10 @@ import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
 import { ChangeBox } from './change-box.tsx'
+import { ForkDialog } from './fork-dialog.tsx'
 
 /** Stops, resumes, changes, forks and deletes a box. */
 export function BoxActions({ box }: { box: Box }) {
@@ -55,7 +53,16 @@ export function BoxActions({ box }: { box: Box }) {
         Delete
       </Button>
       <ChangeBox box={box} isOpen={dialog === 'change'} close={() => setDialog(null)} />
-      <ForkDialog box={box} isOpen={dialog === 'fork'} close={() => setDialog(null)} />
+      <ForkDialog
+        box={box}
+        title={`Fork ${project}/${name}`}
+        about="Another box with the disk of this one as it is now, in milliseconds at any size."
+        suggested={`${name}-2`}
+        of={name}
+        isOpen={dialog === 'fork'}
+        close={() => setDialog(null)}
+        fork={(target) => handle.fork(target)}
+      />
       <Confirm
         title={`Delete ${project}/${name}?`}
         about="Its disk and its snapshots are gone for good. Data volumes that are attached to it stay."
@@ -66,36 +73,5 @@ export function BoxActions({ box }: { box: Box }) {
         act={() => remove.mutate()}
       />
     </div>
-  )
-}
-
-function ForkDialog({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
-  const { project, name } = box
-  const navigate = useNavigate()
-  const fork = useMutation({
-    mutationFn: (target: string) => api().box(project, name).fork(target),
-    onSuccess: async (_, target) => {
-      close()
-      tell(`${project}/${target} is a fork of ${name}.`)
-      await navigate({ to: '/boxes/$project/$name', params: { project, name: target } })
-    },
-  })
-  return (
-    <Dialog
-      title={`Fork ${project}/${name}`}
-      about="Another box with the disk of this one as it is now, in milliseconds at any size."
-      isOpen={isOpen}
-      close={close}
-    >
-      <Form
-        action="Fork"
-        isBusy={fork.isPending}
-        error={fork.error}
-        close={close}
-        send={(form) => fork.mutate(form.text('name'))}
-      >
-        <TextField label="Name of the new box" name="name" required autoFocus defaultValue={`${name}-2`} />
-      </Form>
-    </Dialog>
   )
 }
