@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -10,6 +10,7 @@ import { createClient } from '../helpers/front/client.ts'
 import { CONSOLE_HOST, type Distribution, openDistribution, readDistribution } from '../helpers/lambda/distribution.ts'
 import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
+import { functionVariables } from '../helpers/lambda/variables.ts'
 import { openWebBucket, type WebBucket } from '../helpers/lambda/web-bucket.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { useVisits } from '../helpers/web/visits.ts'
@@ -39,13 +40,7 @@ beforeAll(async () => {
   store = opened
   bucket = openWebBucket(store)
   packed = { ...made, runtime: lambdaRuntime() }
-  const readKeys = (name: string): string => readFileSync(join(service.dataDir, 'keys', name), 'utf8')
-  gateway = await openGateway(packed, {
-    BOXYARD_AGENT_URL: service.agentUrl,
-    BOXYARD_AGENT_TIMEOUT_SECONDS: '28',
-    BOXYARD_CHANNEL_KEYS: readKeys('channel.json'),
-    BOXYARD_TOKEN_KEYS: readKeys('token-public.json'),
-  })
+  gateway = await openGateway(packed, functionVariables(service))
   distribution = await openDistribution(packed.template, { bucket, apiUrl: gateway.url })
   await bucket.fill(CONSOLE_DIRECTORY)
 })

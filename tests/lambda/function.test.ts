@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -17,6 +17,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
+import { functionVariables } from '../helpers/lambda/variables.ts'
 import { draw } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
@@ -30,19 +31,12 @@ const client = createClient(
   () => gateway.url,
   () => service.adminToken,
 )
-const readKeys = (name: string): string => readFileSync(join(service.dataDir, 'keys', name), 'utf8')
-const environmentNow = (): Record<string, string> => ({
-  BOXYARD_AGENT_URL: service.agentUrl,
-  BOXYARD_AGENT_TIMEOUT_SECONDS: '28',
-  BOXYARD_CHANNEL_KEYS: readKeys('channel.json'),
-  BOXYARD_TOKEN_KEYS: readKeys('token-public.json'),
-})
 
 beforeAll(async () => {
   const [started, made] = await Promise.all([startService({ front: false }), packFunction(directory, 'test')])
   service = started
   packed = { ...made, runtime: lambdaRuntime() }
-  gateway = await openGateway(packed, environmentNow())
+  gateway = await openGateway(packed, functionVariables(service))
 })
 
 afterAll(async () => {
@@ -95,7 +89,7 @@ describe("through AWS's runtime", () => {
 
   test('a function without good keys says so in its log, and never what they are', async () => {
     const broken = await openGateway(packed, {
-      ...environmentNow(),
+      ...functionVariables(service),
       BOXYARD_CHANNEL_KEYS: '{"agent_id":"a","keys":["s3cret"]}',
     })
     try {
