@@ -161,6 +161,28 @@ async function enterPrivately(url: string, text: string): Promise<void> {
   await (await opened(link)).getByText(text).waitFor()
 }
 
+describe('a fork', () => {
+  test('is made of a box as it is, and as a snapshot has it, and its page opens', async () => {
+    await client.shell('yard', 'one', 'echo then > /root/forked')
+    await client.post(`${BOX}/snapshots`, { name: 'past' })
+    await client.shell('yard', 'one', 'echo now > /root/forked')
+    await visitor.open('/boxes/yard/one', 'yard/one')
+    await button('Fork').click()
+    await dialog().getByRole('button', { name: 'Fork' }).click()
+    await user.page.getByRole('heading', { level: 1, name: 'yard/one-2' }).waitFor()
+    await visitor.open('/boxes/yard/one/snapshots', 'Time line')
+    await button('More of past').click()
+    await user.page.getByRole('menuitem', { name: 'Fork from past' }).click()
+    await dialog().getByRole('button', { name: 'Fork' }).click()
+    await user.page.getByRole('heading', { level: 1, name: 'yard/one-past' }).waitFor()
+    for (const [name, content] of [
+      ['one-2', 'now\n'],
+      ['one-past', 'then\n'],
+    ] as const)
+      expect((await client.shell('yard', name, 'cat /root/forked')).body.stdout).toBe(content)
+  })
+})
+
 describe('services', () => {
   test('a version is deployed beside the one that serves, seen next to it, and takes over', async () => {
     await client.shell(
