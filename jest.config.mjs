@@ -1,8 +1,8 @@
 export default {
   testEnvironment: '<rootDir>/tests/environment.mjs',
   testSequencer: '<rootDir>/tests/sequencer.mjs',
-  reporters: ['default', '<rootDir>/infra/jest-watch.mjs'],
-  // Even one worker is a process of its own, with its own mounts (infra/jest-workers.mjs): jest runs no file in its own process then.
+  reporters: ['default', '<rootDir>/infra/jest/watch.mjs'],
+  // Even one worker is a process of its own, with its own mounts (infra/jest/workers.mjs): jest runs no file in its own process then.
   workerIdleMemoryLimit: '8GB',
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
@@ -11,7 +11,7 @@ export default {
   moduleNameMapper: { '^@boxyard/sdk$': '<rootDir>/sdk/typescript/src/index.ts' },
   testMatch: ['<rootDir>/tests/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/.build', '<rootDir>/dist', '<rootDir>/.serverless'],
-  // Far above what any test takes alone, for slow machines with other work; a file that hangs is ended by infra/jest-watch.mjs.
+  // Far above what any test takes alone, for slow machines with other work; a file that hangs is ended by infra/jest/watch.mjs.
   testTimeout: 300_000,
   watchman: false,
 }

@@ -6,7 +6,7 @@ import { ROOT } from './commands.ts'
 import { layOutClients } from './release/client-tree.ts'
 import { packClients } from './release/clients.ts'
 import { packExecutable } from './release/executable.ts'
-import { packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
+import { archiveTop, packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
 import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts'
 
 /**
@@ -18,11 +18,11 @@ function makeRelease(architecture: Architecture, directory: string, isOfService:
   const source = readSource(architecture)
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-'))
   try {
-    const root = join(scratch, 'root')
-    mkdirSync(root)
+    const root = join(archiveTop(source, scratch), 'root')
+    mkdirSync(root, { recursive: true })
     layOut(root, source)
     // The archive first: the package adds files of its own.
-    const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
+    const made = [packArchive(source, scratch), packDeb(root, source, scratch)]
     if (!isOfService) {
       const tree = layOutClients(source.commit, scratch)
       const node = nodeOf(root, architecture)

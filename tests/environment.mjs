@@ -4,8 +4,8 @@ import koffi from 'koffi'
 import { findLeftovers, findMounts } from './helpers/leftovers.ts'
 
 /**
- * The environment of a test file, whose path the process bears as its title (infra/jest-watch.mjs). The file fails if it leaves a mount in
- * its worker's namespace, where that is its own (infra/jest-worker.sh). What it starts is not adopted by its process in later files.
+ * The environment of a test file, whose path the process bears as its title (infra/jest/watch.mjs). The file fails if it leaves a mount in
+ * its worker's namespace, where that is its own (infra/jest/worker.sh). What it starts is not adopted by its process in later files.
  */
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null

@@ -25,18 +25,20 @@ export function packDeb(root: string, source: ReleaseSource, directory: string):
   return path
 }
 
-/** Packs the laid-out files as an archive with an installer for hosts without Debian's packages, and returns its path. */
-export function packArchive(root: string, source: ReleaseSource, directory: string): string {
-  const name = `boxyard-${source.version}-linux-${source.architecture}`
-  const top = join(directory, name)
-  mkdirSync(top)
-  cpSync(root, join(top, 'root'), { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
+/** Returns the directory in `directory` whose files the archive of a release has: an installer, and the laid-out files in `root`. */
+export function archiveTop(source: ReleaseSource, directory: string): string {
+  return join(directory, `boxyard-${source.version}-linux-${source.architecture}`)
+}
+
+/** Packs `archiveTop` of a directory, after adding the installer for hosts without Debian's packages, and returns the path. */
+export function packArchive(source: ReleaseSource, directory: string): string {
+  const top = archiveTop(source, directory)
   const installer = readFileSync(join(ROOT, 'infra/release/install.sh'), 'utf8')
-  writeFileSync(join(top, 'install.sh'), installer.replace('@PROGRAMS@', PROGRAMS.join(' ')), { mode: 0o755 })
-  settle(top, source.epoch)
+  writeFileSync(join(top, 'install.sh'), installer.replace('@PROGRAMS@', PROGRAMS.join(' ')))
+  for (const path of [top, join(top, 'install.sh')]) chmodSync(path, 0o755)
   const path = `${top}.tar.zst`
   const owner = ['--owner=0', '--group=0', '--numeric-owner', '--sort=name', '--format=gnu']
-  execFileSync('tar', ['--zstd', ...owner, `--mtime=@${source.epoch}`, '-C', directory, '-cf', path, name])
+  execFileSync('tar', ['--zstd', ...owner, `--mtime=@${source.epoch}`, '-C', directory, '-cf', path, basename(top)])
   return path
 }
 

@@ -15,6 +15,7 @@ import { ROOT } from '../commands.ts'
 import { buildConsole } from '../web/build.ts'
 import { bundlePrograms } from './bundle.ts'
 import { dropBundledPackages } from './bundled-packages.ts'
+import { dropUnloadedFiles } from './package-files.ts'
 
 export type Architecture = 'amd64' | 'arm64'
 
@@ -49,6 +50,7 @@ export function layOut(root: string, source: ReleaseSource): void {
   installPackages(lib, source.architecture)
   bundlePrograms(lib)
   dropBundledPackages(lib)
+  dropUnloadedFiles(join(lib, 'node_modules'))
   buildConsole(join(lib, 'console'))
   const { version, commit } = source
   writeFileSync(join(lib, 'release.json'), `${JSON.stringify({ version, commit })}\n`)
@@ -69,8 +71,7 @@ function installPackages(lib: string, architecture: Architecture): void {
   execFileSync('npm', ['ci', ...options, ...target], { cwd: lib, stdio: ['ignore', 'ignore', 'inherit'] })
   rmSync(join(lib, 'package-lock.json'))
   rmSync(join(lib, 'node_modules/.package-lock.json'))
-  const node = join(lib, `node_modules/node-linux-${cpu}`)
-  for (const unused of ['include', 'share', 'CHANGELOG.md']) rmSync(join(node, unused), { recursive: true })
+  for (const unused of ['include', 'share']) rmSync(join(lib, `node_modules/node-linux-${cpu}`, unused), { recursive: true })
 }
 
 /** Returns the path of the Node.js of a release that is laid out below `root`. */

@@ -15,7 +15,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
   'a run of tests that ends by %s leaves neither workers nor what they started',
   async (signal) => {
     const { JEST_WORKER_ID: _, ...env } = process.env
-    const workers = join(ROOT, 'infra/jest-workers.mjs')
+    const workers = join(ROOT, 'infra/jest/workers.mjs')
     const script = join(ROOT, 'tests/fixtures/jest-stand-in.mjs')
     const jest = spawn(process.execPath, ['--import', workers, script], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = (await once(jest.stdout, 'data')) as [Buffer]

@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { withLock } from '../../../infra/cluster/host-lock.ts'
 import { dieWithParent, ROOT } from '../../../infra/commands.ts'
 import { MACHINE_ARCHITECTURE, vmCache } from '../../../infra/vm/image.ts'
+import { lendWebPackages } from '../web/packages.ts'
 
 /**
  * Returns the path of a Debian package of this work tree as it is, changes that are not committed included. Packages are kept outside the
@@ -31,6 +32,7 @@ export async function packWorkTree(change?: { name: string; apply(checkout: stri
       change.apply(checkout)
       commit(checkout, change.name)
     }
+    lendWebPackages(checkout)
     return await packOnce(checkout)
   } finally {
     rmSync(scratch, { recursive: true, force: true })

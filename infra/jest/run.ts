@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { dieWithParent, ROOT } from './commands.ts'
+import { dieWithParent, ROOT } from '../commands.ts'
 
 export interface JestRun {
   /** jest's patterns of test files. */
@@ -17,6 +17,8 @@ export interface JestRun {
 export interface Counts {
   passed: number
   failed: number
+  /** A worker was killed, as that of a file that takes too long is (watch.mjs), and what it left is no fault of a test. */
+  hadKilled?: boolean
 }
 
 export interface JestOutcome extends Counts {
@@ -41,7 +43,7 @@ function start({ paths, ignored = [], workers, env, lane }: JestRun, report: str
   const [program = '', ...command] = dieWithParent([
     process.execPath,
     '--import',
-    join(ROOT, 'infra/jest-workers.mjs'),
+    join(ROOT, 'infra/jest/workers.mjs'),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
     // An option that takes several values would take the paths, too.
     ...['--ci', '--json', ...ignoring, '--passWithNoTests', ...options, ...paths],
@@ -99,6 +101,7 @@ function readReport(path: string, end: End): JestOutcome {
     failedFiles: failedFiles.map(({ name }) => relative(ROOT, name)),
     passedInFailedFiles: ended.filter(({ status }) => status === 'passed').length,
     isIncomplete: skipped > 0 || end === 'hung',
+    hadKilled: failedFiles.some(({ message }) => message.includes('signal=SIGKILL')),
   }
 }
 
@@ -108,7 +111,7 @@ interface JestReport {
   numPendingTests: number
   numTodoTests: number
   numRuntimeErrorTestSuites: number
-  testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
+  testResults: { name: string; status: string; message: string; assertionResults: { status: string }[] }[]
 }
 
 /** Leaves out the settings of a service that runs on this machine. */
