@@ -71,7 +71,8 @@ function installPackages(lib: string, architecture: Architecture): void {
   execFileSync('npm', ['ci', ...options, ...target], { cwd: lib, stdio: ['ignore', 'ignore', 'inherit'] })
   rmSync(join(lib, 'package-lock.json'))
   rmSync(join(lib, 'node_modules/.package-lock.json'))
-  for (const unused of ['include', 'share']) rmSync(join(lib, `node_modules/node-linux-${cpu}`, unused), { recursive: true })
+  for (const unused of ['include', 'share'])
+    rmSync(join(lib, `node_modules/node-linux-${cpu}`, unused), { recursive: true })
 }
 
 /** Returns the path of the Node.js of a release that is laid out below `root`. */

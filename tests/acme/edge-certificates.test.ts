@@ -224,6 +224,8 @@ test('without ACME Caddy ends, and the edge itself listens there', async () => {
     await acme.lab.open({ routes: [acme.lab.route(HOST, shop)] })
     expect([await acme.lab.edge.problems(), await statusOf(HOST)]).toEqual([[], 200])
   } finally {
+    // It would start again what the other one ends.
+    await acme.lab.leave()
     await plain.close()
   }
 })

@@ -87,6 +87,7 @@ const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c
 const PROGRAMS = [
   ...['agent', 'functions', 'shared', 'infra/node', 'infra/kubernetes', 'infra/monitoring', 'infra/systemd'],
   ...['infra/release', 'infra/release.ts', 'infra/setup.sh', 'package.json', 'package-lock.json'],
+  ...['cli', 'sdk/typescript/src', 'web', 'infra/web', 'infra/cli-bundle.ts'],
 ]
 /** What is kept of a release. */
 const FILES = 'package, archive'

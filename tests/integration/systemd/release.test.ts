@@ -122,7 +122,9 @@ test('the packages have what a program loads, and all of their licences, but no 
   const names = readdirSync(packages, { recursive: true, encoding: 'utf8' })
   expect(names.filter((name) => /\.([cm]?ts|map|md)$/.test(name) && !/\blicen[cs]e/i.test(name))).toEqual([])
   const licences = (directory: string): string[] => filesOf(directory).filter((name) => /^licen[cs]e/i.test(name))
-  const own = globSync(['[!.@]*', '@*/*'], { cwd: packages }).filter((name) => existsSync(join(ROOT, 'node_modules', name)))
+  const own = globSync(['[!.@]*', '@*/*'], { cwd: packages }).filter((name) =>
+    existsSync(join(ROOT, 'node_modules', name)),
+  )
   expect(own.length).toBeGreaterThan(50)
   for (const name of own)
     expect([name, licences(join(packages, name))]).toEqual([name, licences(join(ROOT, 'node_modules', name))])
