@@ -81,7 +81,7 @@ const SUITES: Record<string, Suite> = {
       { from: REPEATED_ON_CLUSTER, count: 1 },
       { from: RUNTIME_ON_CLUSTER, count: 2 },
     ],
-    workers: 8,
+    workers: 6,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },

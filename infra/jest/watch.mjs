@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
 /**
- * A jest reporter that ends the worker of a test file after ten minutes (`TEST_FILE_MINUTES`; half an hour where nothing is left
+ * A jest reporter that ends the worker of a test file after a quarter of an hour (`TEST_FILE_MINUTES`; half an hour where nothing is left
  * out of it), so that the file fails and the others go on. jest's own limits end no file that blocks its worker, or waits while it
  * is loaded.
  */
@@ -52,4 +52,4 @@ function tryKill(pid) {
   }
 }
 
-const LIMIT_MS = Number(process.env.TEST_FILE_MINUTES ?? (process.env.TEST_DRAW === 'all' ? 30 : 10)) * 60_000
+const LIMIT_MS = Number(process.env.TEST_FILE_MINUTES ?? (process.env.TEST_DRAW === 'all' ? 30 : 15)) * 60_000
