@@ -30,7 +30,7 @@ export function agentCommand(args: readonly string[] = [], script = 'agent/main.
   return dieWithParent([...OWN_MOUNTS, ...NODE, ...SMALL_HEAP, join(ROOT, script), ...args])
 }
 
-/** Returns the command of the standalone front. */
-export function frontCommand(): string[] {
-  return dieWithParent([...NODE, ...FRONT_HEAP, join(ROOT, 'functions/standalone.ts')])
+/** Returns the command of the standalone front, or of the `script` that stands in for it. */
+export function frontCommand(script = 'functions/standalone.ts'): string[] {
+  return dieWithParent([...NODE, ...FRONT_HEAP, join(ROOT, script)])
 }

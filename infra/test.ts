@@ -8,6 +8,7 @@ import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
 import { type Counts, runJest } from './jest/run.ts'
 import { PEERS, type Suite, suitesOf } from './jest/suites.ts'
+import { bundleServices } from './release/bundle.ts'
 import { ensureConsole } from './web/build.ts'
 
 /**
@@ -23,6 +24,8 @@ async function main(args: readonly string[]): Promise<void> {
   const suites = suitesOf(args)
   rmSync(SUMMARY, { force: true })
   ensureConsole()
+  bundleServices(ROOT, { agent: `${BUNDLES}/agent`, front: `${BUNDLES}/functions` })
+  process.env['TEST_BUNDLES'] = BUNDLES
   const beside = suites.filter(({ lane }) => lane).map((suite) => runBeside(suite))
   const inTurn = suites.filter(({ lane }) => lane === undefined)
   const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])
@@ -139,6 +142,8 @@ async function runTests(suite: Suite): Promise<Counts> {
   return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed, hadKilled }
 }
 
+/** Where tests/helpers/programs.ts finds what tests start. */
+const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.

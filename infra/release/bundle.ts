@@ -9,8 +9,17 @@ import { loadEsbuild } from './client-tree.ts'
  * stay files.
  */
 export function bundlePrograms(lib: string): void {
+  bundleServices(lib, { agent: 'agent/bundle', front: 'functions/bundle' })
+  const { buildSync } = loadEsbuild()
+  for (const bundle of cliBundles(lib, join(lib, 'cli'))) buildSync(bundle)
+  keepBundles(lib)
+}
+
+/** Bundles agent and front of the program in `lib` into two directories of it, each below one directory: they find files of the program from there. */
+export function bundleServices(lib: string, { agent, front }: { agent: string; front: string }): void {
   const { buildSync } = loadEsbuild()
   const bundle = (entry: string, outdir: string, external: string[]): void => {
+    rmSync(join(lib, outdir), { recursive: true, force: true })
     buildSync({
       absWorkingDir: lib,
       entryPoints: [entry],
@@ -27,10 +36,8 @@ export function bundlePrograms(lib: string): void {
       banner: { js: REQUIRE },
     })
   }
-  bundle('agent/main.ts', 'agent/bundle', ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
-  bundle('functions/standalone.ts', 'functions/bundle', [])
-  for (const bundle of cliBundles(lib, join(lib, 'cli'))) buildSync(bundle)
-  keepBundles(lib)
+  bundle('agent/main.ts', agent, ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
+  bundle('functions/standalone.ts', front, [])
 }
 
 // Nothing else reads the sources of the command line.

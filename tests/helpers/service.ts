@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FIRST_CLUSTER_PORT } from '../../infra/cluster/record.ts'
-import { agentCommand, frontCommand } from '../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
 import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
+import { testedAgent, testedFront, testedFrontSettings } from './programs.ts'
 
 export interface TestServiceOptions {
   /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
@@ -105,11 +105,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       await processes.stop()
       await processes.start()
     },
-    runAgentMode: (...args: string[]) => runToEnd([...enter, ...agentCommand(args)], environment),
+    runAgentMode: (...args: string[]) => runToEnd([...enter, ...testedAgent(args)], environment),
     close: async () => {
       try {
         await processes.stop()
-        await runToEnd([...enter, ...agentCommand(['down'])], environment)
+        await runToEnd([...enter, ...testedAgent(['down'])], environment)
       } finally {
         rmSync(dataDir, { recursive: true, force: true })
       }
@@ -162,24 +162,24 @@ function createProcesses(
   let crash: string | null = null
   let agent: LoggingChild | null = null
   let front: LoggingChild | null = null
-  const launch = (command: readonly string[]): LoggingChild =>
+  const launch = (command: readonly string[], settings: Record<string, string> = {}): LoggingChild =>
     startLoggingChild({
       command: [...enter, ...UNIT_UMASK, ...command],
-      env,
+      env: { ...settings, ...env },
       onLine: (line) => {
         logs.push(line)
         if (logs.length > KEPT_LINES) logs.shift()
       },
     })
   const startAgent = async (): Promise<void> => {
-    agent = launch(agentCommand([], agentScript))
+    agent = launch(testedAgent([], agentScript))
     void agent.exited.then((how) => {
       if (how === CRASHED) crash ??= logs.slice(-SHOWN_LINES).join('\n')
     })
     await agent.ready
   }
   const startFront = async (): Promise<void> => {
-    front = launch(frontCommand())
+    front = launch(testedFront(), testedFrontSettings())
     await front.ready
   }
   return {
