@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
+import { findLeftovers, findTraces, type Traces } from '../tests/helpers/leftovers.ts'
 import { drawsAll } from '../tests/helpers/sample.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
@@ -17,7 +17,7 @@ import { ensureConsole } from './web/build.ts'
  * pods for boxes; other arguments are jest's.
  * Without Go and KUBECONFIG `cluster` and `fleet` do not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed, but for
- * what is left by a file whose worker was killed: that file has failed.
+ * what is there when a run of files ends of which one was killed: that one is run again.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
@@ -45,7 +45,8 @@ async function runInTurn(suites: readonly Suite[]): Promise<Counts> {
   const all: Counts[] = []
   for (const suite of suites) {
     const before = findTraces()
-    all.push(withLeftovers(await runSuite(suite), await findLeftovers(before)))
+    const counts = await runSuite(suite)
+    all.push(withLeftovers(counts, await findLeftovers(new Set([...before, ...counts.excused]))))
   }
   return addCounts(all)
 }
@@ -64,7 +65,12 @@ async function runBeside(suite: Suite): Promise<Counts> {
   }
 }
 
-async function runSuite(suite: Suite): Promise<Counts> {
+/** Counts of a suite, with what a file whose worker was killed has left, which is no fault of the others. */
+interface SuiteCounts extends Counts {
+  excused: Traces
+}
+
+async function runSuite(suite: Suite): Promise<SuiteCounts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const limit = limitDuration(suite)
   const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(suite)
@@ -76,7 +82,7 @@ function withLeftovers(counts: Counts, leftovers: readonly string[]): Counts {
   if (leftovers.length === 0) return counts
   process.stdout.write(`The tests left ${leftovers.length} things on this machine:\n`)
   for (const line of leftovers.slice(0, SHOWN_LEFTOVERS)) process.stdout.write(`  ${line}\n`)
-  return counts.hadKilled ? counts : { ...counts, failed: counts.failed + 1 }
+  return { ...counts, failed: counts.failed + 1 }
 }
 
 function addCounts(all: readonly Counts[]): Counts {
@@ -94,11 +100,11 @@ function limitDuration({ minutes: most = SUITE_MINUTES }: Suite): NodeJS.Timeout
   }, minutes * 60_000)
 }
 
-async function runOnCluster(suite: Suite): Promise<Counts> {
+async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
   if ('obstacle' in cluster) {
     process.stdout.write(`The suite cluster does not run: ${cluster.obstacle}.\n`)
-    return { passed: 0, failed: process.env['CI'] ? 1 : 0 }
+    return { passed: 0, failed: process.env['CI'] ? 1 : 0, excused: NONE }
   }
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
@@ -111,7 +117,7 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
 }
 
 /** Runs a suite without the tests of a peer that cannot be had; in CI that counts as failed. */
-async function runWithPeers(suite: Suite): Promise<Counts> {
+async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
   const paths = [...suite.paths]
   const env = { ...suite.env }
   let missing = 0
@@ -126,25 +132,27 @@ async function runWithPeers(suite: Suite): Promise<Counts> {
     process.stdout.write(`The tests in ${peer.path} do not run: ${program.obstacle}.\n`)
     missing += 1
   }
-  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env })
+  const nothing = { passed: 0, failed: 0, excused: NONE }
+  const counts = paths.length === 0 ? nothing : await runTests({ ...suite, paths, env })
   return { ...counts, failed: counts.failed + (process.env['CI'] ? missing : 0) }
 }
 
-async function runTests(suite: Suite): Promise<Counts> {
+async function runTests(suite: Suite): Promise<SuiteCounts> {
   const first = await runJest(suite)
+  const excused = first.hadKilled ? findTraces() : NONE
   const files = first.failedFiles
-  if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return first
+  if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return { ...first, excused }
   process.stdout.write(`Running again, alone: ${files.join(' ')}\n`)
   const second = await runJest({ ...suite, paths: files, workers: 1 })
   const unsteady = files.filter((file) => !second.failedFiles.includes(file))
   for (const file of unsteady) process.stdout.write(`UNSTEADY ${file} failed at first, and passed alone.\n`)
-  const hadKilled = first.hadKilled === true || second.hadKilled === true
-  return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed, hadKilled }
+  return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed, excused }
 }
 
 /** Where tests/helpers/programs.ts finds what tests start. */
 const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
+const NONE: Traces = new Set()
 const SHOWN_LEFTOVERS = 40
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.
 const RERUN_MAX = 6

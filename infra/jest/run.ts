@@ -10,15 +10,13 @@ export interface JestRun {
   ignored?: readonly string[]
   workers: number
   env?: Record<string, string>
-  /** Marks the lines of a run beside another, with its own report and directory for temporary files. */
+  /** Marks the lines of a run beside another, with its own report and directory for temporary files. It goes first on the processors. */
   lane?: string
 }
 
 export interface Counts {
   passed: number
   failed: number
-  /** A worker was killed, as that of a file that takes too long is (watch.mjs), and what it left is no fault of a test. */
-  hadKilled?: boolean
 }
 
 export interface JestOutcome extends Counts {
@@ -26,6 +24,8 @@ export interface JestOutcome extends Counts {
   passedInFailedFiles: number
   /** Something other than a test failed. */
   isIncomplete: boolean
+  /** A worker was killed, as that of a file that takes too long is (watch.mjs). */
+  hadKilled: boolean
 }
 
 /** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
@@ -41,6 +41,8 @@ function start({ paths, ignored = [], workers, env, lane }: JestRun, report: str
   const options = [`--outputFile=${report}`, `--maxWorkers=${workers}`]
   const ignoring = ignored.map((pattern) => `--testPathIgnorePatterns=${pattern}`)
   const [program = '', ...command] = dieWithParent([
+    // Its one machine waits for one processor, while the other run has many processes for both.
+    ...(lane === undefined ? [] : ['nice', '-n', '-5']),
     process.execPath,
     '--import',
     join(ROOT, 'infra/jest/workers.mjs'),
@@ -87,7 +89,7 @@ function readReport(path: string, end: End): JestOutcome {
     report = JSON.parse(readFileSync(path, 'utf8')) as JestReport
   } catch {
     process.stdout.write('jest ended without a report.\n')
-    return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
+    return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true, hadKilled: false }
   }
   const skipped = report.numPendingTests + report.numTodoTests
   if (skipped > 0) process.stdout.write(`${skipped} tests were skipped; each counts as failed.\n`)
@@ -101,7 +103,7 @@ function readReport(path: string, end: End): JestOutcome {
     failedFiles: failedFiles.map(({ name }) => relative(ROOT, name)),
     passedInFailedFiles: ended.filter(({ status }) => status === 'passed').length,
     isIncomplete: skipped > 0 || end === 'hung',
-    hadKilled: failedFiles.some(({ message }) => message.includes('signal=SIGKILL')),
+    hadKilled: failedFiles.some(({ message }) => message.includes(KILLED)),
   }
 }
 
@@ -120,5 +122,7 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+/** How jest tells of a worker that was killed. */
+const KILLED = 'was terminated by another process: signal=SIGKILL'
 const HUNG_GRACE_MS = 5_000
 const EXIT_GRACE_MS = 2_000

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ROOT } from '../commands.ts'
 import { type ReleaseSource, settle } from './tree.ts'
@@ -71,12 +71,11 @@ function sha256Of(path: string): string {
 }
 
 function controlText(root: string, { version, architecture }: ReleaseSource): string {
-  const bytes = Number(execFileSync('du', ['-sk', '--apparent-size', root], { encoding: 'utf8' }).split('\t')[0])
   return `Package: boxyard
 Version: ${version}
 Architecture: ${architecture}
 Maintainer: Boxyard <boxyard@localhost>
-Installed-Size: ${bytes}
+Installed-Size: ${kibibytesOf(root)}
 Depends: ${debianDependencies().join(', ')}, libc6, init-system-helpers
 Suggests: caddy
 Section: admin
@@ -86,6 +85,13 @@ Description: self-hosted Linux boxes over one HTTP API
  from a base or forked in milliseconds, snapshotted, published at a URL.
  This package holds the agent, the front, and the Node.js that runs them.
 `
+}
+
+/** Sums sizes as dpkg-gencontrol(1) does, whatever the file system: each file in whole KiB, and one for whatever else there is. */
+function kibibytesOf(root: string): number {
+  const entries = readdirSync(root, { recursive: true, withFileTypes: true })
+  const sizes = entries.map((entry) => (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 1))
+  return sizes.reduce((sum, size) => sum + Math.ceil(size / 1024), 0)
 }
 
 /** Returns the packages that infra/setup.sh installs for a host. */

@@ -4,10 +4,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FIRST_CLUSTER_PORT } from '../../infra/cluster/record.ts'
+import { agentCommand, frontCommand } from '../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
 import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
-import { testedAgent, testedFront, testedFrontSettings } from './programs.ts'
+import { TESTED_AGENT, TESTED_FRONT, TESTED_FRONT_SETTINGS } from './programs.ts'
 
 export interface TestServiceOptions {
   /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
@@ -32,7 +33,7 @@ export interface TestService {
   readonly metricsUrl: string
   readonly adminToken: string
   readonly dataDir: string
-  /** The environment of both processes. */
+  /** The environment of both processes; the front has the directory of the console besides. */
   readonly environment: NodeJS.ProcessEnv
   /** Changes when the agent is started again. */
   readonly agentPid: number
@@ -105,11 +106,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       await processes.stop()
       await processes.start()
     },
-    runAgentMode: (...args: string[]) => runToEnd([...enter, ...testedAgent(args)], environment),
+    runAgentMode: (...args: string[]) => runToEnd([...enter, ...agentCommand(args, TESTED_AGENT)], environment),
     close: async () => {
       try {
         await processes.stop()
-        await runToEnd([...enter, ...testedAgent(['down'])], environment)
+        await runToEnd([...enter, ...agentCommand(['down'], TESTED_AGENT)], environment)
       } finally {
         rmSync(dataDir, { recursive: true, force: true })
       }
@@ -172,14 +173,14 @@ function createProcesses(
       },
     })
   const startAgent = async (): Promise<void> => {
-    agent = launch(testedAgent([], agentScript))
+    agent = launch(agentCommand([], agentScript ?? TESTED_AGENT))
     void agent.exited.then((how) => {
       if (how === CRASHED) crash ??= logs.slice(-SHOWN_LINES).join('\n')
     })
     await agent.ready
   }
   const startFront = async (): Promise<void> => {
-    front = launch(testedFront(), testedFrontSettings())
+    front = launch(frontCommand(TESTED_FRONT), TESTED_FRONT_SETTINGS)
     await front.ready
   }
   return {

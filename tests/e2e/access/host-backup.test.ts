@@ -14,8 +14,9 @@ import {
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { agentCommand } from '../../../infra/commands.ts'
 import { createClient } from '../../helpers/front/client.ts'
-import { testedAgent } from '../../helpers/programs.ts'
+import { TESTED_AGENT } from '../../helpers/programs.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 let scratch: string
@@ -48,7 +49,7 @@ const SMALL = { BOXYARD_POOL_GB: '0.25', BOXYARD_POOL_STEP_GB: '0.25' }
 
 /** Runs a mode of the agent with an answer on its stdin, and returns its exit code and output. */
 function run(args: readonly string[], env: NodeJS.ProcessEnv, answer?: string): Promise<[number | null, string]> {
-  const [program = '', ...rest] = testedAgent(args)
+  const [program = '', ...rest] = agentCommand(args, TESTED_AGENT)
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
@@ -199,7 +200,7 @@ test('a deployment moves with its pool: tokens, boxes and their files are as the
     settings: SMALL,
     prepare: (target) => {
       copyFileSync(join(dataDir, 'pool.img'), join(target, 'pool.img'))
-      const [program = '', ...rest] = testedAgent(['admin', 'restore', archive])
+      const [program = '', ...rest] = agentCommand(['admin', 'restore', archive], TESTED_AGENT)
       execFileSync(program, rest, { env: { ...process.env, BOXYARD_DATA_DIR: target } })
     },
   })
@@ -225,7 +226,7 @@ test('without its pool a deployment starts with a new one, and lists what is los
   const third = await startService({
     settings: SMALL,
     prepare: (target) => {
-      const [program = '', ...rest] = testedAgent(['admin', 'restore', archive, '--without-pool'])
+      const [program = '', ...rest] = agentCommand(['admin', 'restore', archive, '--without-pool'], TESTED_AGENT)
       execFileSync(program, rest, { env: { ...process.env, BOXYARD_DATA_DIR: target } })
     },
   })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
+import { TESTED_AGENT } from '../../helpers/programs.ts'
 import { freePort, startService, type TestService } from '../../helpers/service.ts'
 
 interface Answer {
@@ -35,7 +36,7 @@ afterAll(() => {
 
 /** Runs doctor with settings alone, as one who has just installed it. */
 function doctor(args: readonly string[], env: NodeJS.ProcessEnv, wrapper: readonly string[] = []): Promise<Answer> {
-  const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(ROOT, 'agent/main.ts'), 'doctor']
+  const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(ROOT, TESTED_AGENT), 'doctor']
   const [program = '', ...rest] = [...wrapper, ...command, ...args]
   const child = spawn(program, rest, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''

@@ -39,24 +39,28 @@ export async function startInstalled(): Promise<Machine> {
   return machine
 }
 
-async function startSaved(saved: SavedMachine, make: (saved: SavedMachine) => Promise<void>): Promise<Machine> {
+type SavedState = Required<SavedMachine>
+
+async function startSaved(saved: SavedState, make: (saved: SavedState) => Promise<void>): Promise<Machine> {
   for (let tries = 1; ; tries += 1) {
     if (!existsSync(dirname(saved.disk))) await make(saved)
     keepFromRemoval(saved)
-    const machine = await createMachine({ from: saved })
+    // QEMU now and then saves a processor in a state that the kernel fails on, each time, soon after it goes on ("BUG: …").
+    const machine = await createMachine({ from: existsSync(saved.state) ? saved : { disk: saved.disk } })
     try {
       await machine.start()
+      await machine.run(WORK)
       return machine
     } catch (error) {
       await machine.close()
       if (tries === TRIES) throw error
-      // QEMU now and then saves a processor in a state that the kernel fails on as it goes on ("BUG: scheduling while atomic").
-      rmSync(dirname(saved.disk), { recursive: true, force: true })
+      rmSync(saved.state, { force: true })
+      process.stderr.write(`The machine did not go on from where it was saved: ${String(error).split('\n')[0]}\n`)
     }
   }
 }
 
-async function install(deb: string, saved: SavedMachine): Promise<void> {
+async function install(deb: string, saved: SavedState): Promise<void> {
   const machine = await startBooted()
   try {
     await installPackage(machine, deb)
@@ -73,30 +77,32 @@ export async function keepInstalled(machine: Machine, deb: string): Promise<void
   if (!existsSync(dirname(saved.disk))) await keepMachine(machine, saved)
 }
 
-async function keepMachine(machine: Machine, saved: SavedMachine): Promise<void> {
+async function keepMachine(machine: Machine, saved: SavedState): Promise<void> {
   const directory = dirname(saved.disk)
   const unfinished = `${directory}.unfinished`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true, mode: 0o700 })
   removeOld(dirname(directory))
   const file = (path: string): string => join(unfinished, basename(path))
+  // A start without the state finds what is on the disk.
+  await machine.run('sync')
   await machine.save({ disk: file(saved.disk), state: file(saved.state) })
   renameSync(unfinished, directory)
 }
 
 /** Lies beside the image: it is of no use without it, nor are machines that were started from it. */
-async function savedBooted(): Promise<SavedMachine> {
+async function savedBooted(): Promise<SavedState> {
   const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
   return savedIn(join(image.directory, 'booted', (await hashOfMachine()).digest('hex').slice(0, 16)))
 }
 
-async function savedInstalled(deb: string): Promise<SavedMachine> {
+async function savedInstalled(deb: string): Promise<SavedState> {
   const hash = (await hashOfMachine()).update(basename(dirname(deb)))
   hash.update(readFileSync(join(import.meta.dirname, 'boxyard.ts')))
   return savedIn(join(vmCache(), 'installed', hash.digest('hex').slice(0, 16)))
 }
 
-function savedIn(directory: string): SavedMachine {
+function savedIn(directory: string): SavedState {
   return { disk: join(directory, 'disk.qcow2'), state: join(directory, 'state') }
 }
 
@@ -110,7 +116,7 @@ async function hashOfMachine(): Promise<Hash> {
 }
 
 /** The machines that were used last are kept. */
-function keepFromRemoval({ disk }: SavedMachine): void {
+function keepFromRemoval({ disk }: SavedState): void {
   utimesSync(dirname(disk), new Date(), new Date())
 }
 
@@ -122,3 +128,5 @@ function removeOld(kept: string): void {
 
 const KEPT_MACHINES = 3
 const TRIES = 3
+/** Keeps both processors busy with processes for some seconds. */
+const WORK = `for half in 1 2; do for i in $(seq 20); do sleep 0.1; ls /proc >/dev/null; done & done; wait`

@@ -18,8 +18,8 @@ export interface MachineOptions {
 export interface SavedMachine {
   /** Its disk, qcow2. */
   disk: string
-  /** Its memory and devices. */
-  state: string
+  /** Its memory and devices; without, it boots from the disk, as after a power cut at that time. */
+  state?: string
 }
 
 /** A Debian 13 with systemd and cgroup v2 on a disk of its own, emulated. */
@@ -28,7 +28,7 @@ export interface Machine {
   start(): Promise<number>
   /** Runs a script of the shell as root and returns what it prints. Rejects with all it said if it fails. */
   run(script: string, options?: ShellOptions): Promise<string>
-  /** The same, for a script that may fail. */
+  /** The same, for a script that may fail. Rejects once the machine's kernel has failed. */
   try(script: string, options?: ShellOptions): Promise<ShellResult>
   /** Runs a script in a login session of its own, which ends with it. */
   login(script: string, options?: ShellOptions): Promise<ShellResult>
@@ -45,7 +45,7 @@ export interface Machine {
   /** Lets the guest switch itself off, which flushes all. */
   shutDown(): Promise<void>
   /** Writes it to files as it runs, and ends it. */
-  save(to: SavedMachine): Promise<void>
+  save(to: Required<SavedMachine>): Promise<void>
   /** What it printed last on its serial console. */
   console(): string
   /** Cuts the power and removes the disk. */
@@ -108,7 +108,7 @@ class EmulatedMachine implements Machine {
   }
 
   try(script: string, options?: ShellOptions): Promise<ShellResult> {
-    return this.#ssh.shell(script, options)
+    return this.#unlessFailed(this.#ssh.shell(script, options))
   }
 
   login(script: string, options?: ShellOptions): Promise<ShellResult> {
@@ -164,7 +164,7 @@ class EmulatedMachine implements Machine {
     await this.#ssh.disconnect()
   }
 
-  async save(to: SavedMachine): Promise<void> {
+  async save(to: Required<SavedMachine>): Promise<void> {
     await this.#ssh.disconnect()
     await saveState(join(this.#parts.directory, 'monitor'), to.state)
     await this.#emulator?.ended()
@@ -189,17 +189,34 @@ class EmulatedMachine implements Machine {
     return this.#parts.ssh
   }
 
+  get #hasFailed(): boolean {
+    return KERNEL_FAULT.test(this.console())
+  }
+
+  /** Resolves as `work`, which may never end on a machine whose kernel has failed; rejects then. */
+  async #unlessFailed<T>(work: Promise<T>): Promise<T> {
+    const isOver = new AbortController()
+    const fault = async (): Promise<never> => {
+      while (!this.#hasFailed) await pause(1_000, undefined, { signal: isOver.signal })
+      throw new Error(`Its kernel has failed. Console:\n${this.console()}`)
+    }
+    try {
+      return await Promise.race([work, fault()])
+    } finally {
+      isOver.abort()
+    }
+  }
+
   async #connect(): Promise<void> {
-    const hasFailed = (): boolean => KERNEL_FAULT.test(this.console())
     for (const deadline = performance.now() + PATIENCE_MS; ; ) {
       try {
-        await this.#ssh.connect()
+        await this.#unlessFailed(this.#ssh.connect())
         for (const [guestPort, port] of this.#forwards) await this.#ssh.forward(port, guestPort)
-        if (hasFailed()) throw new Error('Its kernel has failed.')
+        if (this.#hasFailed) throw new Error('Its kernel has failed.')
         return
       } catch (error) {
         if (this.#emulator?.hasEnded) await this.#emulator.ended()
-        if (this.#emulator?.hasEnded || hasFailed() || performance.now() > deadline)
+        if (this.#emulator?.hasEnded || this.#hasFailed || performance.now() > deadline)
           throw new Error(`The machine is not reached. Console:\n${this.console()}`, { cause: error })
         await pause(500)
       }

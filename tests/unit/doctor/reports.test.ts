@@ -77,11 +77,12 @@ test('listening sockets are read from the tables of the kernel', () => {
   ])
 })
 
-test('agent and front are known by their commands, of a checkout and of the units', () => {
+test('agent and front are known by their commands: of a checkout, of the units, and of a run of tests', () => {
   const units = ['boxyard-agent', 'boxyard-front'].map((name) =>
     readFileSync(join(ROOT, `infra/systemd/${name}.service`), 'utf8').replace(/^.*^ExecStart=(.*?)$.*$/ms, '$1'),
   )
-  for (const command of [...units.map((line) => line.split(' ')), agentCommand(), frontCommand()]) {
+  const bundles = [agentCommand([], '.build/agent/main.mjs'), frontCommand('.build/functions/standalone.mjs')]
+  for (const command of [...units.map((line) => line.split(' ')), agentCommand(), frontCommand(), ...bundles]) {
     expect([command, isServiceCommand(command)]).toEqual([command, true])
   }
   for (const line of ['node /srv/other-agent/main.ts', 'vi agent/main.ts.md', 'node agent/shim/main.ts']) {
