@@ -50,9 +50,9 @@ test('pods on three nodes reach each other, a node that ends is told, and the cl
   expect(execFileSync(enter, ['sh', '-c', 'hostname && pwd'], { encoding: 'utf8' })).toBe(
     `${names[2]}\n${process.cwd()}\n`,
   )
-  const agent = spawn(enter, ['sleep', 'infinity'])
+  const agent = spawn(enter, ['sh', '-c', 'echo entered; exec sleep infinity'])
   const agentEnded = once(agent, 'exit')
-  await once(agent, 'spawn')
+  await once(agent.stdout, 'data')
   await stopNode(name, 3)
   expect(await agentEnded).toEqual([null, 'SIGKILL'])
   here('wait', `node/${names[2]}`, '--for=condition=Ready=Unknown', '--timeout=150s')
