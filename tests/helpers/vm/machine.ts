@@ -190,7 +190,8 @@ class EmulatedMachine implements Machine {
   }
 
   get #hasFailed(): boolean {
-    return KERNEL_FAULT.test(this.console())
+    // More lines may follow the one that says so than `console` returns.
+    return KERNEL_FAULT.test(readConsoleEnd(this.#consolePath, Number.POSITIVE_INFINITY))
   }
 
   /** Resolves as `work`, which may never end on a machine whose kernel has failed; rejects then. */
