@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import { ROOT } from '../../infra/commands.ts'
+import { CONSOLE_DIRECTORY } from '../../infra/web/build.ts'
 
 // A run of tests bundles agent and front as a release has them (infra/test.ts), so that each start takes half of the processor's time.
 const BUNDLES = process.env['TEST_BUNDLES']
@@ -12,4 +11,4 @@ export const TESTED_FRONT = BUNDLES === undefined ? 'functions/standalone.ts' : 
 
 /** Settings of that front: where the console of this checkout is, which the sources find by themselves. */
 export const TESTED_FRONT_SETTINGS: Record<string, string> =
-  BUNDLES === undefined ? {} : { BOXYARD_CONSOLE_DIR: join(ROOT, '.build/console') }
+  BUNDLES === undefined ? {} : { BOXYARD_CONSOLE_DIR: CONSOLE_DIRECTORY }
