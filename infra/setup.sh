@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs missing Debian packages and, by the lock file, Node.js packages.
-# usage: infra/setup.sh host|test|bench|tools|web|program
+# usage: infra/setup.sh host|test|suites|bench|tools|web|program
 #   host   packages of the service; with BOXYARD_EDGE_ACME set, caddy too
-#   test   the same and those of its tests
+#   test   the same and those of `npm test`
+#   suites the same and those of all other suites, and of a test cluster
 #   bench  the same and the peers of the benchmarks; of docker only the programs, which the bench starts itself
 #   tools  packages of checks and builds, the web console's too: Node.js only, no root
 #   web    packages that build the web console: Node.js only, no root
@@ -21,15 +22,21 @@ host_packages=(
 )
 # Caddy gets certificates by ACME.
 [[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)
-# gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the second line emulates a Debian, the third builds AWS's client
-# of Lambda and holds an emulator of AWS; the last is run in consoles and boxes, and by readers of the documentation. Chromium is 740 MB.
+# The second line is run in consoles and boxes, and by readers of the documentation.
 test_packages=(
-  "${host_packages[@]}" caddy git openssl procps rsync gcc libc6-dev libseccomp-dev chromium
-  "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils e2fsprogs openssh-client
-  cmake g++ make xz-utils python3-venv
-  htop ncurses-base vim-tiny curl jq systemd postgresql zsh fish
+  "${host_packages[@]}" e2fsprogs git openssh-client openssl procps python3 rsync systemd
+  curl htop jq ncurses-base vim-tiny
 )
-bench_packages=("${test_packages[@]}" restic)
+# The first line is for the web console (Chromium is 740 MB), the second builds the runc of the test cluster, the third emulates a Debian,
+# the fourth builds AWS's client of Lambda and holds an emulator of AWS; the last is a database in a box, and shells that complete words.
+suite_packages=(
+  "${test_packages[@]}" caddy chromium
+  gcc libc6-dev libseccomp-dev
+  "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils
+  cmake g++ make xz-utils python3-venv
+  postgresql zsh fish
+)
+bench_packages=("${suite_packages[@]}" restic)
 # Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 # Its client is a package of its own where there is one.
@@ -49,6 +56,12 @@ main() {
       need_modules all
       need_web_modules
       ;;
+    suites)
+      need_root
+      need_packages "${suite_packages[@]}"
+      need_modules all
+      need_web_modules
+      ;;
     bench)
       need_root
       need_packages "${bench_packages[@]}"
@@ -61,7 +74,7 @@ main() {
       ;;
     web) need_web_modules ;;
     program) need_modules runtime ;;
-    *) fail "usage: infra/setup.sh host|test|bench|tools|web|program" ;;
+    *) fail "usage: infra/setup.sh host|test|suites|bench|tools|web|program" ;;
   esac
 }
 

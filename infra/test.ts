@@ -1,44 +1,72 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findLeftovers, findTraces, type Traces } from '../tests/helpers/leftovers.ts'
-import { drawsAll } from '../tests/helpers/sample.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
+import { describeCandidates, readChange } from './jest/change.ts'
+import { chooseSuites, describeChoice } from './jest/choice.ts'
+import { PEERS } from './jest/peers.ts'
 import { type Counts, runJest } from './jest/run.ts'
-import { PEERS, type Suite, suitesOf } from './jest/suites.ts'
+import { deservesAnotherRun, judgeRuns } from './jest/unsteady.ts'
+import { type Chosen, SUITES, type Suite, suitesBeside, suitesOf } from './jest/suites.ts'
+import { prepareTimes, readTimes } from './jest/times.ts'
 import { bundleServices } from './release/bundle.ts'
 import { ensureConsole } from './web/build.ts'
 
 /**
- * `npm test` runs the suites (infra/jest/suites.ts) `unit` and `real`, beside them `machine`, and then `cluster` and `fleet`, with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
- * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; `npm test -- cluster PATH…` runs paths with
- * pods for boxes; other arguments are jest's.
- * Without Go and KUBECONFIG `cluster` and `fleet` do not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
- * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed, but for
- * what is there when a run of files ends of which one was killed: that one is run again.
- * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
+ * `npm test` runs the suites that show a newcomer that a change holds; `npm test -- all` (`npm run test:all`) runs every suite, with
+ * nothing left to a draw; `npm test -- chosen` runs those that CI chooses beside `npm test`; `npm test -- SUITE…` runs suites by name
+ * (infra/jest/suites.ts); `npm test -- cluster PATH…` runs paths with pods for boxes; other arguments are jest's patterns.
+ * A skipped test, a test file that does not load, a process that does not end, anything left behind and a peer that cannot be built
+ * count as failed. Files that fail run once more, alone: one that passes then is `UNSTEADY`, which fails the run as well, unless
+ * TEST_ALLOW_UNSTEADY=1.
  */
 async function main(args: readonly string[]): Promise<void> {
-  const suites = suitesOf(args)
+  const startedAt = performance.now()
+  const { suites, drawsAll } = args[0] === 'chosen' && args.length === 1 ? chooseForChange() : suitesOf(args)
+  if (drawsAll) process.env['TEST_DRAW'] = 'all'
   rmSync(SUMMARY, { force: true })
-  ensureConsole()
-  bundleServices(ROOT, { agent: `${BUNDLES}/agent`, front: `${BUNDLES}/functions` })
-  process.env['TEST_BUNDLES'] = BUNDLES
-  const beside = suites.filter(({ lane }) => lane).map((suite) => runBeside(suite))
-  const inTurn = suites.filter(({ lane }) => lane === undefined)
-  const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])
-  // Kubernetes gives up on what a machine that has other work does too late.
-  const last = await runInTurn(inTurn.filter(({ needsCluster }) => needsCluster === true))
-  const total = addCounts([...first, last])
-  if (total.passed + total.failed === 0) {
+  const counts = suites.length === 0 ? [] : await runAll(suites, drawsAll)
+  const total = addCounts(counts)
+  if (total.passed + total.failed === 0 && suites.length > 0) {
     process.stdout.write('No test ran.\n')
     total.failed = 1
   }
   writeFileSync(SUMMARY, `${total.passed} ${total.failed}\n`)
-  process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed\n`)
+  const took = `${inMinutes(performance.now() - startedAt)}, ${Math.round(processorSeconds())} s of processor`
+  process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed (${took})\n`)
   process.exitCode = total.failed === 0 ? 0 : 1
+}
+
+/** Chooses what CI runs beside `npm test`, and says why. */
+function chooseForChange(): Chosen {
+  const change = readChange()
+  const choice = chooseSuites(change, describeCandidates(suitesBeside()), CHOSEN_MINUTES)
+  for (const line of describeChoice(choice, change, CHOSEN_MINUTES)) process.stdout.write(`${line}\n`)
+  const names = choice.run.map(({ suite }) => suite.name)
+  return { suites: SUITES.filter(({ name }) => names.includes(name)), drawsAll: false }
+}
+
+async function runAll(suites: readonly Suite[], drawsAll: boolean): Promise<Counts[]> {
+  if (suites.some(({ needsPackages }) => needsPackages === true)) installPackages()
+  ensureConsole()
+  bundleServices(ROOT, { agent: `${BUNDLES}/agent`, front: `${BUNDLES}/functions` })
+  process.env['TEST_BUNDLES'] = BUNDLES
+  const limited = suites.map((suite) => ({ ...suite, limitMinutes: (suite.limitMinutes ?? SUITE_MINUTES) * (drawsAll ? 4 : 1) }))
+  const beside = limited.filter(({ lane }) => lane).map((suite) => runBeside(suite))
+  const inTurn = limited.filter(({ lane }) => lane === undefined)
+  const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])
+  // Kubernetes gives up on what a machine that has other work does too late.
+  const last = await runInTurn(inTurn.filter(({ needsCluster }) => needsCluster === true))
+  return [...first, last]
+}
+
+/** Installs what suites beyond `npm test` need of Debian. */
+function installPackages(): void {
+  const { status } = spawnSync('bash', [join(ROOT, 'infra/setup.sh'), 'suites'], { stdio: 'inherit' })
+  if (status !== 0) throw new Error('The Debian packages of these suites could not be installed; see above.')
 }
 
 async function runInTurn(suites: readonly Suite[]): Promise<Counts> {
@@ -71,10 +99,15 @@ interface SuiteCounts extends Counts {
 }
 
 async function runSuite(suite: Suite): Promise<SuiteCounts> {
-  mkdirSync(join(ROOT, '.build'), { recursive: true })
+  const times = prepareTimes(suite.name)
   const limit = limitDuration(suite)
-  const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(suite)
+  const startedAt = performance.now()
+  const timed = { ...suite, env: { ...suite.env, TEST_TIMES: times } }
+  const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(timed)
   clearTimeout(limit)
+  const seconds = [...readTimes(times).values()].reduce((sum, each) => sum + each, 0)
+  const took = `${inMinutes(performance.now() - startedAt)}, ${Math.round(seconds)} s of processor`
+  process.stdout.write(`suite ${suite.name}: ${counts.passed} passed, ${counts.failed} failed (${took})\n`)
   return counts
 }
 
@@ -91,8 +124,7 @@ function addCounts(all: readonly Counts[]): Counts {
 }
 
 /** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest/watch.mjs). */
-function limitDuration({ minutes: most = SUITE_MINUTES }: Suite): NodeJS.Timeout {
-  const minutes = most * (drawsAll() ? 4 : 1)
+function limitDuration({ limitMinutes: minutes = SUITE_MINUTES }: Suite): NodeJS.Timeout {
   return setTimeout(() => {
     process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
     spawnSync('ps', ['-e', '--forest', '-o', 'pid,stat,wchan:24,etimes,args'], { stdio: 'inherit' })
@@ -103,8 +135,8 @@ function limitDuration({ minutes: most = SUITE_MINUTES }: Suite): NodeJS.Timeout
 async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
   if ('obstacle' in cluster) {
-    process.stdout.write(`The suite cluster does not run: ${cluster.obstacle}.\n`)
-    return { passed: 0, failed: process.env['CI'] ? 1 : 0, excused: NONE }
+    process.stdout.write(`The suite ${suite.name} does not run: ${cluster.obstacle}.\n`)
+    return { passed: 0, failed: 1, excused: NONE }
   }
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
@@ -116,7 +148,7 @@ async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   }
 }
 
-/** Runs a suite without the tests of a peer that cannot be had; in CI that counts as failed. */
+/** Runs a suite without the tests of a peer that cannot be had, which counts as failed. */
 async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
   const paths = [...suite.paths]
   const env = { ...suite.env }
@@ -134,19 +166,29 @@ async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
   }
   const nothing = { passed: 0, failed: 0, excused: NONE }
   const counts = paths.length === 0 ? nothing : await runTests({ ...suite, paths, env })
-  return { ...counts, failed: counts.failed + (process.env['CI'] ? missing : 0) }
+  return { ...counts, failed: counts.failed + missing }
 }
 
 async function runTests(suite: Suite): Promise<SuiteCounts> {
   const first = await runJest(suite)
   const excused = first.hadKilled ? findTraces() : NONE
-  const files = first.failedFiles
-  if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return { ...first, excused }
-  process.stdout.write(`Running again, alone: ${files.join(' ')}\n`)
-  const second = await runJest({ ...suite, paths: files, workers: 1 })
-  const unsteady = files.filter((file) => !second.failedFiles.includes(file))
+  if (!deservesAnotherRun(first)) return { ...first, excused }
+  process.stdout.write(`Running again, alone: ${first.failedFiles.join(' ')}\n`)
+  const second = await runJest({ ...suite, paths: first.failedFiles, workers: 1 })
+  const { unsteady, ...counts } = judgeRuns(first, second, process.env['TEST_ALLOW_UNSTEADY'] === '1')
   for (const file of unsteady) process.stdout.write(`UNSTEADY ${file} failed at first, and passed alone.\n`)
-  return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed, excused }
+  return { ...counts, excused }
+}
+
+function inMinutes(ms: number): string {
+  return `${(ms / 60_000).toFixed(1)} min`
+}
+
+/** Processor time of this process and of all that it started and waited for. */
+function processorSeconds(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15)
+  return ticks.reduce((sum, each) => sum + Number(each), 0) / TICKS_A_SECOND
 }
 
 /** Where tests/helpers/programs.ts finds what tests start. */
@@ -154,8 +196,9 @@ const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
 const NONE: Traces = new Set()
 const SHOWN_LEFTOVERS = 40
-// A busy machine fails a file now and then; a broken change fails it twice, or many files.
-const RERUN_MAX = 6
+/** Minutes of suites that CI runs beside check, audit and `npm test`, so that all of it ends within 35. */
+const CHOSEN_MINUTES = 18
+const TICKS_A_SECOND = 100
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const SUITE_MINUTES = 55
 

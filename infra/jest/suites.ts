@@ -1,157 +1,115 @@
-import { draw } from '../../tests/helpers/sample.ts'
-import { findAcmeServer } from '../acme-server/program.ts'
-import { findAwsEmulator } from '../aws-emulator/program.ts'
-import { findClientGenerators } from '../client-generators/program.ts'
-import { findLambdaRuntime } from '../lambda-runtime/program.ts'
-import { findObjectStore } from '../object-store/program.ts'
-import { findOpenApiGenerator } from '../openapi-generator/program.ts'
-import { findSdkRuntimes } from '../sdk-runtimes/program.ts'
+import type { PeerName } from './peers.ts'
 import type { JestRun } from './run.ts'
 
-/** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
-const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
-  'deployment',
-  'model',
-  'services/services',
-  'services/deploys',
-  'edge/ports',
-  'edge/urls',
-  'health/metrics',
-  'boxes/disk',
-  'boxes/idle',
-  'boxes/faults',
-])
-/** The same of the contract of a runtime, beside its main file. */
-const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
-  'runtime-attach',
-  'runtime-connect',
-  'runtime-exec',
-  'runtime-freeze',
-  'runtime-hold',
-  'runtime-limits',
-  'runtime-mounts',
-  'runtime-resize',
-  'runtime-sessions',
-  'runtime-terminal.test',
-  'runtime-terminals',
-])
-/** Files that kill the agent at every kind of step: some of them, drawn by the tree; all in `all`. */
-const KILLED_AT_STEPS = inFolder('tests/e2e', [
-  'backups/faults',
-  'bases/faults',
-  'boxes/faults',
-  'edge/faults',
-  'pool/device-faults',
-  'services/deploy-faults',
-  'services/faults',
-  'snapshots/faults',
-  'volumes/faults',
-])
-/** Files of `real` that run with pods for boxes only in `everywhere`. */
-const REST = inFolder('tests/e2e', [
-  'access/admission',
-  'health/failures',
-  'pool/full-disk',
-  'exec/shim',
-  'http/large-bodies',
-  'boxes/lost-data',
-])
-
-/** An emulated machine beside other work may take minutes for what takes seconds elsewhere. */
-const MACHINE = { workers: 1, env: { TEST_FILE_MINUTES: '60' }, minutes: 240 }
-
-/** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
-const SUITES: Record<string, Suite> = {
-  unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
-  // With backups to a real S3 server, certificates of a real ACME server, the functions as AWS runs and deploys them, generated
-  // clients, and the SDK on other runtimes.
-  real: {
-    paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
-    drawn: [{ from: KILLED_AT_STEPS, count: 3 }],
-    workers: 5,
-    peers: [
-      ...(['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator'] as const),
-      ...(['client-generators', 'openapi-generator', 'sdk-runtimes'] as const),
-    ],
-  },
-  // The suites that every runtime has to pass run here again, with pods for boxes.
-  cluster: {
-    paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
-    drawn: [
-      { from: REPEATED_ON_CLUSTER, count: 1 },
-      { from: RUNTIME_ON_CLUSTER, count: 2 },
-    ],
-    workers: 6,
-    env: { TEST_RUNTIME: 'kubernetes' },
-    needsCluster: true,
-  },
-  // Fleets of several services each: a host has numbers for twelve instances, and each has boxes.
-  fleet: { paths: ['tests/fleet/'], workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
-  // A Debian 13 with systemd, emulated, with the package of this tree.
-  vm: { ...MACHINE, paths: ['tests/vm/'] },
-  // Part of it: an installation, and a power cut under load. It keeps one processor busy, and shares nothing with the other suites.
-  machine: { ...MACHINE, paths: ['tests/vm/install', 'tests/vm/power'], lane: 'machine' },
-  s3: { paths: [], workers: 1, peers: ['object-store'] },
-  acme: { paths: [], workers: 1, peers: ['acme-server'] },
-  lambda: { paths: [], workers: 1, peers: ['lambda-runtime', 'object-store'] },
-  aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
-  clients: { paths: [], workers: 1, peers: ['client-generators', 'openapi-generator'] },
-  runtimes: { paths: [], workers: 1, peers: ['sdk-runtimes'] },
-  everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
-  faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
-}
-
+/** A set of test files that one command runs: `npm test -- NAME`. */
 export interface Suite extends JestRun {
-  /** Files of which each tree draws some; the others do not run, even where `paths` has them. */
-  drawn?: readonly { from: readonly string[]; count: number }[]
+  name: string
+  /** What it proves, for people. */
+  what: string
+  /** Minutes on two cores that do nothing else, peers and clusters built; `chosen` adds them up (choice.ts). */
+  minutes: number
+  /** Beginnings of paths whose change chooses this suite in CI, besides its own test files and what these import. */
+  touchedBy: readonly string[]
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean
-  /** Ends the run if it takes longer; default: SUITE_MINUTES. */
-  minutes?: number
+  /** Needs Debian packages that `npm test` does not install (infra/setup.sh). */
+  needsPackages?: boolean
   /** Peers that are built or installed once; each adds the tests in its folder. */
-  peers?: readonly (keyof typeof PEERS)[]
+  peers?: readonly PeerName[]
+  /** Ends the run if it takes longer. Default: SUITE_MINUTES of infra/test.ts. */
+  limitMinutes?: number
 }
 
-/** Returns the suites that the arguments of `npm test` name, each with its draw; see infra/test.ts. */
-export function suitesOf(args: readonly string[]): Suite[] {
-  const isAll = args.length === 1 && args[0] === 'all'
-  if (isAll) process.env['TEST_DRAW'] = 'all'
-  const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
-  const suites = names.flatMap((name) => SUITES[name] ?? []).map(withDraws)
-  if (suites.length === names.length) return suites
-  const [first, ...paths] = args
-  if (first === 'cluster' && SUITES['cluster']) return [{ ...SUITES['cluster'], paths, drawn: [] }]
-  return [{ ...(args.some((path) => path.startsWith('tests/vm')) ? MACHINE : { workers: 1 }), paths: args }]
-}
+const E2E = 'tests/e2e'
+const INTEGRATION = 'tests/integration'
+const ON_PODS = { TEST_RUNTIME: 'kubernetes' }
+// An emulated machine beside other work may take minutes for what takes seconds elsewhere.
+const MACHINE = { workers: 1, env: { TEST_FILE_MINUTES: '60' }, limitMinutes: 240, needsPackages: true }
 
-function withDraws(suite: Suite): Suite {
-  const paths = [...suite.paths]
-  const ignored: string[] = []
-  for (const { from, count } of suite.drawn ?? []) {
-    const drawn = draw(from, count)
-    paths.push(...drawn)
-    ignored.push(...from.filter((path) => !drawn.includes(path)))
-  }
-  return { ...suite, paths, ignored }
-}
-
-function inFolder(folder: string, names: readonly string[]): string[] {
-  return names.map((name) => `${folder}/${name}`)
-}
-
-const DEFAULT_SUITES = ['unit', 'real', 'cluster', 'fleet', 'machine']
-const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
-/** Programs that a suite's tests are held against, with the folder of those and the variable that names the program. */
-export const PEERS = {
-  'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
-  'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
-  'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
-  'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
-  'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS', path: 'tests/clients/' },
-  'openapi-generator': {
-    find: findOpenApiGenerator,
-    variable: 'TEST_OPENAPI_GENERATOR',
-    path: 'tests/openapi-generator/',
+/** Suites of files in tests/contract, tests/integration and tests/e2e that `core` leaves out. */
+const BEYOND_CORE: readonly Suite[] = [
+  {
+    name: 'console',
+    what: 'the web console in Chromium',
+    minutes: 6,
+    paths: [`${E2E}/web/`, `${E2E}/edge/browser`, `${INTEGRATION}/front/console-files`],
+    touchedBy: ['web/', 'infra/web/', 'sdk/typescript/', 'shared/auth/session', 'agent/handlers/access/sign-in'],
+    workers: 3,
+    needsPackages: true,
   },
-  'sdk-runtimes': { find: findSdkRuntimes, variable: 'TEST_SDK_RUNTIMES', path: 'tests/runtimes/' },
+  {
+    name: 'faults',
+    what: 'kill -9 of a real agent, broken and full disks, reboots',
+    minutes: 5,
+    paths: [
+      `${E2E}/.*/(deploy-)?faults`,
+      ...['pool/.*faults', 'pool/bad-blocks', 'pool/full-', 'pool/small-disk', 'volumes/full-disk'].map(inE2e),
+      ...['boxes/lost-data', 'events/crash', 'exec/shim', 'exec/streams-restart', 'health/failures', 'model'].map(inE2e),
+    ],
+    touchedBy: ['agent/core/reconcile/', 'agent/drivers/store/', 'agent/drivers/pool/', 'agent/shim/', 'agent/lib/disk/'],
+    workers: 4,
+  },
+]
+
+function inE2e(name: string): string {
+  return `${E2E}/${name}`
+}
+
+/** All suites, in the order in which CI takes those that a change touches. */
+export const SUITES: readonly Suite[] = [
+  {
+    name: 'unit',
+    what: 'rules of the code, functions and fakes',
+    minutes: 1.5,
+    paths: ['tests/architecture/', 'tests/unit/'],
+    touchedBy: [],
+    workers: 3,
+  },
+  {
+    name: 'core',
+    what: 'contracts of the drivers, and what a user does with boxes, on this host',
+    minutes: 9,
+    paths: ['tests/contract/', `${INTEGRATION}/`, `${E2E}/`],
+    ignored: BEYOND_CORE.flatMap(({ paths }) => paths),
+    touchedBy: [],
+    // Files with boxes wait more than they compute.
+    workers: 5,
+  },
+  ...BEYOND_CORE,
+]
+
+/** What `npm test` runs. */
+const DEFAULT_NAMES = ['unit', 'core']
+
+export interface Chosen {
+  suites: readonly Suite[]
+  /** Leaves nothing to a draw. */
+  drawsAll: boolean
+}
+
+/** Returns the suites that the arguments of `npm test` name; see infra/test.ts. Arguments that name none are jest's patterns. */
+export function suitesOf(args: readonly string[]): Chosen {
+  if (args.length === 0) return { suites: suitesNamed(DEFAULT_NAMES), drawsAll: false }
+  if (args.length === 1 && args[0] === 'all') return { suites: SUITES, drawsAll: true }
+  const suites = suitesNamed(args)
+  if (suites.length === args.length) return { suites, drawsAll: false }
+  const [first, ...paths] = args
+  const [cluster] = first === 'cluster' ? suitesNamed(['cluster']) : []
+  if (cluster !== undefined) return { suites: [{ ...cluster, paths }], drawsAll: false }
+  return { suites: [ofPaths(args)], drawsAll: false }
+}
+
+/** Returns the suites of these names, in the order of SUITES. */
+export function suitesNamed(names: readonly string[]): Suite[] {
+  return SUITES.filter(({ name }) => names.includes(name))
+}
+
+/** Returns the suites that `npm test` leaves out. */
+export function suitesBeside(): Suite[] {
+  return SUITES.filter(({ name }) => !DEFAULT_NAMES.includes(name))
+}
+
+function ofPaths(paths: readonly string[]): Suite {
+  const machine = paths.some((path) => path.startsWith('tests/vm')) ? MACHINE : { workers: 1 }
+  return { name: 'paths', what: 'files by their paths', minutes: 0, touchedBy: [], ...machine, paths }
 }

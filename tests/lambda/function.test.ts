@@ -2,23 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { publicTokenKeys } from '../../shared/auth/keys.ts'
+import { defineFrontContract } from '../contract/front/front-suite.ts'
 import { defineTicketsSuite } from '../e2e/access/tickets-suite.ts'
-import { defineTokensSuite } from '../e2e/access/tokens-suite.ts'
-import { defineForksSuite } from '../e2e/boxes/forks-suite.ts'
-import { defineBoxesSuite } from '../e2e/boxes/suite.ts'
-import { defineUpdatesSuite } from '../e2e/boxes/updates-suite.ts'
-import { defineEventsSuite } from '../e2e/events/suite.ts'
-import { defineExecRecordsSuite } from '../e2e/exec/records-suite.ts'
-import { defineExecSuite } from '../e2e/exec/suite.ts'
-import { defineFilesSuite } from '../e2e/files/suite.ts'
 import { defineSpecificationSuite } from '../e2e/specification-suite.ts'
-import { defineVolumesSuite } from '../e2e/volumes/suite.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
+import { type FakeAgent, startFakeAgent } from '../helpers/front/fake-agent.ts'
+import { makeDeployment, mintForContract } from '../helpers/front/test-front.ts'
 import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
 import { functionVariables } from '../helpers/lambda/variables.ts'
-import { draw } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
 // The package that would be deployed runs here under AWS's own client of the Lambda Runtime API, before a real agent. The server
@@ -45,19 +39,6 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-// The standalone front runs all suites; here each checkout runs a sample of these.
-const REPEATED = [
-  () => defineBoxesSuite(client),
-  () => defineExecSuite(client),
-  () => defineExecRecordsSuite(client),
-  () => defineTokensSuite(client),
-  () => defineForksSuite(client),
-  () => defineEventsSuite(client),
-  () => defineVolumesSuite(client),
-  () => defineUpdatesSuite(client),
-  () => defineFilesSuite(client),
-]
-
 describe("through AWS's runtime", () => {
   defineSpecificationSuite(client)
   defineTicketsSuite(client, {
@@ -65,7 +46,6 @@ describe("through AWS's runtime", () => {
     token: () => service.adminToken,
     logs: () => [...service.logs, ...gateway.said],
   })
-  for (const define of draw(REPEATED, 2)) define()
 
   test('requests at once are handled by as many instances, which serve later ones, too', async () => {
     await Promise.all(Array.from({ length: 3 }, () => client.get('/v1/me')))
@@ -101,4 +81,28 @@ describe("through AWS's runtime", () => {
       await broken.close()
     }
   })
+})
+
+describe("the functions under AWS's runtime", () => {
+  const deployment = makeDeployment()
+  let agent: FakeAgent
+  let front: Gateway
+  let token = ''
+
+  beforeAll(async () => {
+    token = await mintForContract(deployment)
+    agent = await startFakeAgent(() => deployment.channelKeys)
+    front = await openGateway(packed, {
+      BOXYARD_AGENT_URL: agent.url,
+      BOXYARD_CHANNEL_KEYS: JSON.stringify(deployment.channelKeys),
+      BOXYARD_TOKEN_KEYS: JSON.stringify(publicTokenKeys(deployment.tokenKeys)),
+    })
+  })
+
+  afterAll(async () => {
+    await front?.close()
+    await agent?.close()
+  })
+
+  defineFrontContract({ url: () => front.url, token: () => token, agent: () => agent })
 })

@@ -40,6 +40,11 @@ export function makeDeployment() {
   return { channelKeys, tokenKeys, keyring, mint }
 }
 
+/** Mints the token of tests/contract/front: all permissions but `exec`. */
+export function mintForContract({ mint }: ReturnType<typeof makeDeployment>): Promise<string> {
+  return mint({ permissions: ['read', 'write', 'ports', 'admin'] })
+}
+
 /** Creates a front in this process for the agent at `agentUrl`. */
 export function makeFront(options: {
   agentUrl: string

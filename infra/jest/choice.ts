@@ -1,0 +1,82 @@
+import type { Suite } from './suites.ts'
+
+/** What CI knows of a change. */
+export interface Change {
+  /** Changed files, from the root of the repository. */
+  files: readonly string[]
+  /** What they are compared with, for people. */
+  since: string
+  /** Number of commits up to this one: drives the rotation, since CI starts from a fresh clone and remembers nothing. */
+  commits: number
+}
+
+/** A suite that may be chosen, with its own test files and all files that these import. */
+export interface Candidate {
+  suite: Suite
+  testFiles: ReadonlySet<string>
+  imports: ReadonlySet<string>
+}
+
+export interface ReasonedSuite {
+  suite: Suite
+  why: string
+}
+
+export interface Choice {
+  run: readonly ReasonedSuite[]
+  /** Suites with a reason to run for which no time is left. */
+  leftOut: readonly ReasonedSuite[]
+}
+
+/**
+ * Chooses suites for CI beside those of `npm test`, as long as their minutes fit: first those whose subject a change touches, then
+ * those whose tests import a changed file, then a third of all others, by the number of commits.
+ */
+export function chooseSuites(change: Change, candidates: readonly Candidate[], minutes: number): Choice {
+  const reasons = candidates.map((candidate, index) => reasonFor(candidate, change, index))
+  const ordered = RANKS.flatMap((rank) => reasons.filter((reason) => reason?.rank === rank)).filter((r) => r !== null)
+  const run: ReasonedSuite[] = []
+  const leftOut: ReasonedSuite[] = []
+  let left = minutes
+  for (const { suite, why } of ordered) {
+    const fits = suite.minutes <= left
+    if (fits) left -= suite.minutes
+    ;(fits ? run : leftOut).push({ suite, why })
+  }
+  return { run, leftOut }
+}
+
+/** Returns the lines of a log that say what was chosen and why. */
+export function describeChoice({ run, leftOut }: Choice, change: Change, minutes: number): string[] {
+  const line = ({ suite, why }: ReasonedSuite): string => `  ${suite.name} (${suite.minutes} min): ${why}`
+  return [
+    `${change.files.length} files changed since ${change.since}. Suites for the ${minutes} minutes beside npm test:`,
+    ...(run.length === 0 ? ['  none'] : run.map(line)),
+    ...(leftOut.length === 0 ? [] : ['No time is left for these; run them with "npm test -- NAME":']),
+    ...leftOut.map(line),
+  ]
+}
+
+type Rank = (typeof RANKS)[number]
+
+function reasonFor(candidate: Candidate, change: Change, index: number): (ReasonedSuite & { rank: Rank }) | null {
+  const { suite, testFiles, imports } = candidate
+  const everything = change.files.find((file) => startsWithAny(file, TOUCH_EVERYTHING))
+  const subject = change.files.find((file) => testFiles.has(file) || startsWithAny(file, suite.touchedBy))
+  if (subject !== undefined) return { suite, why: `${subject} changed`, rank: 'subject' }
+  const imported = change.files.find((file) => imports.has(file))
+  if (imported !== undefined) return { suite, why: `its tests import ${imported}, which changed`, rank: 'imports' }
+  if (everything !== undefined) return { suite, why: `every test depends on ${everything}, which changed`, rank: 'imports' }
+  const turn = change.commits % TURNS
+  if (index % TURNS !== turn) return null
+  return { suite, why: `its turn in the rotation (${change.commits} commits, remainder ${turn} of ${TURNS})`, rank: 'turn' }
+}
+
+function startsWithAny(file: string, beginnings: readonly string[]): boolean {
+  return beginnings.some((beginning) => file.startsWith(beginning))
+}
+
+const RANKS = ['subject', 'imports', 'turn'] as const
+const TURNS = 3
+/** What no test imports and every test depends on. */
+const TOUCH_EVERYTHING = ['package-lock.json', 'jest.config.mjs', 'tests/environment.mjs', 'infra/jest/', 'infra/setup.sh']

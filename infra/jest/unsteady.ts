@@ -1,0 +1,21 @@
+import type { Counts, JestOutcome } from './run.ts'
+
+/** Returns true if running the failed files once more, alone, tells whether they are unsteady; a broken change fails many. */
+export function deservesAnotherRun({ failedFiles, isIncomplete }: JestOutcome): boolean {
+  return failedFiles.length > 0 && failedFiles.length <= RERUN_MAX && !isIncomplete
+}
+
+/**
+ * Adds up a run and a second one of its failed files. A file that failed and then passed is unsteady: it counts as failed, since the
+ * fault may be the product's, unless `isForgiven`.
+ */
+export function judgeRuns(first: JestOutcome, second: JestOutcome, isForgiven: boolean): Counts & { unsteady: string[] } {
+  const unsteady = first.failedFiles.filter((file) => !second.failedFiles.includes(file))
+  return {
+    passed: first.passed - first.passedInFailedFiles + second.passed,
+    failed: second.failed + (isForgiven ? 0 : unsteady.length),
+    unsteady,
+  }
+}
+
+const RERUN_MAX = 6
