@@ -13,6 +13,7 @@ import { LIMIT_TEXTS, type LimitName } from '../shared/schemas/limits.ts'
 import { fieldTable, isRequest, type JsonSchema, type LinkOf, noteOf, typeOf } from './api-docs-fields.ts'
 import { cliReference } from './cli-docs.ts'
 import { ROOT } from './commands.ts'
+import { suiteTable } from './jest/suite-table.ts'
 import { anchorOf, fillSections, tableOf } from './markdown.ts'
 
 /** The parts of the OpenAPI document that the generated sections of docs/api.md and its siblings use. */
@@ -48,6 +49,7 @@ export function generatedPages(): Map<string, string> {
     'docs/api/resources.md': { resources: schemaSections(document, 'resources.md'), values: valueTable(document) },
     'docs/api/requests.md': { requests: schemaSections(document, 'requests.md') },
     'docs/cli.md': { reference: cliReference() },
+    'CONTRIBUTING.md': { suites: suiteTable() },
   }
   return new Map(
     Object.entries(sections).map(([path, given]) => [

@@ -9,9 +9,10 @@ import { describeCandidates, readChange } from './jest/change.ts'
 import { chooseSuites, describeChoice } from './jest/choice.ts'
 import { PEERS } from './jest/peers.ts'
 import { type Counts, runJest } from './jest/run.ts'
-import { deservesAnotherRun, judgeRuns } from './jest/unsteady.ts'
-import { type Chosen, SUITES, type Suite, suitesBeside, suitesOf } from './jest/suites.ts'
+import { CHOSEN_MINUTES, type Chosen, suitesBeside, suitesNamed, suitesOf } from './jest/selection.ts'
+import type { Suite } from './jest/suites.ts'
 import { prepareTimes, readTimes } from './jest/times.ts'
+import { deservesAnotherRun, judgeRuns } from './jest/unsteady.ts'
 import { bundleServices } from './release/bundle.ts'
 import { ensureConsole } from './web/build.ts'
 
@@ -45,8 +46,7 @@ function chooseForChange(): Chosen {
   const change = readChange()
   const choice = chooseSuites(change, describeCandidates(suitesBeside()), CHOSEN_MINUTES)
   for (const line of describeChoice(choice, change, CHOSEN_MINUTES)) process.stdout.write(`${line}\n`)
-  const names = choice.run.map(({ suite }) => suite.name)
-  return { suites: SUITES.filter(({ name }) => names.includes(name)), drawsAll: false }
+  return { suites: suitesNamed(choice.run.map(({ suite }) => suite.name)), drawsAll: false }
 }
 
 async function runAll(suites: readonly Suite[], drawsAll: boolean): Promise<Counts[]> {
@@ -54,10 +54,19 @@ async function runAll(suites: readonly Suite[], drawsAll: boolean): Promise<Coun
   ensureConsole()
   bundleServices(ROOT, { agent: `${BUNDLES}/agent`, front: `${BUNDLES}/functions` })
   process.env['TEST_BUNDLES'] = BUNDLES
-  const limited = suites.map((suite) => ({ ...suite, limitMinutes: (suite.limitMinutes ?? SUITE_MINUTES) * (drawsAll ? 4 : 1) }))
-  const beside = limited.filter(({ lane }) => lane).map((suite) => runBeside(suite))
+  const limited = suites.map((suite) => ({
+    ...suite,
+    limitMinutes: (suite.limitMinutes ?? SUITE_MINUTES) * (drawsAll ? 4 : 1),
+  }))
+  const beside = Map.groupBy(
+    limited.filter(({ lane }) => lane !== undefined),
+    ({ lane }) => lane,
+  )
   const inTurn = limited.filter(({ lane }) => lane === undefined)
-  const first = await Promise.all([runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)), ...beside])
+  const first = await Promise.all([
+    runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)),
+    ...[...beside.values()].map(runLane),
+  ])
   // Kubernetes gives up on what a machine that has other work does too late.
   const last = await runInTurn(inTurn.filter(({ needsCluster }) => needsCluster === true))
   return [...first, last]
@@ -79,18 +88,20 @@ async function runInTurn(suites: readonly Suite[]): Promise<Counts> {
   return addCounts(all)
 }
 
-/** Runs a suite in a lane of its own, while others run. What it leaves is looked for where others leave nothing. */
-async function runBeside(suite: Suite): Promise<Counts> {
-  const directory = mkdtempSync(join(tmpdir(), 'lane-'))
-  try {
-    const counts = await runSuite({ ...suite, env: { ...suite.env, TMPDIR: directory } })
-    return withLeftovers(
-      counts,
-      readdirSync(directory).filter((name) => name.startsWith('boxyard-')),
-    )
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
+/** Runs the suites of a lane one after another, while others run. What they leave is looked for where others leave nothing. */
+async function runLane(suites: readonly Suite[]): Promise<Counts> {
+  const all: Counts[] = []
+  for (const suite of suites) {
+    const directory = mkdtempSync(join(tmpdir(), 'lane-'))
+    try {
+      const counts = await runSuite({ ...suite, env: { ...suite.env, TMPDIR: directory } })
+      const left = readdirSync(directory).filter((name) => name.startsWith('boxyard-'))
+      all.push(withLeftovers(counts, left))
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
   }
+  return addCounts(all)
 }
 
 /** Counts of a suite, with what a file whose worker was killed has left, which is no fault of the others. */
@@ -134,10 +145,7 @@ function limitDuration({ limitMinutes: minutes = SUITE_MINUTES }: Suite): NodeJS
 
 async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
-  if ('obstacle' in cluster) {
-    process.stdout.write(`The suite ${suite.name} does not run: ${cluster.obstacle}.\n`)
-    return { passed: 0, failed: 1, excused: NONE }
-  }
+  if ('obstacle' in cluster) return cannotRun(suite, cluster.obstacle)
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
   try {
@@ -148,25 +156,21 @@ async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   }
 }
 
-/** Runs a suite without the tests of a peer that cannot be had, which counts as failed. */
+/** Runs a suite with the programs of its peers; one that cannot be had fails it. */
 async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
-  const paths = [...suite.paths]
   const env = { ...suite.env }
-  let missing = 0
   for (const name of suite.peers ?? []) {
-    const peer = PEERS[name]
-    const program = await peer.find((text) => process.stdout.write(`${text}\n`))
-    if (typeof program === 'string') {
-      paths.push(peer.path)
-      env[peer.variable] = program
-      continue
-    }
-    process.stdout.write(`The tests in ${peer.path} do not run: ${program.obstacle}.\n`)
-    missing += 1
+    const { find, variable } = PEERS[name]
+    const program = await find((text) => process.stdout.write(`${text}\n`))
+    if (typeof program !== 'string') return cannotRun(suite, program.obstacle)
+    env[variable] = program
   }
-  const nothing = { passed: 0, failed: 0, excused: NONE }
-  const counts = paths.length === 0 ? nothing : await runTests({ ...suite, paths, env })
-  return { ...counts, failed: counts.failed + missing }
+  return await runTests({ ...suite, env })
+}
+
+function cannotRun({ name }: Suite, obstacle: string): SuiteCounts {
+  process.stdout.write(`The suite ${name} cannot run: ${obstacle}.\n`)
+  return { passed: 0, failed: 1, excused: NONE }
 }
 
 async function runTests(suite: Suite): Promise<SuiteCounts> {
@@ -187,7 +191,10 @@ function inMinutes(ms: number): string {
 /** Processor time of this process and of all that it started and waited for. */
 function processorSeconds(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8')
-  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15)
+  const ticks = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
   return ticks.reduce((sum, each) => sum + Number(each), 0) / TICKS_A_SECOND
 }
 
@@ -196,8 +203,6 @@ const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
 const NONE: Traces = new Set()
 const SHOWN_LEFTOVERS = 40
-/** Minutes of suites that CI runs beside check, audit and `npm test`, so that all of it ends within 35. */
-const CHOSEN_MINUTES = 18
 const TICKS_A_SECOND = 100
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const SUITE_MINUTES = 55

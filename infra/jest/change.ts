@@ -4,7 +4,6 @@ import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { ROOT } from '../commands.ts'
 import type { Candidate, Change } from './choice.ts'
-import { PEERS } from './peers.ts'
 import type { Suite } from './suites.ts'
 
 /**
@@ -15,7 +14,8 @@ export function readChange(): Change {
   const commits = Number(git('rev-list', '--count', 'HEAD') ?? 1)
   const base = baseOfChange()
   const untracked = linesOf(git('ls-files', '--others', '--exclude-standard'))
-  if (base === null) return { files: [...linesOf(git('ls-files')), ...untracked], since: 'nothing: HEAD has no parent', commits }
+  if (base === null)
+    return { files: [...linesOf(git('ls-files')), ...untracked], since: 'nothing: HEAD has no parent', commits }
   const files = linesOf(git('diff', '--name-only', '--no-renames', base.commit))
   return { files: [...files, ...untracked], since: base.what, commits }
 }
@@ -30,8 +30,8 @@ export function describeCandidates(suites: readonly Suite[]): Candidate[] {
 }
 
 /** Returns the paths of a suite's test files, from the root of the repository. */
-export function findTestFiles({ paths, ignored = [], peers = [] }: Suite): Set<string> {
-  const wanted = [...paths, ...peers.map((name) => PEERS[name].path)].map((pattern) => new RegExp(pattern))
+export function findTestFiles({ paths, ignored = [] }: Suite): Set<string> {
+  const wanted = paths.map((pattern) => new RegExp(pattern))
   const unwanted = ignored.map((pattern) => new RegExp(pattern))
   const files = globSync('tests/**/*.test.ts', { cwd: ROOT }).sort()
   const matches = (patterns: readonly RegExp[], file: string): boolean => patterns.some((pattern) => pattern.test(file))

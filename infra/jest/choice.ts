@@ -30,10 +30,10 @@ export interface Choice {
 
 /**
  * Chooses suites for CI beside those of `npm test`, as long as their minutes fit: first those whose subject a change touches, then
- * those whose tests import a changed file, then a third of all others, by the number of commits.
+ * those whose tests import a changed file, then those whose turn it is, by the number of commits modulo three.
  */
 export function chooseSuites(change: Change, candidates: readonly Candidate[], minutes: number): Choice {
-  const reasons = candidates.map((candidate, index) => reasonFor(candidate, change, index))
+  const reasons = candidates.map((candidate) => reasonFor(candidate, change))
   const ordered = RANKS.flatMap((rank) => reasons.filter((reason) => reason?.rank === rank)).filter((r) => r !== null)
   const run: ReasonedSuite[] = []
   const leftOut: ReasonedSuite[] = []
@@ -59,17 +59,22 @@ export function describeChoice({ run, leftOut }: Choice, change: Change, minutes
 
 type Rank = (typeof RANKS)[number]
 
-function reasonFor(candidate: Candidate, change: Change, index: number): (ReasonedSuite & { rank: Rank }) | null {
+function reasonFor(candidate: Candidate, change: Change): (ReasonedSuite & { rank: Rank }) | null {
   const { suite, testFiles, imports } = candidate
   const everything = change.files.find((file) => startsWithAny(file, TOUCH_EVERYTHING))
   const subject = change.files.find((file) => testFiles.has(file) || startsWithAny(file, suite.touchedBy))
   if (subject !== undefined) return { suite, why: `${subject} changed`, rank: 'subject' }
   const imported = change.files.find((file) => imports.has(file))
   if (imported !== undefined) return { suite, why: `its tests import ${imported}, which changed`, rank: 'imports' }
-  if (everything !== undefined) return { suite, why: `every test depends on ${everything}, which changed`, rank: 'imports' }
+  if (everything !== undefined)
+    return { suite, why: `every test depends on ${everything}, which changed`, rank: 'imports' }
   const turn = change.commits % TURNS
-  if (index % TURNS !== turn) return null
-  return { suite, why: `its turn in the rotation (${change.commits} commits, remainder ${turn} of ${TURNS})`, rank: 'turn' }
+  if (suite.turn !== turn) return null
+  return {
+    suite,
+    why: `its turn in the rotation (${change.commits} commits, remainder ${turn} of ${TURNS})`,
+    rank: 'turn',
+  }
 }
 
 function startsWithAny(file: string, beginnings: readonly string[]): boolean {
@@ -79,4 +84,10 @@ function startsWithAny(file: string, beginnings: readonly string[]): boolean {
 const RANKS = ['subject', 'imports', 'turn'] as const
 const TURNS = 3
 /** What no test imports and every test depends on. */
-const TOUCH_EVERYTHING = ['package-lock.json', 'jest.config.mjs', 'tests/environment.mjs', 'infra/jest/', 'infra/setup.sh']
+const TOUCH_EVERYTHING = [
+  'package-lock.json',
+  'jest.config.mjs',
+  'tests/environment.mjs',
+  'infra/jest/',
+  'infra/setup.sh',
+]

@@ -6,19 +6,15 @@ import { findObjectStore } from '../object-store/program.ts'
 import { findOpenApiGenerator } from '../openapi-generator/program.ts'
 import { findSdkRuntimes } from '../sdk-runtimes/program.ts'
 
-/** Programs that tests run against, each with the folder of these tests and the variable that gives them the program's path. */
+/** Programs that tests run against, each with the variable that gives the tests its path. */
 export const PEERS = {
-  'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
-  'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
-  'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
-  'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
-  'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS', path: 'tests/clients/' },
-  'openapi-generator': {
-    find: findOpenApiGenerator,
-    variable: 'TEST_OPENAPI_GENERATOR',
-    path: 'tests/openapi-generator/',
-  },
-  'sdk-runtimes': { find: findSdkRuntimes, variable: 'TEST_SDK_RUNTIMES', path: 'tests/runtimes/' },
+  'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE' },
+  'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER' },
+  'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME' },
+  'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR' },
+  'client-generators': { find: findClientGenerators, variable: 'TEST_CLIENT_GENERATORS' },
+  'openapi-generator': { find: findOpenApiGenerator, variable: 'TEST_OPENAPI_GENERATOR' },
+  'sdk-runtimes': { find: findSdkRuntimes, variable: 'TEST_SDK_RUNTIMES' },
 }
 
 export type PeerName = keyof typeof PEERS

@@ -9,7 +9,11 @@ export function deservesAnotherRun({ failedFiles, isIncomplete }: JestOutcome): 
  * Adds up a run and a second one of its failed files. A file that failed and then passed is unsteady: it counts as failed, since the
  * fault may be the product's, unless `isForgiven`.
  */
-export function judgeRuns(first: JestOutcome, second: JestOutcome, isForgiven: boolean): Counts & { unsteady: string[] } {
+export function judgeRuns(
+  first: JestOutcome,
+  second: JestOutcome,
+  isForgiven: boolean,
+): Counts & { unsteady: string[] } {
   const unsteady = first.failedFiles.filter((file) => !second.failedFiles.includes(file))
   return {
     passed: first.passed - first.passedInFailedFiles + second.passed,

@@ -4,24 +4,28 @@ import { ROOT } from '../../infra/commands.ts'
 import { describeCandidates, findTestFiles } from '../../infra/jest/change.ts'
 import { type Candidate, type Change, chooseSuites, describeChoice } from '../../infra/jest/choice.ts'
 import type { JestOutcome } from '../../infra/jest/run.ts'
-import { SUITES, type Suite, suitesBeside, suitesNamed, suitesOf } from '../../infra/jest/suites.ts'
+import { CHOSEN_MINUTES, suitesBeside, suitesNamed, suitesOf } from '../../infra/jest/selection.ts'
+import { SUITES, type Suite } from '../../infra/jest/suites.ts'
 import { deservesAnotherRun, judgeRuns } from '../../infra/jest/unsteady.ts'
 
 describe('suites', () => {
   test('every test file is in a suite, and one runtime runs it in one suite only', () => {
     const all = globSync('tests/**/*.test.ts', { cwd: ROOT }).sort()
-    const onHost = SUITES.filter(({ needsCluster, name }) => !needsCluster && name !== 'vm')
-    const names = (file: string): string[] => onHost.filter((suite) => findTestFiles(suite).has(file)).map(({ name }) => name)
-    const twice = all.map((file) => [file, ...names(file)]).filter(({ length }) => length > 2)
-    expect(twice).toEqual([])
-    const found = new Set(SUITES.flatMap((suite) => [...findTestFiles(suite)]))
-    expect(all.filter((file) => !found.has(file))).toEqual([])
+    const files = new Map(SUITES.map((each) => [each, findTestFiles(each)]))
+    const suitesOfFile = (file: string): Suite[] => SUITES.filter((each) => files.get(each)?.has(file))
+    expect(all.filter((file) => suitesOfFile(file).length === 0)).toEqual([])
+    const onHost = all.map((file) => [
+      file,
+      ...suitesOfFile(file).flatMap((each) => (each.needsCluster ? [] : [each.name])),
+    ])
+    expect(onHost.filter(({ length }) => length > 2)).toEqual([])
   })
 
   test('every suite has files, and every path of the table names something', () => {
     for (const suite of SUITES) {
       expect([suite.name, findTestFiles(suite).size > 0]).toEqual([suite.name, true])
-      for (const beginning of suite.touchedBy) expect([beginning, globSync(`${beginning}*`, { cwd: ROOT }).length > 0]).toEqual([beginning, true])
+      for (const beginning of suite.touchedBy)
+        expect([beginning, globSync(`${beginning}*`, { cwd: ROOT }).length > 0]).toEqual([beginning, true])
     }
   })
 
@@ -32,17 +36,28 @@ describe('suites', () => {
     expect([...suites, ...suitesBeside()]).toHaveLength(SUITES.length)
   })
 
+  test('what CI runs in turn fits beside npm test', () => {
+    for (const turn of [0, 1, 2]) {
+      const minutes = suitesBeside().flatMap((each) => (each.turn === turn ? [each.minutes] : []))
+      expect([turn, minutes.reduce((sum, each) => sum + each, 0) <= CHOSEN_MINUTES]).toEqual([turn, true])
+    }
+  })
+
   test('arguments name suites, paths with pods for boxes, or patterns of files', () => {
     expect(suitesOf(['all'])).toEqual({ suites: SUITES, drawsAll: true })
     expect(suitesOf(['unit', 'fleet']).suites.map(({ name }) => name)).toEqual(['unit', 'fleet'])
-    expect(suitesOf(['cluster', 'tests/e2e/model']).suites).toMatchObject([{ name: 'cluster', paths: ['tests/e2e/model'] }])
-    expect(suitesOf(['unit', 'tests/e2e/model']).suites).toMatchObject([{ name: 'paths', paths: ['unit', 'tests/e2e/model'] }])
+    expect(suitesOf(['cluster', 'tests/e2e/model']).suites).toMatchObject([
+      { name: 'cluster', paths: ['tests/e2e/model'] },
+    ])
+    expect(suitesOf(['unit', 'tests/e2e/model']).suites).toMatchObject([
+      { name: 'paths', paths: ['unit', 'tests/e2e/model'] },
+    ])
   })
 })
 
 const change = (files: string[], commits = 300): Change => ({ files, since: 'the first parent (1234)', commits })
-const suite = (name: string, minutes: number, touchedBy: string[] = []): Suite => {
-  return { name, minutes, touchedBy, what: '', paths: [], workers: 1 }
+const suite = (name: string, turn: 0 | 1 | 2, touchedBy: string[] = []): Suite => {
+  return { name, minutes: 5, turn, touchedBy, what: '', paths: [], workers: 1 }
 }
 const candidate = (of: Suite, testFiles: string[] = [], imports: string[] = []): Candidate => {
   return { suite: of, testFiles: new Set(testFiles), imports: new Set(imports) }
@@ -50,9 +65,13 @@ const candidate = (of: Suite, testFiles: string[] = [], imports: string[] = []):
 const namesOf = (list: readonly { suite: Suite }[]): string[] => list.map(({ suite: { name } }) => name)
 
 describe('the choice of suites in CI', () => {
-  const pods = candidate(suite('pods', 5, ['agent/drivers/pods/']), ['tests/cluster/life.test.ts'], ['shared/errors.ts'])
-  const web = candidate(suite('web', 5, ['web/']), ['tests/e2e/web/live.test.ts'], ['sdk/index.ts'])
-  const peers = candidate(suite('peers', 5), ['tests/aws/deploy.test.ts'], ['shared/errors.ts'])
+  const pods = candidate(
+    suite('pods', 0, ['agent/drivers/pods/']),
+    ['tests/cluster/life.test.ts'],
+    ['shared/errors.ts'],
+  )
+  const web = candidate(suite('web', 1, ['web/']), ['tests/e2e/web/live.test.ts'], ['sdk/index.ts'])
+  const peers = candidate(suite('peers', 2), ['tests/aws/deploy.test.ts'], ['shared/errors.ts'])
 
   test.each([
     ['a file of its subject', 'agent/drivers/pods/runtime-kube.ts', ['pods', 'peers']],
@@ -71,7 +90,9 @@ describe('the choice of suites in CI', () => {
   })
 
   test('three commits in a row take every suite once', () => {
-    const taken = [300, 301, 302].flatMap((commits) => namesOf(chooseSuites(change([], commits), [pods, web, peers], 60).run))
+    const taken = [300, 301, 302].flatMap((commits) =>
+      namesOf(chooseSuites(change([], commits), [pods, web, peers], 60).run),
+    )
     expect(taken.sort()).toEqual(['peers', 'pods', 'web'])
   })
 
@@ -95,7 +116,13 @@ describe('the choice of suites in CI', () => {
 
 describe('files that fail', () => {
   const outcome = (failedFiles: string[], rest: Partial<JestOutcome> = {}): JestOutcome => {
-    const base = { passed: 10, failed: failedFiles.length, passedInFailedFiles: 2, isIncomplete: false, hadKilled: false }
+    const base = {
+      passed: 10,
+      failed: failedFiles.length,
+      passedInFailedFiles: 2,
+      isIncomplete: false,
+      hadKilled: false,
+    }
     return { ...base, failedFiles, ...rest }
   }
   const once = outcome(['a', 'b'])

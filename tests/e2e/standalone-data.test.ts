@@ -3,8 +3,6 @@ import { describe, test } from '@jest/globals'
 import { objectsIn } from '../helpers/backups/lab.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useOwnService } from '../helpers/own-service.ts'
-import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
-import { draw } from '../helpers/sample.ts'
 import { defineTicketsSuite } from './access/tickets-suite.ts'
 import { defineBackupsSuite } from './backups/suite.ts'
 import { defineConsolesSuite } from './exec/consoles-suite.ts'
@@ -36,5 +34,5 @@ const SUITES = [
 ]
 
 describe('through the standalone front', () => {
-  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 2) : SUITES) define()
+  for (const define of SUITES) define()
 })

@@ -1,7 +1,6 @@
 import { describe } from '@jest/globals'
 import { useOwnService } from '../helpers/own-service.ts'
 import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
-import { draw } from '../helpers/sample.ts'
 import { defineTokensSuite } from './access/tokens-suite.ts'
 import { defineForksSuite } from './boxes/forks-suite.ts'
 import { defineBoxesSuite } from './boxes/suite.ts'
@@ -13,18 +12,18 @@ import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumesSuite } from './volumes/suite.ts'
 
 const { client } = useOwnService()
+// The contract of the runtime says what pods and processes have in common; of the API over pods these few are proof enough.
+const ON_PODS = [() => defineBoxesSuite(client), () => defineVolumesSuite(client), () => defineInputSuite(client)]
 const SUITES = [
-  () => defineBoxesSuite(client),
+  ...ON_PODS,
   () => defineExecSuite(client),
   () => defineExecRecordsSuite(client),
-  () => defineInputSuite(client),
   () => defineSpecificationSuite(client),
   () => defineTokensSuite(client),
   () => defineForksSuite(client),
-  () => defineVolumesSuite(client),
   () => defineUpdatesSuite(client),
 ]
 
 describe('through the standalone front', () => {
-  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 2) : SUITES) define()
+  for (const define of runtimeOfTests() === 'kubernetes' ? ON_PODS : SUITES) define()
 })

@@ -39,7 +39,8 @@ export function defineFrontContract({ url, token, agent }: FrontUnderTest): void
       expect([seen?.method, seen?.target]).toEqual([method, path])
       expect(received).toEqual(sentBody(options))
       const { 'content-type': _, ...headers } = options.headers ?? {}
-      const type = received.length === 0 ? {} : { 'content-type': options.headers?.['content-type'] ?? 'application/json' }
+      const type =
+        received.length === 0 ? {} : { 'content-type': options.headers?.['content-type'] ?? 'application/json' }
       expect(seen?.headers).toMatchObject({ ...headers, ...type, authorization: `Bearer ${token()}` })
       expect(answer.headers['x-request-id']).toBe(seen?.headers['x-request-id'])
     })
@@ -135,7 +136,12 @@ const ANSWERS: [string, HttpResponse][] = [
 const REFUSED: [string, Request, number, string][] = [
   ['no token', ['GET', `${BOXES}/web`, { token: null }], 401, 'token_missing'],
   ['a token that is none', ['GET', `${BOXES}/web`, { token: 'byt_no' }], 401, 'token_invalid'],
-  ['a permission that the token lacks', ['POST', `${BOXES}/web/exec`, { body: { command: ['id'] } }], 403, 'permission_denied'],
+  [
+    'a permission that the token lacks',
+    ['POST', `${BOXES}/web/exec`, { body: { command: ['id'] } }],
+    403,
+    'permission_denied',
+  ],
   ['an unknown path', ['GET', '/v1/nothing', {}], 404, 'route_not_found'],
   ['a method that the path has not', ['PATCH', `${BOXES}/web`, {}], 405, 'method_not_allowed'],
   ['an unknown field', ['POST', BOXES, { body: { name: 'web', colour: 'red' } }], 400, 'invalid_request'],

@@ -4,8 +4,9 @@ import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import type { Client } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
-/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made; `runtime` is that of the service. */
-export function defineInputSuite(client: Client, runtime: Runtime = runtimeOfTests()): void {
+/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made. */
+export function defineInputSuite(client: Client): void {
+  const runtime = runtimeOfTests()
   const boxes = '/v1/projects/input/boxes'
 
   describe('bad input', () => {

@@ -1,4 +1,4 @@
-import { ROOT, dieWithParent } from '../../../infra/commands.ts'
+import { dieWithParent, ROOT } from '../../../infra/commands.ts'
 import { startLoggingChild } from '../../../infra/logging-child.ts'
 import { stopChild } from '../../../infra/service-process.ts'
 import { freePort } from '../service.ts'
