@@ -12,6 +12,8 @@ export interface Buckets {
   waitOf(key: string): number | null
   /** Takes tokens from the bucket, one by default, if there is one; those that it lacks are owed. */
   take(key: string, amount?: number): void
+  /** Adds nothing to the bucket for the time since its last use. */
+  skip(key: string): void
 }
 
 /** Creates buckets, all full. */
@@ -23,6 +25,11 @@ export function createBuckets(options: BucketOptions): Buckets {
     if (bucket === undefined) return options.burst
     return Math.min(options.burst, bucket.left + (Math.max(0, now - bucket.at) / 1000) * options.perSecond)
   }
+  const set = (key: string, left: number, at: number): void => {
+    buckets.delete(key)
+    buckets.set(key, { left, at })
+    if (buckets.size > BUCKETS_MAX) buckets.delete(buckets.keys().next().value ?? '')
+  }
   return {
     waitOf: (key) => {
       const left = leftOf(key, clock.now())
@@ -31,10 +38,9 @@ export function createBuckets(options: BucketOptions): Buckets {
     take: (key, amount = 1) => {
       const now = clock.now()
       const left = leftOf(key, now)
-      buckets.delete(key)
-      buckets.set(key, { left: left >= 1 ? left - amount : left, at: now })
-      if (buckets.size > BUCKETS_MAX) buckets.delete(buckets.keys().next().value ?? '')
+      set(key, left >= 1 ? left - amount : left, now)
     },
+    skip: (key) => set(key, buckets.get(key)?.left ?? options.burst, clock.now()),
   }
 }
 

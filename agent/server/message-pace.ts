@@ -35,15 +35,21 @@ export function createMessagePaces(
   const buckets = createBuckets({ perSecond, burst, clock })
   /** Paused sockets of each account. */
   const slowed = new Map<string, number>()
+  // While sockets are paused, what the rate gives pays for what they sent too much, and is not given a second time.
+  const settle = (account: string): void => {
+    if (slowed.has(account)) buckets.skip(account)
+  }
   const change = (account: string, by: 1 | -1): void => {
+    settle(account)
     const count = (slowed.get(account) ?? 0) + by
     if (count > 0) slowed.set(account, count)
     else slowed.delete(account)
   }
   const hasRoom = (account: string): boolean => {
-    if (buckets.waitOf(account) !== null) return false
+    settle(account)
+    const isFree = buckets.waitOf(account) === null
     buckets.take(account)
-    return true
+    return isFree
   }
   const leftMs = (account: string, { excess, since }: Pause): number =>
     since + (excess * (slowed.get(account) ?? 1) * 1000) / perSecond - clock.now()
