@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 
+// Else it draws some ten of what there may be: too few to meet.
+fc.configureGlobal({ defaultSizeToMaxWhenMaxSpecified: true })
+
 /**
  * Checks a property on `numRuns` examples, which TEST_SEED draws, or else the same ones each time. A failure prints the seed and the
  * smallest example that fails.

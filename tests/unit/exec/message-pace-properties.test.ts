@@ -3,26 +3,26 @@ import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, jest, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { WebSocket } from 'ws'
-import { createMessagePaces } from '../../../agent/server/message-pace.ts'
+import { createMessagePaces, type Intake } from '../../../agent/server/message-pace.ts'
 import { check } from '../../helpers/fairness/check.ts'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
 /** A socket with messages without end, of which it brings some at once unless it is paused. */
-function openSocket(watch: (socket: WebSocket) => unknown) {
+function openSocket(watch: (socket: WebSocket) => Intake) {
   const state = { isPaused: false, passed: 0 }
   const socket = Object.assign(new EventEmitter(), {
     pause: () => void (state.isPaused = true),
     resume: () => void (state.isPaused = false),
   })
-  watch(socket as unknown as WebSocket)
+  const intake = watch(socket as unknown as WebSocket)
   const bring = (count: number): void => {
     if (state.isPaused) return
     state.passed += count
     for (let each = 0; each < count; each++) socket.emit('message')
   }
-  return { state, bring, close: () => socket.emit('close') }
+  return { state, intake, bring, close: () => socket.emit('close') }
 }
 
 const anyFlood = fc.record({
@@ -73,6 +73,35 @@ describe('an account gets its rate by all its sockets together, each of them goe
     check(fc.asyncProperty(anyFlood, expectPace), 12))
 
   test('if it sends one message after the other', () => expectPace({ perSecond: 5, burst: 1, sockets: 1, atOnce: 1 }))
+})
+
+test('a socket that has sent one more than there is goes on soon, however much others of the account have sent, and none before for its reader', async () => {
+  const property = fc.asyncProperty(anyFlood, async ({ perSecond, burst, sockets, atOnce }) => {
+    const paces = createMessagePaces({ perSecond, burst }, { now: Date.now })
+    const open = () => openSocket((socket) => paces.watch(socket, 'loud'))
+    const loud = Array.from({ length: sockets }, open)
+    for (const each of loud) each.bring(burst + 1_000 * atOnce)
+    const typing = open()
+    typing.bring(1)
+    assert.ok(typing.state.isPaused)
+    for (const { intake } of [...loud, typing]) {
+      intake.pause()
+      intake.resume()
+    }
+    assert.ok(
+      [...loud, typing].every(({ state }) => state.isPaused),
+      'a reader makes one go on',
+    )
+    // One message, as the part of each that waits, and a look.
+    await jest.advanceTimersByTimeAsync((1000 * (sockets + 1)) / perSecond + 11)
+    assert.ok(!typing.state.isPaused, 'the typing one waits')
+    assert.ok(
+      loud.every(({ state }) => state.isPaused),
+      'a flood goes on',
+    )
+    for (const each of [...loud, typing]) each.close()
+  })
+  await check(property, 30)
 })
 
 const LOOKS_A_SECOND = 100

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from '@jest/globals'
 import fc from 'fast-check'
 import { createProbeTurns } from '../../../agent/core/services/probe-turns.ts'
-import { anyKey, check } from '../../helpers/fairness/check.ts'
+import { check, KEYS } from '../../helpers/fairness/check.ts'
 import { settle } from '../../helpers/fairness/settle.ts'
 import { createFakeTime } from '../../helpers/imagined-time.ts'
 
@@ -10,11 +10,13 @@ const MOST_COST = 6
 const PER_SECOND = 20
 const STEP_MS = 10
 
+/** What a look costs, by project. */
+const anyCosts = fc.array(fc.integer({ min: 1, max: MOST_COST }), { minLength: KEYS.length, maxLength: KEYS.length })
+
 /** Looks at services of projects, some of which end before they have begun. */
 const anyLooks = fc.array(
   fc.record({
-    project: anyKey,
-    cost: fc.integer({ min: 1, max: MOST_COST }),
+    project: fc.constantFrom(...KEYS),
     afterSteps: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 20 })),
     endsAfterSteps: fc.option(fc.nat({ max: 40 })),
   }),
@@ -30,11 +32,13 @@ interface Look {
 }
 
 test('no more looks begin than the rate gives, all of them do, and each project that waits has an equal part', async () => {
-  const property = fc.asyncProperty(anyLooks, async (given) => {
+  const property = fc.asyncProperty(anyCosts, anyLooks, async (costs, given) => {
     const { clock, advance } = createFakeTime()
     const turns = createProbeTurns({ clock, perSecond: PER_SECOND })
     const looks: Look[] = []
     const begun: { at: number; cost: number }[] = []
+    const leads = new Map<string, number>()
+    const problems: unknown[] = []
     const endings: { step: number; end: () => void }[] = []
     const begin = (look: Look): void => {
       if (look.state === 'ended') return
@@ -44,6 +48,11 @@ test('no more looks begin than the rate gives, all of them do, and each project 
         look,
       )
       look.state = 'begun'
+      expectEqualParts(
+        leads,
+        look,
+        new Set(looks.filter(({ state }) => state === 'waiting').map((each) => each.project)),
+      )
       const waiting = looks.filter(({ state, project }) => state === 'waiting' && project !== look.project)
       for (const project of new Set(waiting.map((each) => each.project)))
         passBy(
@@ -58,7 +67,8 @@ test('no more looks begin than the rate gives, all of them do, and each project 
       advance(STEP_MS)
       await settle()
     }
-    for (const { project, cost, afterSteps, endsAfterSteps } of given) {
+    for (const { project, afterSteps, endsAfterSteps } of given) {
+      const cost = costs[KEYS.indexOf(project)] ?? 1
       for (let passed = 0; passed < afterSteps; passed++) await step()
       const look: Look = { project, cost, state: 'waiting', passedBy: new Map() }
       looks.push(look)
@@ -68,11 +78,16 @@ test('no more looks begin than the rate gives, all of them do, and each project 
         ending.abort()
       }
       if (endsAfterSteps !== null) endings.push({ step: now + endsAfterSteps, end })
-      void turns.enter(project, cost, ending.signal).then(() => begin(look))
+      turns
+        .enter(project, cost, ending.signal)
+        .then(() => begin(look))
+        .catch((error: unknown) => problems.push(error))
       await settle()
+      assert.deepEqual(problems, [])
     }
     const cost = looks.reduce((sum, each) => sum + (each.state === 'waiting' ? each.cost : 0), 0)
     for (let ms = 0; ms <= ((cost + MOST_COST) / PER_SECOND) * 1000 + STEP_MS; ms += STEP_MS) await step()
+    assert.deepEqual(problems, [])
     assert.deepEqual(
       looks.filter(({ state }) => state === 'waiting'),
       [],
@@ -98,4 +113,17 @@ function passBy(first: Look | undefined, { project, cost }: Look): void {
   const passed = (first.passedBy.get(project) ?? 0) + cost
   first.passedBy.set(project, passed)
   assert.ok(passed <= first.cost + MOST_COST, `${project} passed ${first.project} for ${passed} of ${first.cost}`)
+}
+
+/** Notes by how much each project is ahead of another while both wait: by no more than two of the dearest looks. */
+function expectEqualParts(leads: Map<string, number>, { project, cost }: Look, waiting: ReadonlySet<string>): void {
+  for (const key of leads.keys()) if (!key.split(' ').every((each) => waiting.has(each))) leads.delete(key)
+  if (!waiting.has(project)) return
+  for (const other of waiting) {
+    if (other === project) continue
+    const lead = (leads.get(`${project} ${other}`) ?? 0) + cost
+    leads.set(`${project} ${other}`, lead)
+    leads.set(`${other} ${project}`, -lead)
+    assert.ok(lead <= 2 * MOST_COST, `${project} is ${lead} ahead of ${other}`)
+  }
 }
