@@ -34,23 +34,3 @@ test('running boxes are promised no more memory than the host may promise', asyn
   await client.delete(`${boxes}/two`)
   expect((await client.post(`${boxes}/one/resume`)).body.status).toBe('running')
 })
-
-test('no box starts while the host has less memory than it keeps for itself', async () => {
-  service = await startService({ settings: { BOXYARD_MEMORY_RESERVE_MB: String(16_777_216) } })
-  const refused = await client.post(boxes, { name: 'one' })
-  expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([503, 'runtime_unavailable', true])
-  expect(refused.body.detail).toMatch(/short of memory: \d+ MiB are available, 16777216 MiB must be/)
-  expect((await client.get(boxes)).body.boxes).toEqual([])
-})
-
-test('a deployment has no more volumes than its limit, at any size', async () => {
-  service = await startService({ settings: { BOXYARD_VOLUMES_MAX: '2' } })
-  const create = (name: string) => client.post('/v1/projects/many/data', { name, size_gb: 0.000001 })
-  const answers = await Promise.all(['a', 'b', 'c', 'd'].map(create))
-  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403])
-  const refused = answers.find(({ status }) => status === 403)
-  expect(refused?.body).toMatchObject({
-    code: 'quota_exceeded',
-    detail: 'This deployment holds 2 of at most 2 volumes.',
-  })
-})

@@ -15,7 +15,7 @@ const crowd: CrowdMember[] = []
 
 beforeAll(async () => {
   service = await startService({ settings: { BOXYARD_CONNECTIONS_MAX: '100' } })
-  // A tenth of what the crowds open.
+  // Less than a third of what the crowds open.
   await runOk('prlimit', [`--pid=${service.agentPid}`, '--nofile=700:'])
   await client.post('/v1/projects/quiet/boxes', { name: 'it' })
 })
@@ -32,8 +32,7 @@ test('silent connections to every address of the service cost nobody an answer, 
   expect(running.status).toBe(202)
   const waiting = client.shell('quiet', 'it', 'until [ -e /tmp/go ]; do sleep 0.1; done; echo done')
   for (const url of [service.dataUrl, service.agentUrl, service.metricsUrl, service.url])
-    for (const from of ['127.0.0.2', '127.0.0.3', '127.0.0.4'])
-      crowd.push(...(await openCrowd(portOf(url), 600, { from })))
+    for (const from of ['127.0.0.2', '127.0.0.3']) crowd.push(...(await openCrowd(portOf(url), 300, { from })))
   const answers = await Promise.all(Array.from({ length: 20 }, () => client.get('/v1/projects/quiet/boxes/it')))
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   expect((await client.get('/healthz')).body.status).toBe('ok')
@@ -46,7 +45,7 @@ test('silent connections to every address of the service cost nobody an answer, 
   for (const listener of ['agent', 'data'])
     expect(
       figureOf(figures, `boxyard_connections_closed_total{listener="${listener}",reason="displaced"}`),
-    ).toBeGreaterThan(1000)
+    ).toBeGreaterThan(400)
   expect(figureOf(figures, 'boxyard_connections_open{listener="data"}')).toBeLessThan(100)
   expect(service.agentPid).toBe(agent)
   expect(service.logs.filter((line) => line.includes('connections were closed to bound them'))).toHaveLength(4)

@@ -54,4 +54,4 @@ export async function openFloodedServer(handler: HttpHandler, body?: string): Pr
 
 const LOUD = 24
 /** Requests of `calm` during a flood. */
-export const ASKS = 20
+export const ASKS = 10

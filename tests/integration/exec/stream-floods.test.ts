@@ -110,33 +110,6 @@ describe('an account beyond its rate of messages', () => {
     raw.destroy()
   })
 
-  test('waits no longer than its rate asks, and no command that has input to read makes it go on before', async () => {
-    at = await startStreamLab({ messageRate: { perSecond: 1_000, burst: 100 } })
-    const [wire, raw, command] = await flooding(300)
-    await soon(() => wire.isPaused())
-    command.stdin.emit('drain')
-    expect(wire.isPaused()).toBe(true)
-    await soon(() => !wire.isPaused())
-    raw.write(frameOf(0, 'hello'))
-    expect(String(await new Promise((resolve) => command.stdin.once('data', resolve)))).toBe('hello')
-    raw.destroy()
-  })
-
-  test('lets one that has sent a key go on before one that floods', async () => {
-    at = await startStreamLab({ messageRate: { perSecond: 100, burst: 100 } })
-    const [wire, raw] = await flooding(5_000)
-    await soon(() => wire.isPaused())
-    const { client, command } = await at.join()
-    const [, typing] = at.wires()
-    for (const key of 'abc') {
-      client.send(0, key)
-      expect(String(await new Promise((resolve) => command.stdin.once('data', resolve)))).toBe(key)
-      await soon(() => typing?.isPaused() === false)
-    }
-    expect(wire.isPaused()).toBe(true)
-    raw.destroy()
-  })
-
   test('is told of its close, and the client of the end', async () => {
     at = await startStreamLab({ messageRate: { perSecond: 0.001, burst: 1 } })
     const made = makeScriptedStream()

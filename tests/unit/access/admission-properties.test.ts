@@ -108,6 +108,34 @@ test('of growth that is asked for at once what fits is admitted, and no more tha
   await check(property, 60)
 })
 
+/** Admits on a host with so much memory, of which `reserve` must be available for a box to start; there is one volume at most. */
+function admissionOn({ availableMb, reserveMb }: { availableMb: number; reserveMb: number }) {
+  const usage = async (): Promise<Usage> => ({ ...NOTHING, volumes: 1 })
+  const memory = { total_bytes: 64 * MIB, available_bytes: availableMb * MIB }
+  return createAdmission({
+    store: { quotas: { get: async () => null, usage } } as never,
+    host: { load: () => ({ memory }) } as never,
+    limits: { boxesMax: 9, volumesMax: 1, memoryOvercommit: 1, memoryReserveBytes: reserveMb * MIB },
+    defaultQuota: UNLIMITED_QUOTA,
+  })
+}
+
+test('no box starts while the host has less memory than it keeps for itself', async () => {
+  const start = { project: 'a', boxes: 1, ramMb: 1 }
+  await assert.rejects(admissionOn({ availableMb: 7, reserveMb: 8 }).check(start), {
+    code: 'runtime_unavailable',
+    message: 'This host is short of memory: 7 MiB are available, 8 MiB must be for a box to start.',
+  })
+  await admissionOn({ availableMb: 8, reserveMb: 8 }).check(start)
+})
+
+test('a refusal says how many volumes the deployment holds', async () => {
+  await assert.rejects(admissionOn({ availableMb: 8, reserveMb: 8 }).check({ project: 'a', volumes: 1 }), {
+    code: 'quota_exceeded',
+    message: 'This deployment holds 1 of at most 1 volumes.',
+  })
+})
+
 interface Bounds {
   records: Pick<ReturnType<typeof openRecords>, 'usage' | 'bytes'>
   quotas: ReadonlyMap<string, QuotaRecord>

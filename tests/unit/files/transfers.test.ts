@@ -28,21 +28,6 @@ describe('long transfers of files', () => {
     expect(() => transfers.acquire({ boxId: 'box_other' })).toThrow(REFUSED)
   })
 
-  test('are shared fairly by the accounts of their requests', () => {
-    const transfers = createFileTransfers()
-    const takeAll = (accounts: string[]): number => {
-      for (let taken = 0; ; taken++) {
-        try {
-          transfers.acquire({ boxId: `box_${accounts[0]}_${taken}`, accounts })
-        } catch {
-          return taken
-        }
-      }
-    }
-    expect([takeAll(['project a', 'token a']), takeAll(['project b', 'token a'])]).toEqual([64, 0])
-    expect([takeAll(['project a', 'token b']), takeAll(['project b', 'token b'])]).toEqual([0, 32])
-  })
-
   test('count until they end, and end once', () => {
     const transfers = createFileTransfers({ perBox: 2, total: 3 })
     const leave = transfers.acquire({ boxId: 'box_a' })
