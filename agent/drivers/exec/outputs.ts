@@ -8,6 +8,7 @@ import {
   createOutputTurns,
   type OutputTaker,
   type OutputTee,
+  type UnreadOutput,
 } from '../../lib/output/collector.ts'
 import { OutputRing, readRingFile } from '../../lib/output/ring.ts'
 import type {
@@ -26,11 +27,13 @@ export interface ExecOutputsOptions {
   directory: string
   /** Bytes kept per stream. */
   keptBytes: number
+  /** Default: `UNREAD_OUTPUT`. */
+  unread?: UnreadOutput
 }
 
 /** Keeps output in files `<directory>/<box>/<command>.<stream>`, 0600; up to 128 KiB per stream go into the record. */
-export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions): ExecOutputs {
-  const turns = createOutputTurns()
+export function createExecOutputs({ directory, keptBytes, unread }: ExecOutputsOptions): ExecOutputs {
+  const turns = createOutputTurns(unread)
   const read = (key: ExecKey, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
     readRingFile(execFile(directory, key, stream), { capacity: keptBytes, offset, maxBytes })
   return {

@@ -55,10 +55,10 @@ export interface OutputTurns {
 }
 
 /** Creates the turns of a process. */
-export function createOutputTurns(): OutputTurns {
-  const allowance = { burst: UNREAD_OUTPUT.burst, perSecond: UNREAD_OUTPUT.burst / 8 }
+export function createOutputTurns({ perSecond, burst }: UnreadOutput = UNREAD_OUTPUT): OutputTurns {
+  const allowance = { burst, perSecond: burst / 8 }
   return {
-    unread: createFlowTurns({ pace: { bytesPerSecond: UNREAD_OUTPUT.perSecond }, allowance }),
+    unread: createFlowTurns({ pace: { bytesPerSecond: perSecond }, allowance }),
     read: createReadTurns(),
   }
 }
@@ -213,7 +213,13 @@ function endOrPause(end: Promise<void>): Promise<void> {
 }
 
 /** Output that nobody reads as it comes, in bytes: of all boxes each second, and of a project at once before it has to wait. */
-export const UNREAD_OUTPUT = { perSecond: 128 * 1024 ** 2, burst: 8 * 1024 ** 2 }
+export interface UnreadOutput {
+  perSecond: number
+  burst: number
+}
+
+/** The output that a process takes. */
+export const UNREAD_OUTPUT: UnreadOutput = { perSecond: 128 * 1024 ** 2, burst: 8 * 1024 ** 2 }
 
 const NO_TEES = { stdout: null, stderr: null }
 /** What is left of a command that ended: a pipe holds 64 KiB, unless it was widened, and so much was read ahead. */
