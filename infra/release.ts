@@ -14,7 +14,7 @@ import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts
  * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums; of the service alone, the first two and
  * checksums. Two builds of one commit are the same bytes. Returns the paths.
  */
-function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): string[] {
+async function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): Promise<string[]> {
   const source = readSource(architecture)
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-'))
   try {
@@ -26,7 +26,7 @@ function makeRelease(architecture: Architecture, directory: string, isOfService:
     if (!isOfService) {
       const tree = layOutClients(source.commit, scratch)
       const node = nodeOf(root, architecture)
-      made.push(...packClients(tree, scratch), packExecutable(source, { tree, node, directory: scratch }))
+      made.push(...(await packClients(tree, scratch)), packExecutable(source, { tree, node, directory: scratch }))
       made.push(writeBillOfMaterials(source, scratch))
     }
     mkdirSync(directory, { recursive: true })
@@ -53,8 +53,9 @@ if (import.meta.main) {
     const options = { service: { type: 'boolean', default: false } } as const
     const { positionals, values } = parseArgs({ options, allowPositionals: true })
     const architecture = architectureOf(positionals[0])
-    for (const path of makeRelease(architecture, join(ROOT, 'dist/release', architecture), values.service))
-      process.stdout.write(`${path}\n`)
+    const directory = join(ROOT, 'dist/release', architecture)
+    const paths = await makeRelease(architecture, directory, values.service)
+    process.stdout.write(`${paths.join('\n')}\n`)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     process.exitCode = 1

@@ -13,10 +13,11 @@ export async function findAwsEmulator(say: (text: string) => void): Promise<stri
     name: 'aws-emulator',
     hash: createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex'),
     findObstacle: () => findPythonObstacle('an emulator of AWS'),
-    make: (directory) => {
+    make: async (directory) => {
       say('Installing an emulator of AWS from PyPI (only this once, a minute)')
-      installFromPypi(directory, REQUIREMENTS)
+      await installFromPypi({ what: 'an emulator of AWS', requirements: REQUIREMENTS, directory, say })
     },
+    say,
   })
   return typeof found === 'string' ? join(found, 'bin/python') : found
 }

@@ -16,13 +16,15 @@ export async function findClientGenerators(say: (text: string) => void): Promise
     name: 'client-generators',
     hash: hash.digest('hex'),
     findObstacle: () => findPythonObstacle('one of the generators'),
-    make: (directory) => {
+    make: async (directory) => {
       say('Installing generators of API clients from npm and PyPI (only this once, a minute)')
-      installFromNpm({ from: import.meta.dirname, to: directory, runsScripts: false, timeoutMs: LIMIT_MS })
-      installFromPypi(join(directory, 'python'), join(import.meta.dirname, 'requirements.txt'))
+      const what = 'generators of API clients'
+      await installFromNpm({ what, from: import.meta.dirname, to: directory, runsScripts: false, say })
+      const requirements = join(import.meta.dirname, 'requirements.txt')
+      await installFromPypi({ what, requirements, directory: join(directory, 'python'), say })
     },
+    say,
   })
 }
 
 const FILES = ['package.json', 'package-lock.json', 'requirements.txt']
-const LIMIT_MS = 15 * 60_000

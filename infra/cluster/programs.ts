@@ -1,24 +1,33 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { dieWithParent } from '../commands.ts'
-import { BUILD_LIMIT_MS } from '../go/program.ts'
+import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildWithGo } from '../go/build.ts'
+import { type DirectoryPart, makeInParts } from '../made-once/parts.ts'
 import { hostCache } from './host-cache.ts'
 import { withLock } from './host-lock.ts'
 
 /**
  * Returns the directory of a cluster's programs: Kubernetes, etcd, containerd, its shim, CNI plugins and runc. Builds them from
- * their Go modules on first use (about seven minutes on two cores) and keeps them outside the checkout.
+ * their Go modules on first use (about seven minutes on two idle cores) and keeps them outside the checkout. A build that is interrupted
+ * is resumed by the next call.
  */
 export async function buildPrograms(say: (text: string) => void): Promise<string> {
   const directory = programsDirectory()
   if (existsSync(directory)) return directory
-  return await withLock('build', async () => {
+  const build = async (): Promise<string> => {
     // Another process may have built them while this one waited.
-    if (!existsSync(directory)) build(directory, say)
+    if (existsSync(directory)) return directory
+    const obstacle = findBuildObstacle()
+    if (obstacle !== null)
+      throw new Error(`${obstacle}. Install it (https://go.dev/dl), or give KUBECONFIG of a cluster.`)
+    await makeInParts(
+      directory,
+      BUILDS.map((build, index) => partOf(build, index + 1, say)),
+    )
     return directory
-  })
+  }
+  return await withLock('build', build, { what: "the cluster's programs", say })
 }
 
 /** Returns why no cluster can be started here, or null if the programs are built or a recent enough Go can build them. */
@@ -46,29 +55,26 @@ function programsDirectory(): string {
   return join(root, hash.digest('hex').slice(0, 16))
 }
 
-function build(directory: string, say: (text: string) => void): void {
-  const obstacle = findBuildObstacle()
-  if (obstacle !== null)
-    throw new Error(`${obstacle}. Install it (https://go.dev/dl), or give KUBECONFIG of a cluster.`)
-  const root = dirname(directory)
-  mkdirSync(root, { recursive: true })
-  for (const name of readdirSync(root)) {
-    if (name.endsWith(UNFINISHED)) rmSync(join(root, name), { recursive: true })
+function partOf(
+  { what, module, env, flags, packages }: Build,
+  number: number,
+  say: (text: string) => void,
+): DirectoryPart {
+  return {
+    name: what.replaceAll(' ', '-'),
+    make: async (target) => {
+      say(`Building ${what} from Go modules (${number} of ${BUILDS.length}; only this once, some minutes)`)
+      await buildWithGo({ what, module: join(import.meta.dirname, module), packages, flags, env, target, say })
+      if (module === 'kubernetes') linkKubernetesParts(target)
+    },
   }
-  const unfinished = `${directory}${UNFINISHED}`
-  mkdirSync(unfinished)
-  for (const [i, { what, module, env, flags, packages }] of BUILDS.entries()) {
-    say(`Building ${what} from Go modules (${i + 1} of ${BUILDS.length}; only this once, some minutes)`)
-    const [program = '', ...args] = dieWithParent(['go', 'build', '-trimpath', ...flags])
-    execFileSync(program, [...args, '-o', `${unfinished}/`, ...packages], {
-      cwd: join(import.meta.dirname, module),
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'inherit', 'inherit'],
-      timeout: BUILD_LIMIT_MS,
-    })
+}
+
+function linkKubernetesParts(target: string): void {
+  for (const part of KUBERNETES_PARTS) {
+    rmSync(join(target, part), { force: true })
+    symlinkSync('kubernetes', join(target, part))
   }
-  for (const part of KUBERNETES_PARTS) symlinkSync('kubernetes', join(unfinished, part))
-  renameSync(unfinished, directory)
 }
 
 interface Build {
@@ -81,7 +87,6 @@ interface Build {
 }
 
 const NEEDED_MINOR = 26
-const UNFINISHED = '.unfinished'
 const KUBERNETES_PARTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl', 'kubelet']
 const SOURCES = ['kubernetes', 'containerd'].flatMap((module) => [`${module}/go.mod`, `${module}/go.sum`])
 const KUBERNETES_VERSION = { gitVersion: 'v1.36.3', gitMajor: '1', gitMinor: '36', gitTreeState: 'clean' }

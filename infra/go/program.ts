@@ -1,9 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { dieWithParent } from '../commands.ts'
 import { findMadeOnce } from '../made-once/directory.ts'
+import { buildWithGo } from './build.ts'
 
 /** A program that tests use as a peer. */
 export interface GoProgram {
@@ -28,23 +28,15 @@ export async function findGoProgram(
     hash: hash.digest('hex'),
     findObstacle: () =>
       spawnSync('go', ['version']).status === 0 ? null : `${what} is built with Go, and there is no Go here`,
-    make: (target) => {
+    make: async (target) => {
       say(`Building ${what} from its Go module (only this once, some minutes)`)
-      build(wanted, target)
+      const packages = [wanted.package]
+      await buildWithGo({ what, module: directory, packages, flags: FLAGS, env: ENVIRONMENT, target, say })
     },
+    say,
   })
   return typeof found === 'string' ? join(found, basename(wanted.package)) : found
 }
 
-function build(wanted: GoProgram, target: string): void {
-  const [go = '', ...args] = dieWithParent(['go', 'build', '-trimpath', '-ldflags', '-s -w', '-o', `${target}/`])
-  execFileSync(go, [...args, wanted.package], {
-    cwd: wanted.directory,
-    env: { ...process.env, CGO_ENABLED: '0' },
-    stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: BUILD_LIMIT_MS,
-  })
-}
-
-/** The longest build: on two cores it takes minutes, but a module server that hangs would block it for ever. */
-export const BUILD_LIMIT_MS = 20 * 60_000
+const FLAGS = ['-ldflags', '-s -w']
+const ENVIRONMENT = { CGO_ENABLED: '0' }

@@ -20,15 +20,16 @@ export async function findLambdaRuntime(say: (text: string) => void): Promise<st
       const missing = TOOLS.filter((name) => spawnSync(name, ['--version']).status !== 0)
       return missing.length === 0 ? null : `the client of Lambda is built here, and there is no ${missing.join(', ')}`
     },
-    make: (directory) => {
+    make: async (directory) => {
       say('Building the client of the Lambda Runtime API from npm (only this once, some two minutes)')
       // Else node-gyp would download the headers.
       const env = { npm_config_nodedir: dirname(dirname(process.execPath)) }
-      installFromNpm({ from: import.meta.dirname, to: directory, runsScripts: true, timeoutMs: LIMIT_MS, env })
+      const what = 'the client of the Lambda Runtime API'
+      await installFromNpm({ what, from: import.meta.dirname, to: directory, runsScripts: true, env, say })
     },
+    say,
   })
   return typeof found === 'string' ? join(found, 'node_modules/aws-lambda-ric/index.mjs') : found
 }
 
 const TOOLS = ['cmake', 'g++', 'make', 'xz', 'python3']
-const LIMIT_MS = 20 * 60_000

@@ -12,24 +12,28 @@ export interface MadeOnce {
   /** Returns why they cannot be made here; null if they can. Asked only where they are not there yet. */
   findObstacle(): string | null
   /** Makes them in a directory that is there and empty; moved afterwards to the one that is returned. */
-  make(directory: string): void
+  make(directory: string): Promise<void>
+  /** Shows a line to the person who waits. */
+  say(text: string): void
 }
 
 /** Returns the directory of the programs, outside the checkout; makes them on first use, by one process at a time. */
 export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacle: string }> {
-  const { name, hash } = wanted
+  const { name, hash, say } = wanted
   const directory = join(hostCache(name), hash.slice(0, 16))
   if (existsSync(directory)) return directory
   const obstacle = wanted.findObstacle()
   if (obstacle !== null) return { obstacle }
-  return await withLock(name, async () => {
+  const make = async (): Promise<string> => {
     // Another process may have made them while this one waited.
     if (existsSync(directory)) return directory
     const unfinished = `${directory}.unfinished`
-    rmSync(unfinished, { recursive: true, force: true })
+    // An installer of an interrupted run may write a last file.
+    rmSync(unfinished, { recursive: true, force: true, maxRetries: 5 })
     mkdirSync(unfinished, { recursive: true })
-    wanted.make(unfinished)
+    await wanted.make(unfinished)
     renameSync(unfinished, directory)
     return directory
-  })
+  }
+  return await withLock(name, make, { what: name, say })
 }

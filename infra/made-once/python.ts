@@ -1,5 +1,6 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { runBuild } from './build.ts'
 
 /** Returns why `what` cannot be installed with Python here; null if it can. */
 export function findPythonObstacle(what: string): string | null {
@@ -7,16 +8,28 @@ export function findPythonObstacle(what: string): string | null {
   return status === 0 ? null : `${what} is installed with Python, and there is no python3 with venv here`
 }
 
+export interface PythonInstallation {
+  /** Names the packages in lines for the person who waits. */
+  what: string
+  /** Path of the file of requirements. */
+  requirements: string
+  directory: string
+  say(text: string): void
+}
+
 /**
  * Makes a Python of its own in `directory`, with the packages of a file of requirements. It may be moved: `bin/python` finds its
  * packages from where it is, while programs beside it do not, so that they are run as modules.
  */
-export function installFromPypi(directory: string, requirements: string): void {
-  const options = { stdio: QUIET, timeout: LIMIT_MS }
-  execFileSync('python3', ['-m', 'venv', directory], options)
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '-r', requirements]
-  execFileSync(join(directory, 'bin/python'), pip, options)
+export async function installFromPypi({ what, requirements, directory, say }: PythonInstallation): Promise<void> {
+  const options = { what: `Installing ${what} from PyPI`, target: dirname(directory), say }
+  await runBuild({ ...options, command: ['python3', '-m', 'venv', directory] })
+  const pip = [join(directory, 'bin/python'), '-m', 'pip', 'install', '--disable-pip-version-check', '--no-input']
+  await runBuild({
+    ...options,
+    command: [...pip, '--progress-bar', 'off', '-r', requirements],
+    network: 'the Python package index (`pip config get global.index-url`)',
+    keeps: "packages in pip's cache",
+    counted: { line: /^Collecting /, unit: 'packages' },
+  })
 }
-
-const QUIET: ['ignore', 'ignore', 'inherit'] = ['ignore', 'ignore', 'inherit']
-const LIMIT_MS = 15 * 60_000

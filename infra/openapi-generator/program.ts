@@ -1,7 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runBuild } from '../made-once/build.ts'
 import { findMadeOnce } from '../made-once/directory.ts'
 
 /**
@@ -13,18 +14,23 @@ export async function findOpenApiGenerator(say: (text: string) => void): Promise
     name: 'openapi-generator',
     hash: SHA256,
     findObstacle,
-    make: (directory) => {
+    make: async (directory) => {
       say('Fetching openapi-generator by Maven (only this once, a minute)')
       const copy = [`-Dartifact=org.openapitools:${ARTIFACT}:${VERSION}`, `-DoutputDirectory=${directory}`]
-      execFileSync('mvn', ['--quiet', '--batch-mode', COPY, ...copy], {
-        stdio: ['ignore', 'ignore', 'inherit'],
-        timeout: LIMIT_MS,
+      await runBuild({
+        what: 'Fetching openapi-generator',
+        command: ['mvn', '--quiet', '--batch-mode', COPY, ...copy],
+        target: directory,
+        network: "Maven's repository (its settings.xml may name a mirror)",
+        keeps: "files in Maven's local repository",
+        say,
       })
       const sum = createHash('sha256')
         .update(readFileSync(join(directory, JAR)))
         .digest('hex')
       if (sum !== SHA256) throw new Error(`${JAR} has the SHA-256 ${sum}, not ${SHA256}.`)
     },
+    say,
   })
   return typeof found === 'string' ? join(found, JAR) : found
 }
@@ -44,4 +50,3 @@ const VERSION = '7.17.0'
 const JAR = `${ARTIFACT}-${VERSION}.jar`
 const SHA256 = '25d6bd8273dd2be99979d544b62ea43f0ce1975f1aa582678b5093d1e7fcfce8'
 const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
-const LIMIT_MS = 15 * 60_000

@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { cliBundles } from '../cli-bundle.ts'
 import { runNpm } from '../made-once/npm.ts'
 import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 
 /** Packs the command line and the TypeScript SDK, of which `tree` is laid out, as npm packages in `directory`; returns their paths. */
-export function packClients(tree: string, directory: string): string[] {
-  return [packCli(tree, directory), packSdk(tree, directory)]
+export async function packClients(tree: string, directory: string): Promise<string[]> {
+  return [await packCli(tree, directory), await packSdk(tree, directory)]
 }
 
 /**
  * Packs the TypeScript SDK of the files below `tree`, which has the packages of builds, as npm installs it: one module for all
  * runtimes, and its types. Returns the path, in `directory`.
  */
-export function packSdk(tree: string, directory: string): string {
+export async function packSdk(tree: string, directory: string): Promise<string> {
   const from = join(tree, 'sdk/typescript')
   const stage = join(directory, 'sdk')
   const entry = join(from, 'src/index.ts')
@@ -32,14 +32,14 @@ export function packSdk(tree: string, directory: string): string {
   })
   emitTypes({ tree, entry, stage })
   cpSync(join(from, 'README.md'), join(stage, 'README.md'))
-  return pack(tree, from, stage)
+  return await pack(tree, from, stage)
 }
 
-function packCli(tree: string, directory: string): string {
+async function packCli(tree: string, directory: string): Promise<string> {
   const stage = join(directory, 'cli')
   const { buildSync } = loadEsbuild()
   for (const bundle of cliBundles(tree, join(stage, 'dist'))) buildSync(bundle)
-  return pack(tree, join(tree, 'cli'), stage)
+  return await pack(tree, join(tree, 'cli'), stage)
 }
 
 /** Writes the declarations of what `entry` exports, and of all that it names, to `dist`. */
@@ -55,12 +55,13 @@ function emitTypes({ tree, entry, stage }: { tree: string; entry: string; stage:
   execFileSync(process.execPath, [compiler, '-p', configuration], { stdio: ['ignore', 'inherit', 'inherit'] })
 }
 
-function pack(tree: string, from: string, stage: string): string {
+async function pack(tree: string, from: string, stage: string): Promise<string> {
   cpSync(join(from, 'package.json'), join(stage, 'package.json'))
   cpSync(join(tree, 'LICENSE'), join(stage, 'LICENSE'))
-  const packed = runNpm(['pack', '--json', '--ignore-scripts', '--pack-destination', dirname(stage)], {
+  const packed = await runNpm(['pack', '--json', '--ignore-scripts', '--pack-destination', dirname(stage)], {
+    what: `Packing ${basename(stage)}`,
     cwd: stage,
-    timeoutMs: LIMIT_MS,
+    say: (text) => void process.stderr.write(`${text}\n`),
   })
   const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
   return join(dirname(stage), filename)
@@ -69,5 +70,3 @@ function pack(tree: string, from: string, stage: string): string {
 function readManifest(directory: string): { dependencies?: Record<string, string> } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }
 }
-
-const LIMIT_MS = 5 * 60_000

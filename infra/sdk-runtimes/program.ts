@@ -17,26 +17,25 @@ export async function findSdkRuntimes(say: (text: string) => void): Promise<stri
     name: 'sdk-runtimes',
     hash: hash.digest('hex'),
     findObstacle: () => null,
-    make: (directory) => {
+    make: async (directory) => {
       say('Installing runtimes for the TypeScript SDK from npm (only this once, a minute)')
-      installFromNpm({ from: import.meta.dirname, to: directory, runsScripts: false, timeoutMs: LIMIT_MS })
-      fillCache(directory)
+      const what = 'runtimes for the TypeScript SDK'
+      await installFromNpm({ what, from: import.meta.dirname, to: directory, runsScripts: false, say })
+      await fillCache(directory, say)
     },
+    say,
   })
 }
 
 /** Installs what the SDK depends on once, so that later installations need no network. */
-function fillCache(directory: string): void {
+async function fillCache(directory: string, say: (text: string) => void): Promise<void> {
   const scratch = join(directory, 'scratch')
   mkdirSync(scratch)
   cpSync(SDK, join(scratch, 'package.json'))
-  runNpm(['install', '--ignore-scripts', '--cache', join(directory, 'npm-cache')], {
-    cwd: scratch,
-    timeoutMs: LIMIT_MS,
-  })
+  const args = ['install', '--ignore-scripts', '--cache', join(directory, 'npm-cache')]
+  await runNpm(args, { what: 'Fetching what the TypeScript SDK depends on', cwd: scratch, say })
   rmSync(scratch, { recursive: true })
 }
 
 const SDK = join(ROOT, 'sdk/typescript/package.json')
 const FILES = ['package.json', 'package-lock.json']
-const LIMIT_MS = 15 * 60_000

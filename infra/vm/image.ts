@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
   copyFileSync,
@@ -17,7 +16,7 @@ import { join } from 'node:path'
 import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../agent/drivers/bases/host-archive.ts'
 import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
-import { dieWithParent } from '../commands.ts'
+import { runBuild } from '../made-once/build.ts'
 import { debianDependencies } from '../release/packages.ts'
 import type { Architecture } from '../release/tree.ts'
 import { architectureOf } from '../release.ts'
@@ -47,10 +46,11 @@ export const MACHINE_ARCHITECTURE: Architecture = architectureOf(process.env['TE
 export async function findMachineImage(say: (text: string) => void): Promise<MachineImage> {
   const directory = join(imagesRoot(), imageHash())
   if (!existsSync(directory)) {
-    await withLock('vm-image', async () => {
+    const make = async (): Promise<void> => {
       // Another process may have made it while this one waited.
       if (!existsSync(directory)) await makeImage(directory, say)
-    })
+    }
+    await withLock('vm-image', make, { what: 'the image of the test machines', say })
   }
   // Images are removed in the order of their use.
   utimesSync(directory, new Date(), new Date())
@@ -78,29 +78,32 @@ function packages(): string[] {
   return [...new Set([...SYSTEM_PACKAGES, ...debianDependencies(), 'init-system-helpers'])]
 }
 
-async function makeImage(directory: string, say: (text: string) => void): Promise<void> {
+async function makeImage(directory: string, say: Say): Promise<void> {
   say('Making a Debian machine for the tests (only this once, some two minutes)')
   mkdirSync(imagesRoot(), { recursive: true, mode: 0o700 })
   removeOldImages()
   const unfinished = `${directory}${UNFINISHED}`
   const root = join(unfinished, 'root')
   mkdirSync(root, { recursive: true })
-  await bootstrap(root)
-  run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'boxyard-vm', '-f', join(unfinished, 'key')])
+  const run = (what: string, command: readonly string[]): Promise<string> =>
+    runBuild({ what, command, env: ENVIRONMENT, target: unfinished, say })
+  await bootstrap(root, say)
+  const keygen = ['ssh-keygen', ...['-q', '-t', 'ed25519'], ...['-N', ''], ...['-C', 'boxyard-vm']]
+  await run('Making the key of the test machine', [...keygen, '-f', join(unfinished, 'key')])
   configure(root, readFileSync(join(unfinished, 'key.pub'), 'utf8'))
   for (const name of readdirSync(join(root, 'boot'))) {
     const kind = /^(vmlinuz|initrd\.img)-/.exec(name)?.[1]
     if (kind !== undefined) copyFileSync(join(root, 'boot', name), join(unfinished, kind))
   }
   // The file is new, so its blocks read as zeros and the guest need not write them in its first minutes.
-  const prezeroed = 'assume_storage_prezeroed=1'
-  run(['mke2fs', '-q', '-F', '-t', 'ext4', '-E', prezeroed, '-d', root, join(unfinished, 'disk.raw'), DISK_SIZE])
+  const format = ['mke2fs', '-q', '-F', ...['-t', 'ext4'], ...['-E', 'assume_storage_prezeroed=1'], ...['-d', root]]
+  await run('Writing the disk of the test machine', [...format, join(unfinished, 'disk.raw'), DISK_SIZE])
   rmSync(root, { recursive: true })
-  run(['sync', '--file-system', unfinished])
+  await run('Syncing the disk of the test machine', ['sync', '--file-system', unfinished])
   renameSync(unfinished, directory)
 }
 
-async function bootstrap(root: string): Promise<void> {
+async function bootstrap(root: string, say: Say): Promise<void> {
   const host = await hostArchive()
   // A small initrd: the machine's disk and network are always these. Unpacking the default one takes 20 s of emulation.
   const modules = String.raw`printf 'MODULES=list\nCOMPRESS=lz4\n' >"$1/etc/initramfs-tools/conf.d/machine"; printf 'virtio_pci\nvirtio_blk\next4\n' >>"$1/etc/initramfs-tools/modules"`
@@ -114,7 +117,14 @@ async function bootstrap(root: string): Promise<void> {
     `--customize-hook=chroot "$1" systemctl --quiet enable ${ENABLED.join(' ')}`,
   ]
   const separate = ['unshare', '--mount', '--propagation', 'private', '--']
-  run([...separate, 'mmdebstrap', ...options, STABLE_SUITE, root, ...sourcesFor(STABLE_SUITE, host)])
+  await runBuild({
+    what: 'Installing a Debian for the test machine',
+    command: [...separate, 'mmdebstrap', ...options, STABLE_SUITE, root, ...sourcesFor(STABLE_SUITE, host)],
+    env: ENVIRONMENT,
+    target: root,
+    network: "Debian's archive, by the mirror of this host",
+    say,
+  })
 }
 
 function configure(root: string, publicKey: string): void {
@@ -146,19 +156,12 @@ function removeOldImages(): void {
   for (const path of superfluous) rmSync(path, { recursive: true })
 }
 
-function run(command: readonly string[]): void {
-  const [program = '', ...args] = dieWithParent(command)
-  execFileSync(program, args, {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' },
-    timeout: BUILD_LIMIT_MS,
-  })
-}
+type Say = (text: string) => void
 
 const UNFINISHED = '.unfinished'
 const KEPT_IMAGES = 2
 const DISK_SIZE = '30G'
-const BUILD_LIMIT_MS = 20 * 60_000
+const ENVIRONMENT = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' }
 const SYSTEM_PACKAGES = [
   `linux-image-${MACHINE_ARCHITECTURE}`,
   ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'libpam-systemd', 'kmod', 'openssh-server', 'iproute2', 'procps'],

@@ -12,7 +12,7 @@ let user: UserDirectory
 let script: string
 
 beforeAll(async () => {
-  user = installSdk()
+  user = await installSdk()
   await user.compile({ program: SDK_PROGRAM, restarted: RESTARTED, app: APP })
   script = await page.setScript(user.path, 'app')
 })

@@ -14,7 +14,7 @@ console.log(JSON.stringify(await tryOut(url, token, name)))
 `
 
 beforeAll(async () => {
-  user = installSdk()
+  user = await installSdk()
   await user.compile({ program: SDK_PROGRAM, main: MAIN })
 })
 afterAll(() => user.close())

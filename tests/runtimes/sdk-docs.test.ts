@@ -18,7 +18,7 @@ const programs = programsIn(readFileSync(join(ROOT, 'docs/sdk.md'), 'utf8'))
 const isOfPage = ({ text }: DocumentedProgram): boolean => text.includes('new EventSource(')
 
 beforeAll(async () => {
-  user = installSdk()
+  user = await installSdk()
   // The compiler reads the types of the SDK and of Node.js once for all, which takes far longer than a program.
   await user.compile(Object.fromEntries(programs.map((program) => [moduleOf(program), sourceOf(program)])))
 })

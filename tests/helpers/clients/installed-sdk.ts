@@ -18,15 +18,16 @@ export interface UserDirectory {
 }
 
 /** Packs the SDK of this checkout, and installs it into an empty directory without a network, by TEST_SDK_RUNTIMES. */
-export function installSdk(): UserDirectory {
+export async function installSdk(): Promise<UserDirectory> {
   const path = mkdtempSync(join(tmpdir(), 'boxyard-sdk-user-'))
   const packed = join(path, 'packed')
   mkdirSync(packed)
   writeFileSync(join(path, 'package.json'), '{ "private": true, "type": "module" }\n')
   const cache = join(sdkRuntimes(), 'npm-cache')
-  runNpm(['install', '--offline', '--logs-max=0', '--cache', cache, packSdk(ROOT, packed)], {
+  await runNpm(['install', '--offline', '--logs-max=0', '--cache', cache, await packSdk(ROOT, packed)], {
+    what: 'Installing the SDK',
     cwd: path,
-    timeoutMs: LIMIT_MS,
+    say: (text) => void process.stderr.write(`${text}\n`),
   })
   return {
     path,
@@ -77,4 +78,3 @@ const COMPILER_OPTIONS = {
     types: ['node'],
   },
 }
-const LIMIT_MS = 5 * 60_000

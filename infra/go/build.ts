@@ -1,0 +1,52 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { runBuild } from '../made-once/build.ts'
+
+/** Programs of one Go module. */
+export interface GoBuild {
+  /** Names them in lines for the person who waits. */
+  what: string
+  /** Directory of the `go.mod`. */
+  module: string
+  packages: readonly string[]
+  flags: readonly string[]
+  env: Readonly<Record<string, string>>
+  /** Directory that the programs are put into. */
+  target: string
+  say(text: string): void
+}
+
+/** Builds programs. What an interrupted run has fetched and compiled is in Go's own caches, so the next one resumes there. */
+export async function buildWithGo({ what, module, packages, flags, env, target, say }: GoBuild): Promise<void> {
+  // Go leaves its working directory behind when it is killed, and /tmp may be small.
+  const scratch = join(target, '.go-tmp')
+  rmSync(scratch, { recursive: true, force: true, maxRetries: RETRIES })
+  mkdirSync(scratch, { recursive: true })
+  const options = {
+    cwd: module,
+    env: { ...process.env, ...env, GOTMPDIR: scratch },
+    target,
+    network: 'the Go module proxy (`go env GOPROXY`)',
+    keeps: 'modules and packages',
+    say,
+  }
+  // Git refuses to describe a checkout of another user.
+  const all = ['-trimpath', '-buildvcs=false', ...flags]
+  const stale = await runBuild({
+    ...options,
+    what: `Fetching the Go modules of ${what}`,
+    command: ['go', 'list', '-deps', ...all, '-f', '{{if .Stale}}{{.ImportPath}}{{end}}', ...packages],
+    counted: { line: /^go: downloading /, unit: 'modules' },
+  })
+  await runBuild({
+    ...options,
+    what: `Building ${what}`,
+    // -v prints the name of each package that is compiled.
+    command: ['go', 'build', '-v', ...all, '-o', `${target}/`, ...packages],
+    counted: { line: /^[^\s#:]+$/, unit: 'packages', total: stale.trim().split('\n').length },
+  })
+  rmSync(scratch, { recursive: true, maxRetries: RETRIES })
+}
+
+/** A compiler of an interrupted run may write a last file. */
+const RETRIES = 5

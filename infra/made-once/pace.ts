@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../agent/ports/host/clock.ts'
+
+/** How often a person who waits gets a line. */
+export const SAY_MS = 30_000
+
+/** The real time. */
+export const hostClock: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
+}
+
+/** Returns a duration as people say it: `40 s`, `12 min`. */
+export function describeDuration(ms: number): string {
+  return ms < 2 * 60_000 ? `${Math.round(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`
+}

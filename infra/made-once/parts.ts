@@ -1,0 +1,36 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+/** A part of a directory that takes minutes to make. */
+export interface DirectoryPart {
+  /** Names its stamp. */
+  name: string
+  /** Writes its files into a directory, which holds the files of earlier parts and may hold unfinished ones of its own. */
+  make(target: string): Promise<void>
+}
+
+/**
+ * Makes a directory of its parts, one after another. A run that is interrupted leaves its finished parts to the next one. Removes
+ * what runs for other directories beside it have left.
+ */
+export async function makeInParts(directory: string, parts: readonly DirectoryPart[]): Promise<void> {
+  const unfinished = `${directory}${UNFINISHED}`
+  const target = join(unfinished, 'made')
+  mkdirSync(target, { recursive: true })
+  for (const name of readdirSync(dirname(directory))) {
+    if (!name.endsWith(UNFINISHED) || name === basename(unfinished)) continue
+    rmSync(join(dirname(directory), name), { recursive: true, maxRetries: RETRIES })
+  }
+  for (const { name, make } of parts) {
+    const stamp = join(unfinished, `${name}.finished`)
+    if (existsSync(stamp)) continue
+    await make(target)
+    writeFileSync(stamp, '')
+  }
+  renameSync(target, directory)
+  rmSync(unfinished, { recursive: true, maxRetries: RETRIES })
+}
+
+const UNFINISHED = '.unfinished'
+/** A compiler of an interrupted run may write a last file. */
+const RETRIES = 5
