@@ -90,10 +90,17 @@ need_packages() {
   installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed://p' | tr '\n' ' ')" || true
   for package in "$@"; do [[ $installed == *" $package "* ]] || missing+=("$package"); done
   [[ ${#missing[@]} == 0 ]] && return
-  echo "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
-  locked without_services without_databases logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+  local apt=(apt-get -q -y -o DPkg::Lock::Timeout=300)
+  echo "Updating the lists of Debian packages (some 20 s)"
+  locked logged "${apt[@]}" update
+  # apt refuses to work after dpkg was interrupted. It waits for one that works now.
+  if ! "${apt[@]}" check >/dev/null 2>&1; then
+    echo "Finishing an interrupted installation of Debian packages (up to some minutes)"
+    locked without_services without_databases finish_packages "${apt[@]}"
+  fi
+  echo "Installing Debian packages (up to some minutes): ${missing[*]}"
+  locked without_services without_databases logged "${apt[@]}" install --no-install-recommends "${missing[@]}"
   for package in "${missing[@]}"; do
     case $package in
       haproxy | caddy | containerd | lxcfs) leave_to_us "$package.service" ;;
@@ -103,12 +110,19 @@ need_packages() {
   done
 }
 
-# Keeps apt from starting services: dockerd changes the host's packet filter when it starts. Runs in a subshell.
+# Configures what was unpacked; then apt, the arguments, adds what that lacks.
+finish_packages() {
+  dpkg --configure -a >"$log" 2>&1 9>&- </dev/null || true
+  logged "$@" install --no-install-recommends --fix-broken
+}
+
+# Keeps apt from starting services: dockerd changes the host's packet filter when it starts. Runs in a subshell. A set-up that was
+# killed has left its file, which is known by its second line.
 without_services() {
-  local policy=/usr/sbin/policy-rc.d
-  if [[ ! -e $policy ]]; then
+  local policy=/usr/sbin/policy-rc.d mark='# Only while Boxyard installs packages.'
+  if [[ ! -e $policy ]] || grep -qxF "$mark" "$policy"; then
     trap "rm -f $policy" EXIT
-    install -m 755 /dev/stdin "$policy" <<<$'#!/bin/sh\nexit 101'
+    install -m 755 /dev/stdin "$policy" <<<$'#!/bin/sh\n'"$mark"$'\nexit 101'
   fi
   "$@"
 }
@@ -116,7 +130,7 @@ without_services() {
 # Keeps Debian's PostgreSQL from making a database for this machine when it is installed.
 without_databases() (
   local settings=/etc/postgresql-common/createcluster.d
-  if [[ " $* " == *" postgresql "* && ! -e $settings/boxyard.conf ]]; then
+  if [[ " $* " == *" postgresql "* || $1 == finish_packages ]]; then
     trap "rm -f $settings/boxyard.conf; rmdir -p --ignore-fail-on-non-empty $settings" EXIT
     install -D -m 644 /dev/stdin "$settings/boxyard.conf" <<<'create_main_cluster = off'
   fi
@@ -142,10 +156,14 @@ install_modules() {
     *) fail "No Node.js for $(uname -m) here; x86_64 and aarch64 are supported." ;;
   esac
   cd "$root"
+  local adds=false
+  is_stamped runtime && adds=true
+  # From here on the packages are incomplete: an installation that is interrupted is begun anew by the next set-up.
+  rm -f "$stamp"
   if [[ $1 == runtime ]]; then
     echo "Installing Node.js packages (some 10 s)"
     logged npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
-  elif is_stamped runtime; then
+  elif [[ $adds == true ]]; then
     # Adds to the installed packages, so that a service that runs from this checkout keeps its files.
     echo "Installing Node.js packages for development (some 30 s)"
     logged npm install --no-save --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -165,6 +183,7 @@ install_web_modules() {
   has_web_modules && return
   echo "Installing Node.js packages of the web console (some 10 s)"
   cd "$root/web"
+  rm -f "$web_stamp"
   logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   web_hash >"$web_stamp"
 }
@@ -194,7 +213,7 @@ lock_hash() {
 locked() {
   mkdir -p "$root/.build"
   (
-    flock 9
+    flock --nonblock 9 || { echo "Waiting for another set-up of this checkout" && flock 9; }
     "$@"
   ) 9>"$root/.build/setup.lock"
 }
