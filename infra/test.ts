@@ -111,11 +111,11 @@ interface SuiteCounts extends Counts {
 
 async function runSuite(suite: Suite): Promise<SuiteCounts> {
   const times = prepareTimes(suite.name)
-  const limit = limitDuration(suite)
   const startedAt = performance.now()
   const timed = { ...suite, env: { ...suite.env, TEST_TIMES: times } }
-  const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(timed)
-  clearTimeout(limit)
+  const counts = await (suite.needsCluster ? runOnCluster : runWithPeers)(timed).catch((error: unknown) =>
+    cannotRun(suite, error instanceof Error ? error.message : String(error)),
+  )
   const seconds = [...readTimes(times).values()].reduce((sum, each) => sum + each, 0)
   const took = `${inMinutes(performance.now() - startedAt)}, ${Math.round(seconds)} s of processor`
   process.stdout.write(`suite ${suite.name}: ${counts.passed} passed, ${counts.failed} failed (${took})\n`)
@@ -169,11 +169,21 @@ async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
 }
 
 function cannotRun({ name }: Suite, obstacle: string): SuiteCounts {
-  process.stdout.write(`The suite ${name} cannot run: ${obstacle}.\n`)
+  process.stdout.write(`The suite ${name} cannot run: ${obstacle}\n`)
   return { passed: 0, failed: 1, excused: NONE }
 }
 
+/** Runs the test files of a suite, under a clock: what they need is built. */
 async function runTests(suite: Suite): Promise<SuiteCounts> {
+  const limit = limitDuration(suite)
+  try {
+    return await runTwice(suite)
+  } finally {
+    clearTimeout(limit)
+  }
+}
+
+async function runTwice(suite: Suite): Promise<SuiteCounts> {
   const first = await runJest(suite)
   const excused = first.hadKilled ? findTraces() : NONE
   if (!deservesAnotherRun(first)) return { ...first, excused }
