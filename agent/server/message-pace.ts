@@ -32,25 +32,7 @@ export function createMessagePaces(
   { perSecond, burst }: MessageRate,
   clock: { now(): number } = performance,
 ): MessagePaces {
-  const buckets = createBuckets({ perSecond, burst, clock })
-  /** Paused sockets of each account. */
-  const slowed = new Map<string, number>()
-  // While sockets are paused, what the rate gives pays for what they sent too much, and is not given a second time.
-  const settle = (account: string): void => {
-    if (slowed.has(account)) buckets.skip(account)
-  }
-  const change = (account: string, by: 1 | -1): void => {
-    settle(account)
-    const count = (slowed.get(account) ?? 0) + by
-    if (count > 0) slowed.set(account, count)
-    else slowed.delete(account)
-  }
-  const hasRoom = (account: string): boolean => {
-    settle(account)
-    const isFree = buckets.waitOf(account) === null
-    buckets.take(account)
-    return isFree
-  }
+  const { slowed, change, hasRoom } = createAccounts({ perSecond, burst }, clock)
   const leftMs = (account: string, { excess, since }: Pause): number =>
     since + (excess * (slowed.get(account) ?? 1) * 1000) / perSecond - clock.now()
   return {
@@ -97,6 +79,31 @@ export function createMessagePaces(
           socket.resume()
         },
       }
+    },
+  }
+}
+
+/** The rates of accounts, and how many sockets of each are paused. */
+function createAccounts({ perSecond, burst }: MessageRate, clock: { now(): number }) {
+  const buckets = createBuckets({ perSecond, burst, clock })
+  const slowed = new Map<string, number>()
+  // While sockets are paused, the rate pays for what they sent too much, and fills no bucket.
+  const settle = (account: string): void => {
+    if (slowed.has(account)) buckets.skip(account)
+  }
+  return {
+    slowed: slowed as ReadonlyMap<string, number>,
+    change: (account: string, by: 1 | -1): void => {
+      settle(account)
+      const count = (slowed.get(account) ?? 0) + by
+      if (count > 0) slowed.set(account, count)
+      else slowed.delete(account)
+    },
+    hasRoom: (account: string): boolean => {
+      settle(account)
+      const isFree = buckets.waitOf(account) === null
+      buckets.take(account)
+      return isFree
     },
   }
 }

@@ -18,78 +18,79 @@ interface Reader {
   stream: ValueStream<string>
   isOver: boolean
   isPending: boolean
-  read: PromiseWithResolvers<readonly StreamedValue<string>[]> | null
+  /** The read that is or was under way. */
+  read(): PromiseWithResolvers<readonly StreamedValue<string>[]> | null
+}
+
+/** Streams of which `atOnce` may be open, and those who read them. */
+function openReaders(atOnce: number) {
+  let isRevoked = false
+  const checkAlive = async (): Promise<void> => {
+    if (isRevoked) throw new Error('revoked')
+  }
+  const clock = { now: () => 0, sleep: async () => undefined }
+  const streams = createValueStreams<string>({ clock, checkAlive }, { kind: 'words', atOnce })
+  const readers: Reader[] = []
+  /** Opens one if there is a share for it. */
+  const open = (): void => {
+    const held = readers.filter(({ isOver }) => !isOver).length
+    const mayOpen = held + 1 <= atOnce - held - 1
+    let pending: ReturnType<Reader['read']> = null
+    const read = (signal: AbortSignal): Promise<readonly StreamedValue<string>[]> => {
+      pending = Promise.withResolvers()
+      signal.addEventListener('abort', () => pending?.resolve([]))
+      return pending.promise
+    }
+    const openNow = (): ValueStream<string> => streams.open(CALLER, { read, cursor: () => 'here' })
+    if (!mayOpen) assert.throws(openNow, { code: 'rate_limited' })
+    else readers.push({ stream: openNow(), isOver: false, isPending: false, read: () => pending })
+  }
+  const next = async (reader: Reader): Promise<void> => {
+    if (reader.isPending) return
+    reader.isPending = true
+    void reader.stream.next().then(({ done }) => {
+      reader.isPending = false
+      if (done === true) reader.isOver = true
+    })
+    await settle()
+  }
+  const leave = async (reader: Reader): Promise<void> => {
+    reader.isOver = true
+    void reader.stream.return()
+    await settle()
+  }
+  const revoke = async (reader: Reader): Promise<void> => {
+    if (reader.isOver || reader.isPending) return
+    isRevoked = true
+    await next(reader)
+    isRevoked = false
+    // The reader is told, and asks on until the end.
+    await next(reader)
+  }
+  return { streams, readers, open, next, leave, revoke }
 }
 
 test('a stream has one share from when it is opened until it ends, in whatever way and however often that is told', async () => {
   const property = fc.asyncProperty(fc.integer({ min: 2, max: 12 }), anySteps, async (atOnce, steps) => {
-    let isRevoked = false
-    const checkAlive = async (): Promise<void> => {
-      if (isRevoked) throw new Error('revoked')
-    }
-    const clock = { now: () => 0, sleep: async () => undefined }
-    const streams = createValueStreams<string>({ clock, checkAlive }, { kind: 'words', atOnce })
-    const readers: Reader[] = []
-    const open = (): void => {
-      const reader: Reader = {
-        stream: { next: assert.fail, return: assert.fail },
-        isOver: false,
-        isPending: false,
-        read: null,
-      }
-      const read = (signal: AbortSignal): Promise<readonly StreamedValue<string>[]> => {
-        reader.read = Promise.withResolvers()
-        signal.addEventListener('abort', () => reader.read?.resolve([]))
-        return reader.read.promise
-      }
-      const held = readers.filter(({ isOver }) => !isOver).length
-      const mayOpen = held + 1 <= atOnce - held - 1
-      try {
-        reader.stream = streams.open(CALLER, { read, cursor: () => 'here' })
-        readers.push(reader)
-        assert.ok(mayOpen, `more than ${held} of ${atOnce} are open`)
-      } catch (error) {
-        assert.ok(!mayOpen && (error as { code?: string }).code === 'rate_limited', String(error))
-      }
-    }
-    const next = async (reader: Reader): Promise<void> => {
-      if (reader.isPending) return
-      reader.isPending = true
-      void reader.stream.next().then(({ done }) => {
-        reader.isPending = false
-        if (done === true) reader.isOver = true
-      })
-      await settle()
-    }
-    const leave = async (reader: Reader): Promise<void> => {
-      reader.isOver = true
-      void reader.stream.return()
-      await settle()
-    }
+    const { streams, readers, open, next, leave, revoke } = openReaders(atOnce)
     for (const { act, pick } of steps) {
       const reader = readers[pick % Math.max(1, readers.length)]
       if (act === 'open') open()
       if (reader === undefined) continue
       if (act === 'next') await next(reader)
-      else if (act === 'value') reader.read?.resolve([{ cursor: 'here', value: 'word' }])
-      else if (act === 'failure') reader.read?.reject(new Error('failed'))
+      else if (act === 'value') reader.read()?.resolve([{ cursor: 'here', value: 'word' }])
+      else if (act === 'failure') reader.read()?.reject(new Error('failed'))
       else if (act === 'leave' || (act === 'leave again' && reader.isOver)) await leave(reader)
-      else if (act === 'revoked' && !reader.isOver && !reader.isPending) {
-        isRevoked = true
-        await next(reader)
-        isRevoked = false
-        // The reader is told, and asks on until the end.
-        await next(reader)
-      }
+      else if (act === 'revoked') await revoke(reader)
       await settle()
     }
     for (const reader of readers) await leave(reader)
-    for (const reader of readers) reader.isOver = true
     for (let opened = 0; opened <= atOnce; opened++) open()
     streams.close()
     for (const reader of readers) await next(reader)
-    assert.ok(
-      readers.every(({ isOver }) => isOver),
+    assert.deepEqual(
+      readers.filter(({ isOver }) => !isOver),
+      [],
       'all end when the streams are closed',
     )
   })
