@@ -10,7 +10,7 @@ export interface FloodedServer {
   /** Sends a request. @throws Error unless it is answered with 204 */
   ask(owner: string): Promise<void>
   /**
-   * Has `loud` ask again and again by `LOUD` connections; once those of `first` are answered, `calm` asks `ASKS` times, one after the
+   * Has `loud` ask again and again by `LOUD_CONNECTIONS` connections; once those of `first` are answered, `calm` asks `ASKS` times, one after the
    * other. Returns how many of `loud` are answered meanwhile.
    */
   flood(first: readonly string[]): Promise<number>
@@ -23,7 +23,7 @@ export async function openFloodedServer(handler: HttpHandler, body?: string): Pr
   const serving = serve(server, { handler, logger: silentLogger, now: Date.now })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const dispatcher = new Agent({ connections: LOUD + 1, pipelining: 1 })
+  const dispatcher = new Agent({ connections: LOUD_CONNECTIONS + 1, pipelining: 1 })
   const sent = body === undefined ? {} : { method: 'POST', body }
   const ask = async (owner: string): Promise<void> => {
     const { statusCode } = await request(`${origin}/${owner}`, { ...sent, dispatcher })
@@ -34,7 +34,7 @@ export async function openFloodedServer(handler: HttpHandler, body?: string): Pr
     flood: async (first) => {
       let isOver = false
       let loud = 0
-      const flood = Array.from({ length: LOUD }, async () => {
+      const flood = Array.from({ length: LOUD_CONNECTIONS }, async () => {
         while (!isOver) await ask('loud').then(() => loud++)
       })
       for (const owner of first) await ask(owner)
@@ -52,6 +52,7 @@ export async function openFloodedServer(handler: HttpHandler, body?: string): Pr
   }
 }
 
-const LOUD = 24
+/** Connections of `loud`. */
+export const LOUD_CONNECTIONS = 24
 /** Requests of `calm` during a flood. */
 export const ASKS = 10
