@@ -3,14 +3,14 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { ROOT } from '../commands.ts'
-import type { Candidate, Change } from './choice.ts'
-import type { Suite } from './suites.ts'
+import type { Candidate, CodeChange } from './choice.ts'
+import type { Suite } from './suite.ts'
 
 /**
  * Reads from git what changed: since the merge base with main, or since the first parent where HEAD is on main; with what is not
  * committed yet. Without a parent every file counts.
  */
-export function readChange(): Change {
+export function readChange(): CodeChange {
   const commits = Number(git('rev-list', '--count', 'HEAD') ?? 1)
   const base = baseOfChange()
   const untracked = linesOf(git('ls-files', '--others', '--exclude-standard'))

@@ -1,7 +1,7 @@
-import type { Suite } from './suites.ts'
+import type { Suite } from './suite.ts'
 
 /** What CI knows of a change. */
-export interface Change {
+export interface CodeChange {
   /** Changed files, from the root of the repository. */
   files: readonly string[]
   /** What they are compared with, for people. */
@@ -32,7 +32,7 @@ export interface Choice {
  * Chooses suites for CI beside those of `npm test`, as long as their minutes fit: first those whose subject a change touches, then
  * those whose tests import a changed file, then those whose turn it is, by the number of commits modulo three.
  */
-export function chooseSuites(change: Change, candidates: readonly Candidate[], minutes: number): Choice {
+export function chooseSuites(change: CodeChange, candidates: readonly Candidate[], minutes: number): Choice {
   const reasons = candidates.map((candidate) => reasonFor(candidate, change))
   const ordered = RANKS.flatMap((rank) => reasons.filter((reason) => reason?.rank === rank)).filter((r) => r !== null)
   const run: ReasonedSuite[] = []
@@ -47,7 +47,7 @@ export function chooseSuites(change: Change, candidates: readonly Candidate[], m
 }
 
 /** Returns the lines of a log that say what was chosen and why. */
-export function describeChoice({ run, leftOut }: Choice, change: Change, minutes: number): string[] {
+export function describeChoice({ run, leftOut }: Choice, change: CodeChange, minutes: number): string[] {
   const line = ({ suite, why }: ReasonedSuite): string => `  ${suite.name} (${suite.minutes} min): ${why}`
   return [
     `${change.files.length} files changed since ${change.since}. Suites for the ${minutes} minutes beside npm test:`,
@@ -59,7 +59,7 @@ export function describeChoice({ run, leftOut }: Choice, change: Change, minutes
 
 type Rank = (typeof RANKS)[number]
 
-function reasonFor(candidate: Candidate, change: Change): (ReasonedSuite & { rank: Rank }) | null {
+function reasonFor(candidate: Candidate, change: CodeChange): (ReasonedSuite & { rank: Rank }) | null {
   const { suite, testFiles, imports } = candidate
   const everything = change.files.find((file) => startsWithAny(file, TOUCH_EVERYTHING))
   const subject = change.files.find((file) => testFiles.has(file) || startsWithAny(file, suite.touchedBy))

@@ -1,4 +1,5 @@
-import { MACHINE, SUITES, type Suite } from './suites.ts'
+import type { Suite } from './suite.ts'
+import { MACHINE, SUITES } from './suites.ts'
 
 /** What `npm test` runs. */
 const DEFAULT_NAMES = ['unit', 'core']

@@ -1,6 +1,7 @@
 import { tableOf } from '../markdown.ts'
 import { suitesOf } from './selection.ts'
-import { SUITES, type Suite } from './suites.ts'
+import type { Suite } from './suite.ts'
+import { SUITES } from './suites.ts'
 
 /** Renders the suites for CONTRIBUTING.md: what each proves, when it runs, and its minutes on two cores. */
 export function suiteTable(): string {

@@ -2,10 +2,11 @@ import { globSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { describeCandidates, findTestFiles } from '../../infra/jest/change.ts'
-import { type Candidate, type Change, chooseSuites, describeChoice } from '../../infra/jest/choice.ts'
+import { type Candidate, type CodeChange, chooseSuites, describeChoice } from '../../infra/jest/choice.ts'
 import type { JestOutcome } from '../../infra/jest/run.ts'
 import { CHOSEN_MINUTES, suitesBeside, suitesNamed, suitesOf } from '../../infra/jest/selection.ts'
-import { SUITES, type Suite } from '../../infra/jest/suites.ts'
+import type { Suite } from '../../infra/jest/suite.ts'
+import { SUITES } from '../../infra/jest/suites.ts'
 import { deservesAnotherRun, judgeRuns } from '../../infra/jest/unsteady.ts'
 
 describe('suites', () => {
@@ -55,7 +56,7 @@ describe('suites', () => {
   })
 })
 
-const change = (files: string[], commits = 300): Change => ({ files, since: 'the first parent (1234)', commits })
+const change = (files: string[], commits = 300): CodeChange => ({ files, since: 'the first parent (1234)', commits })
 const suite = (name: string, turn: 0 | 1 | 2, touchedBy: string[] = []): Suite => {
   return { name, minutes: 5, turn, touchedBy, what: '', paths: [], workers: 1 }
 }

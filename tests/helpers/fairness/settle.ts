@@ -1,5 +1,5 @@
 /** Lets everything happen that only waits for promises. */
-export async function settle(): Promise<void> {
+export async function settlePromises(): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) await Promise.resolve()
 }
 

@@ -3,7 +3,7 @@ import { test } from '@jest/globals'
 import fc from 'fast-check'
 import { createKeyedQueue } from '../../../agent/core/common/keyed-queue.ts'
 import { anyKey, check, KEYS } from '../../helpers/fairness/check.ts'
-import { settle } from '../../helpers/fairness/settle.ts'
+import { settlePromises } from '../../helpers/fairness/settle.ts'
 
 type Step = { act: 'add' | 'turn' | 'end' | 'fail' | 'give up'; key: string }
 
@@ -89,13 +89,13 @@ test('a key has one run or turn at a time, runs and turns by turns, and a run af
       else if (what === 'give up') {
         const turn = state.running === null ? undefined : state.waiting.pop()
         turn?.giveUp()
-        await settle()
+        await settlePromises()
         assert.equal(turn?.outcome ?? 'box_busy', 'box_busy')
       } else {
         if (what === 'fail' && state.running?.kind === 'work') failed++
         state.running?.end(what === 'fail')
       }
-      await settle()
+      await settlePromises()
       assert.deepEqual(problems, [])
       // Nothing waits while nothing runs.
       if (state.running === null) assert.deepEqual([state.isAdded, state.waiting.length], [false, 0])
@@ -116,7 +116,7 @@ test('a queue that is closed begins no more work, lets turns that wait end, and 
         of(key).isAdded = true
         queue.add(key)
       } else if (act === 'turn') ask(key)
-      await settle()
+      await settlePromises()
     }
     let isClosed = false
     void queue.close().then(() => (isClosed = true))
@@ -129,10 +129,10 @@ test('a queue that is closed begins no more work, lets turns that wait end, and 
         assert.ok(!isClosed && (isFirst || of(key).running?.kind === 'turn'))
         isFirst = false
         of(key).running?.end(false)
-        await settle()
+        await settlePromises()
       }
     }
-    await settle()
+    await settlePromises()
     assert.deepEqual([isClosed, problems], [true, []])
     await assert.rejects(
       queue.exclusive('a', async () => undefined, Promise.resolve()),

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createKeyedLock, createLimiter, shareRuns } from '../../../shared/locks.ts'
 import { check } from '../../helpers/fairness/check.ts'
 import { expectFairQueue, queueSteps } from '../../helpers/fairness/queue.ts'
-import { settle } from '../../helpers/fairness/settle.ts'
+import { settlePromises } from '../../helpers/fairness/settle.ts'
 
 /** Returns how to enter by what runs pieces of work of keys: a turn lasts until it is ended, and may fail then. */
 function enterBy(run: (work: () => Promise<void>, key: string) => Promise<void>, fails: boolean) {
@@ -23,7 +23,7 @@ test('a limiter keeps the rules of queues, also if work fails', async () => {
     async (limit, fails, steps) => {
       const limiter = createLimiter(limit)
       const enter = enterBy((work, key) => limiter.run(work, key), fails)
-      await expectFairQueue({ enter, settle }, { mayBegin: (_own, all) => all < limit }, steps)
+      await expectFairQueue({ enter, settle: settlePromises }, { mayBegin: (_own, all) => all < limit }, steps)
     },
   )
   await check(property)
@@ -34,7 +34,7 @@ test('a lock by key runs one piece of work of each key at a time, in order, and 
     const lock = createKeyedLock()
     const enter = enterBy((work, key) => lock.run(key, work), fails)
     await expectFairQueue(
-      { enter, settle },
+      { enter, settle: settlePromises },
       { mayBegin: (own) => own === 0 },
       steps.filter(({ act }) => act !== 'leave'),
     )
@@ -60,7 +60,7 @@ describe('shared runs', () => {
           ended++
           if (isFailed) finish?.reject(new Error('failed'))
           else finish?.resolve()
-          await settle()
+          await settlePromises()
         }
         let answered = 0
         for (const step of steps) {
@@ -73,7 +73,7 @@ describe('shared runs', () => {
               if (ended !== due) problems.push(`run ${due} was due, ${ended} had ended`)
             }
             void run().then(answer, answer)
-            await settle()
+            await settlePromises()
           }
           // Nobody waits while nothing runs.
           if (answered < calls) expect(begun).toBe(ended + 1)

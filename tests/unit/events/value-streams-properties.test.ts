@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { createValueStreams, type StreamedValue, type ValueStream } from '../../../agent/core/common/value-streams.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { check } from '../../helpers/fairness/check.ts'
-import { settle } from '../../helpers/fairness/settle.ts'
+import { settlePromises } from '../../helpers/fairness/settle.ts'
 
 const anySteps = fc.array(
   fc.record({
@@ -52,12 +52,12 @@ function openReaders(atOnce: number) {
       reader.isPending = false
       if (done === true) reader.isOver = true
     })
-    await settle()
+    await settlePromises()
   }
   const leave = async (reader: Reader): Promise<void> => {
     reader.isOver = true
     void reader.stream.return()
-    await settle()
+    await settlePromises()
   }
   const revoke = async (reader: Reader): Promise<void> => {
     if (reader.isOver || reader.isPending) return
@@ -82,7 +82,7 @@ test('a stream has one share from when it is opened until it ends, in whatever w
       else if (act === 'failure') reader.read()?.reject(new Error('failed'))
       else if (act === 'leave' || (act === 'leave again' && reader.isOver)) await leave(reader)
       else if (act === 'revoked') await revoke(reader)
-      await settle()
+      await settlePromises()
     }
     for (const reader of readers) await leave(reader)
     for (let opened = 0; opened <= atOnce; opened++) open()

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createFairTurns } from '../../../shared/fair-turns.ts'
 import { check } from '../../helpers/fairness/check.ts'
 import { expectFairQueue, queueSteps } from '../../helpers/fairness/queue.ts'
-import { settle } from '../../helpers/fairness/settle.ts'
+import { settlePromises } from '../../helpers/fairness/settle.ts'
 
 test('fair turns keep the rules of queues, of turns and of places to wait', async () => {
   const bounds = fc.record({ atOnce: fc.integer({ min: 2, max: 9 }), waitingMax: fc.integer({ min: 2, max: 12 }) })
@@ -16,7 +16,7 @@ test('fair turns keep the rules of queues, of turns and of places to wait', asyn
       mayBegin: (own: number, all: number) => own + 1 <= atOnce - all - 1,
       mayWait: (own: number, all: number) => own + 1 <= waitingMax - all - 1,
     }
-    await expectFairQueue({ enter, settle }, rules, steps)
+    await expectFairQueue({ enter, settle: settlePromises }, rules, steps)
   })
   await check(property, 200)
 })

@@ -3,7 +3,7 @@ import { test } from '@jest/globals'
 import fc from 'fast-check'
 import { createProbeTurns } from '../../../agent/core/services/probe-turns.ts'
 import { check, KEYS } from '../../helpers/fairness/check.ts'
-import { settle } from '../../helpers/fairness/settle.ts'
+import { settlePromises } from '../../helpers/fairness/settle.ts'
 import { createFakeTime } from '../../helpers/imagined-time.ts'
 
 const MOST_COST = 6
@@ -65,7 +65,7 @@ test('no more looks begin than the rate gives, all of them do, and each project 
       now++
       for (const { step: at, end } of endings) if (at === now) end()
       advance(STEP_MS)
-      await settle()
+      await settlePromises()
     }
     for (const { project, afterSteps, endsAfterSteps } of given) {
       const cost = costs[KEYS.indexOf(project)] ?? 1
@@ -82,7 +82,7 @@ test('no more looks begin than the rate gives, all of them do, and each project 
         .enter(project, cost, ending.signal)
         .then(() => begin(look))
         .catch((error: unknown) => problems.push(error))
-      await settle()
+      await settlePromises()
       assert.deepEqual(problems, [])
     }
     const cost = looks.reduce((sum, each) => sum + (each.state === 'waiting' ? each.cost : 0), 0)

@@ -1,0 +1,23 @@
+import type { PeerName } from './peers.ts'
+import type { JestRun } from './run.ts'
+
+/** A set of test files that one command runs: `npm test -- NAME`. */
+export interface Suite extends JestRun {
+  name: string
+  /** What it proves, for people. */
+  what: string
+  /** Minutes on two cores that do nothing else, peers and clusters built; `chosen` adds them up (choice.ts). */
+  minutes: number
+  /** Beginnings of paths whose change chooses this suite in CI, besides its own test files and what these import. */
+  touchedBy: readonly string[]
+  /** Number of commits, modulo three, at which CI runs it in any case; null: `npm test` has it, or it is too long for CI. */
+  turn: 0 | 1 | 2 | null
+  /** Runs on a real Kubernetes. */
+  needsCluster?: boolean
+  /** Needs Debian packages that `npm test` does not install (infra/setup.sh). */
+  needsPackages?: boolean
+  /** Programs that its tests run against, built or installed once. */
+  peers?: readonly PeerName[]
+  /** Ends the run if it takes longer. Default: SUITE_MINUTES of infra/test.ts. */
+  limitMinutes?: number
+}
