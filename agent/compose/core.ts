@@ -20,7 +20,6 @@ import { createProbeTurns } from '../core/services/probe-turns.ts'
 import { ServiceSupervisor } from '../core/services/supervisor.ts'
 import { recoverAutomatic } from '../core/snapshots/automatic.ts'
 import { startPoolShares } from '../core/volumes/pool-shares.ts'
-import { netProber } from '../drivers/edge/prober.ts'
 import { readBootId } from '../drivers/host/facts.ts'
 import { openUsageHistory } from '../drivers/store/usage-history.ts'
 import type { Meter } from '../ports/host/meter.ts'
@@ -65,7 +64,6 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const supervisor = new ServiceSupervisor({
     ...serving,
     forks,
-    prober: netProber,
     probeTurns: createProbeTurns({ clock }),
   })
   reconciler.onChange((boxId) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { openBackupStore } from '../drivers/backups/location.ts'
 import { createHostBaseBuilder } from '../drivers/bases/builder.ts'
 import { endLxcfs } from '../drivers/boxes/lxcfs-process.ts'
+import { netProber } from '../drivers/edge/prober.ts'
 import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
@@ -14,6 +15,7 @@ import type { BackupStore } from '../ports/backups/store.ts'
 import type { BaseBuilder } from '../ports/bases/builder.ts'
 import type { ImageRegistry } from '../ports/bases/image-registry.ts'
 import type { World } from '../ports/boxes/world.ts'
+import type { Prober } from '../ports/edge/prober.ts'
 import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
@@ -30,6 +32,7 @@ export interface Drivers extends World {
   files: Files
   backupStore: BackupStore
   registry: ImageRegistry
+  prober: Prober
   /** Starts in the background what first requests would wait for. Call once requests are answered, which it would delay. */
   warmUp(): void
 }
@@ -60,6 +63,7 @@ export async function openDrivers(
     files,
     backupStore,
     registry: deps.decorate('registry', registry),
+    prober: netProber,
     warmUp: () => {
       world.warmUp()
       warmUpFiles()

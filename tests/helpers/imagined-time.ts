@@ -1,12 +1,22 @@
 import type { Clock } from '../../agent/ports/host/clock.ts'
 
-/** Creates a clock that only `advance` moves; `sleeps` returns the number of sleeps begun. */
-export function createFakeTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {
-  let now = Date.now()
+/** A clock that only `advance` moves. */
+export interface FakeTime {
+  clock: Clock
+  advance(ms: number): void
+  /** Number of sleeps begun. */
+  sleeps(): number
+  /** Ms until the next sleep ends; null: there is none. */
+  untilNext(): number | null
+}
+
+/** Creates a clock that stands at `now` until `advance` moves it. */
+export function createFakeTime(now = Date.now()): FakeTime {
   let sleeps = 0
   const sleepers = new Set<{ at: number; wake(): void }>()
   return {
     sleeps: () => sleeps,
+    untilNext: () => (sleepers.size === 0 ? null : Math.min(...[...sleepers].map(({ at }) => at)) - now),
     advance: (ms) => {
       now += ms
       for (const { at, wake } of [...sleepers]) if (at <= now) wake()

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ServiceError } from '../../../shared/errors.ts'
+import type { Clock } from '../../ports/host/clock.ts'
 
 /** A work queue by key: one run of a key at a time, and one more if the key was added meanwhile. */
 export interface KeyedQueue {
@@ -23,17 +24,18 @@ export interface KeyedQueueDeps {
   work(key: string): Promise<void>
   /** Called if `work` rejects. */
   onError(key: string, error: unknown): void
+  clock: Pick<Clock, 'sleep'>
 }
 
 /**
  * Bounded by the resources that exist, and by the requests under way. Runs have the async context of the creator of the queue,
  * turns that of their caller.
  */
-export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue {
+export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): KeyedQueue {
   const running = new Map<string, Promise<void>>()
   const queued = new Set<string>()
   const turns = new Map<string, Set<Turn>>()
-  const timers = new Map<string, NodeJS.Timeout>()
+  const delays = new Map<string, AbortController>()
   const inOwnContext = AsyncLocalStorage.snapshot()
   let isClosed = false
 
@@ -56,18 +58,21 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
   }
   const add = (key: string): void => {
     if (isClosed) return
-    clearTimeout(timers.get(key))
-    timers.delete(key)
+    delays.get(key)?.abort()
+    delays.delete(key)
     queued.add(key)
     start(key)
   }
   return {
     add,
     addLater: (key, delayMs) => {
-      if (isClosed || timers.has(key)) return
-      const timer = setTimeout(() => add(key), delayMs)
-      timer.unref()
-      timers.set(key, timer)
+      if (isClosed || delays.has(key)) return
+      const delay = new AbortController()
+      delays.set(key, delay)
+      void clock.sleep(delayMs, delay.signal).then(() => {
+        // One that was added meanwhile has ended this delay.
+        if (delays.get(key) === delay) add(key)
+      })
     },
     exclusive: (key, turn, isOver) =>
       new Promise((resolve, reject) => {
@@ -85,11 +90,11 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
         })
         start(key)
       }),
-    counts: () => ({ running: running.size, waiting: new Set([...queued, ...turns.keys()]).size, later: timers.size }),
+    counts: () => ({ running: running.size, waiting: new Set([...queued, ...turns.keys()]).size, later: delays.size }),
     close: async () => {
       isClosed = true
-      for (const timer of timers.values()) clearTimeout(timer)
-      timers.clear()
+      for (const delay of delays.values()) delay.abort()
+      delays.clear()
       await Promise.all(running.values())
     },
   }

@@ -39,6 +39,7 @@ export class Reconciler {
     this.#deps = deps
     this.#changes = createWaiters(deps.actorContext)
     this.#queue = createKeyedQueue({
+      ...deps,
       work: (boxId) => this.#reconcile(boxId),
       onError: (boxId, error) => this.#retryLater(boxId, error),
     })

@@ -47,10 +47,8 @@ export class ServiceSupervisor {
     this.#readBox = createBoxReader(deps.store)
     const observed = { runs: this.#runs, terminator: this.#terminator, readBox: this.#readBox }
     this.#observer = createServiceObserver({ ...deps, ...observed })
-    this.#queue = createKeyedQueue({
-      work: (key) => this.#reconcile(parseKey(key)),
-      onError: (key, error) => this.#retryLater(key, error),
-    })
+    const onError = (key: string, error: unknown): void => this.#retryLater(key, error)
+    this.#queue = createKeyedQueue({ ...deps, work: (key) => this.#reconcile(parseKey(key)), onError })
   }
 
   /** Adopts the runs of earlier processes; call once, after the boxes were adopted and before any request. */

@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
 import { createKeyedQueue } from '../../../agent/core/common/keyed-queue.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { createFakeTime } from '../../helpers/imagined-time.ts'
 
 const never = new Promise<void>(() => undefined)
 
 function recorded() {
   const steps: string[] = []
   const release = Promise.withResolvers<void>()
+  const time = createFakeTime()
   const queue = createKeyedQueue({
     work: async (key) => {
       steps.push(`work ${key} begins`)
@@ -15,8 +17,9 @@ function recorded() {
       steps.push(`work ${key} ends`)
     },
     onError: (key, error) => steps.push(`${key}: ${String(error)}`),
+    clock: time.clock,
   })
-  return { steps, queue, release: () => release.resolve() }
+  return { steps, queue, time, release: () => release.resolve() }
 }
 
 describe('a turn of its own', () => {
@@ -98,5 +101,34 @@ describe('a turn of its own', () => {
     release()
     await queue.close()
     await expect(queue.exclusive('b', async () => 'b', never)).rejects.toMatchObject({ code: 'draining' })
+  })
+})
+
+describe('a delayed run', () => {
+  test('begins once the delay is over, and only once', async () => {
+    const { queue, steps, time, release } = recorded()
+    release()
+    queue.addLater('a', 1_000)
+    queue.addLater('a', 10)
+    expect(queue.counts()).toEqual({ running: 0, waiting: 0, later: 1 })
+    time.advance(999)
+    await queue.exclusive('a', async () => undefined, never)
+    expect(steps).toEqual([])
+    time.advance(1)
+    await eventually(() => steps.includes('work a ends'))
+    expect(queue.counts().later).toBe(0)
+  })
+
+  test('is dropped when the key is added before, and when the queue closes', async () => {
+    const { queue, steps, time, release } = recorded()
+    release()
+    for (const key of ['a', 'b']) queue.addLater(key, 1_000)
+    queue.add('a')
+    await eventually(() => steps.includes('work a ends'))
+    await queue.close()
+    time.advance(1_000)
+    await queue.close()
+    expect(steps).toEqual(['work a begins', 'work a ends'])
+    expect(time.untilNext()).toBeNull()
   })
 })
