@@ -74,7 +74,7 @@ export async function openEdge(
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
   const onGain = (): Promise<void> => grants.revokeEnded()
   const { claims } = fleet
-  const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger })
+  const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, clock, logger })
   await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
   closers.add('edge', () => edge.close({ release: false }))
   const leads = createLeads({ ...fleet, hosts: routes, edge, address, prober: netProber, clock, logger })

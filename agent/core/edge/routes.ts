@@ -3,10 +3,12 @@ import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { HostNetwork } from '../../ports/boxes/network.ts'
 import type { Edge, EdgeRoute } from '../../ports/edge/edge.ts'
+import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceOutline } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, Mutated } from '../boxes/boxes.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { boxOfHost, type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
 import type { DomainClaims } from '../fleet/domain-claims.ts'
 import { targetOfBox, targetsOf } from '../services/traffic.ts'
@@ -33,7 +35,7 @@ export interface EdgeRoutes {
   open(publish: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
   /** Schedules a sync of a box that changed, or of which a service did. */
   wake(boxId: string): void
-  /** Resolves once the edge serves the box according to its current records. */
+  /** Resolves once the edge serves the box according to its current records; if it rejects, that is tried again. */
   settle(boxId: string): Promise<void>
   /** Resolves once no connection to that port of a box is open; those open after `graceMs` are closed. */
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
@@ -54,6 +56,7 @@ export interface EdgeRoutesDeps {
   onNewDomain(): Promise<void>
   /** Tells the fleet of a box whose hosts have changed. Its failures are tried again. */
   claims: Pick<DomainClaims, 'settle'>
+  clock: Pick<Clock, 'sleep'>
   logger: Logger
 }
 
@@ -73,38 +76,21 @@ interface KnownBox {
 
 /** Syncs each box serially and different boxes concurrently, so the last state of a box wins. */
 export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
-  const { store, network, edge, logger } = deps
+  const { store, network, edge, clock, logger } = deps
   const turns = createKeyedLock()
-  const boxes = new Map<string, KnownBox>()
-  /** Box ids by host. */
-  const owners = new Map<string, string>()
-
-  /** Reads and remembers the hosts and routes of a box; `lost` are hosts that it no longer has. */
-  const read = async (boxId: string): Promise<{ before: KnownBox; now: KnownBox; lost: string[] }> => {
-    const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
-    const box = await store.boxes.byId(boxId)
-    const entries = box === null ? [] : entriesOf(box, await store.services.of(boxId), deps.address)
-    const routes = box === null || holds.has(boxId) ? [] : await routesOf(box, entries, network)
-    const now = {
-      entries: new Map(entries.map((entry) => [entry.host, entry])),
-      served: new Map(routes.map((route) => [route.host, route])),
-    }
-    // Skips a domain that another box has taken over.
-    const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
-    for (const host of lost) owners.delete(host)
-    for (const host of now.entries.keys()) owners.set(host, boxId)
-    if (box === null) boxes.delete(boxId)
-    else boxes.set(boxId, now)
-    return { before, now, lost }
-  }
   const wake = (boxId: string): void => {
     settle(boxId).catch((error: unknown) => logger.error('the edge is not up to date', { box: boxId, error }))
   }
+  const retry = createRetry(clock, wake)
   const holds = createHolds(wake)
+  const known = createKnownBoxes(deps, holds.has)
   const sync = async (boxId: string): Promise<void> => {
-    const { before, now, lost } = await read(boxId)
-    const change = changeOf(before, now, lost)
+    const look = await known.look(boxId)
+    const { before, now } = look
+    // Remembers nothing if this fails, so that the next sync makes the change.
     if (gainsDomain(before, now, deps.address)) await deps.onNewDomain()
+    const lost = known.remember(boxId, look)
+    const change = changeOf(before, now, lost)
     if (change.set.length + change.remove.length > 0) await edge.change(change)
     // In the background: who publishes waits for it.
     if (changesNameless(before, now, [lost, deps.address])) void deps.claims.settle(boxId)
@@ -112,14 +98,22 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   let isOpen = false
   const late = new Set<string>()
   const settle = async (boxId: string): Promise<void> => {
-    if (isOpen) await turns.run(boxId, () => sync(boxId))
-    else late.add(boxId)
+    if (!isOpen) late.add(boxId)
+    else
+      await awaitCommit(
+        turns.run(boxId, () => sync(boxId)),
+        () => retry(boxId),
+      )
   }
   return {
     settle,
     open: async (publish) => {
       const routes: EdgeRoute[] = []
-      for (const id of await store.boxes.ids()) routes.push(...(await read(id)).now.served.values())
+      for (const id of await store.boxes.ids()) {
+        const look = await known.look(id)
+        known.remember(id, look)
+        routes.push(...look.now.served.values())
+      }
       await publish(routes)
       isOpen = true
       await Promise.all([...late].map(settle))
@@ -131,15 +125,70 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       const address = await network.addressOf(boxId)
       if (address !== null) await edge.drain({ address, port }, graceMs)
     },
-    has: (host) => owners.has(host),
+    has: (host) => known.entryOf(host) !== null,
     lookup: async (host) => {
-      const boxId = owners.get(host)
-      const box = boxId === undefined ? null : await store.boxes.byId(boxId)
-      const entry = boxId === undefined ? undefined : boxes.get(boxId)?.entries.get(host)
-      if (box === null || entry === undefined) return null
+      const found = known.entryOf(host)
+      const box = found === null ? null : await store.boxes.byId(found.boxId)
+      if (found === null || box === null) return null
+      const { entry } = found
       const [route = null] = await routesOf(box, [entry], network)
       return { box, service: entry.service, at: entry.at, route, isHeld: holds.has(box.id) }
     },
+  }
+}
+
+/** A box as its last sync left it, and as its records are now; `isGone`: it has none. */
+interface Look {
+  before: KnownBox
+  now: KnownBox
+  isGone: boolean
+}
+
+/** Remembers the hosts and routes of boxes. */
+function createKnownBoxes({ store, network, address }: EdgeRoutesDeps, isHeld: (boxId: string) => boolean) {
+  const boxes = new Map<string, KnownBox>()
+  /** Box ids by host. */
+  const owners = new Map<string, string>()
+  return {
+    look: async (boxId: string): Promise<Look> => {
+      const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
+      const box = await store.boxes.byId(boxId)
+      const entries = box === null ? [] : entriesOf(box, await store.services.of(boxId), address)
+      const routes = box === null || isHeld(boxId) ? [] : await routesOf(box, entries, network)
+      const now = {
+        entries: new Map(entries.map((entry) => [entry.host, entry])),
+        served: new Map(routes.map((route) => [route.host, route])),
+      }
+      return { before, now, isGone: box === null }
+    },
+    /** Returns the hosts that the box no longer has. */
+    remember: (boxId: string, { before, now, isGone }: Look): string[] => {
+      // Skips a domain that another box has taken over.
+      const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
+      for (const host of lost) owners.delete(host)
+      for (const host of now.entries.keys()) owners.set(host, boxId)
+      if (isGone) boxes.delete(boxId)
+      else boxes.set(boxId, now)
+      return lost
+    },
+    entryOf: (host: string): { boxId: string; entry: HostEntry } | null => {
+      const boxId = owners.get(host)
+      const entry = boxId === undefined ? undefined : boxes.get(boxId)?.entries.get(host)
+      return boxId === undefined || entry === undefined ? null : { boxId, entry }
+    },
+  }
+}
+
+/** Returns a function that calls `again` after a pause, once for each box that waits. */
+function createRetry(clock: EdgeRoutesDeps['clock'], again: (boxId: string) => void): (boxId: string) => void {
+  const waiting = new Set<string>()
+  return (boxId) => {
+    if (waiting.has(boxId)) return
+    waiting.add(boxId)
+    void clock.sleep(RETRY_MS).then(() => {
+      waiting.delete(boxId)
+      again(boxId)
+    })
   }
 }
 
@@ -233,3 +282,5 @@ export function awaitBoxRoutes(boxes: Boxes, routes: Pick<EdgeRoutes, 'settle'>)
     },
   }
 }
+
+const RETRY_MS = 1_000

@@ -123,7 +123,10 @@ export interface Edge {
   open(state: { routes: readonly EdgeRoute[]; grants: readonly EdgeGrant[]; gate: EdgeGate }): Promise<void>
   /** Resolves once it serves after `open`, or could not be started, which `problems` tells. */
   started(): Promise<void>
-  /** Changes routes; resolves once they are in force. Open connections are not affected. */
+  /**
+   * Changes routes; resolves once they are in force. Open connections are not affected. One that rejects comes into force as soon as
+   * the edge can be reached.
+   */
   change(change: { set?: readonly EdgeRoute[]; remove?: readonly string[] }): Promise<void>
   /** Changes which hosts are led to the edges of other cells; none after `open`. As `change`. */
   lead(change: { set?: ReadonlyMap<string, CellEdge>; remove?: readonly string[] }): Promise<void>

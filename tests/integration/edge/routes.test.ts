@@ -50,7 +50,7 @@ beforeEach(async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   gained = []
   const onGain = async () => void gained.push([...served.keys()])
-  routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
+  routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, clock, logger: silentLogger })
   await routes.open(async () => undefined)
   const boxes = {
     get: async ({ project, name }: { project: string; name: string }) => {
@@ -220,7 +220,16 @@ test('changes while the edge opens are applied afterwards', async () => {
   }
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const onGain = async (): Promise<void> => undefined
-  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
+  const next = createEdgeRoutes({
+    store,
+    network,
+    edge,
+    address,
+    onNewDomain: onGain,
+    claims,
+    clock,
+    logger: silentLogger,
+  })
   await next.settle(record.id)
   expect(told).toEqual([])
   await next.open(async (all) => {
@@ -239,7 +248,16 @@ test('a start serves all recorded routes', async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const edge = { change: async () => undefined, drain: async () => undefined }
   const onGain = () => Promise.resolve()
-  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, logger: silentLogger })
+  const next = createEdgeRoutes({
+    store,
+    network,
+    edge,
+    address,
+    onNewDomain: onGain,
+    claims,
+    clock,
+    logger: silentLogger,
+  })
   let told: string[] = []
   await next.open(async (all) => void (told = all.map(({ host }) => host).toSorted()))
   expect(told).toEqual(hosts())
