@@ -3,9 +3,11 @@ import { createKeyedLock } from '../../../shared/locks.ts'
 import type { BoxListQuery, CreateBoxBody, UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { NamedQuery } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
-import { findByIdempotencyKey } from '../common/create-record.ts'
+import { awaitCommit } from '../common/commit.ts'
+import { discardUncommitted, findByIdempotencyKey } from '../common/create-record.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { boxGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
@@ -83,7 +85,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const next = { ...record, desired: { power, generation: record.desired.generation + 1 } }
       const changed = pendingRecord(next, power === 'running' ? 'starting' : 'stopping', clock.now())
       const { boxes: _boxes, storageGb: _storage, ...request } = resourcesOf(record)
-      const write = (): Promise<boolean> => store.boxes.replace(changed)
+      const write = (): Promise<boolean> => awaitCommit(store.boxes.replace(changed), () => reconciler.wake(changed.id))
       if (!(await (power === 'running' ? admission.admit(request, write) : write()))) continue
       reconciler.wake(changed.id)
       return settle(changed, options.waitMs)
@@ -116,7 +118,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
         checkIfMatch(options.ifMatch, record.version)
         const home = homeOf('box', record)
         const tombstone = { id: record.id, root: record.root, createdAt: clock.now(), home }
-        const remains = await store.boxes.remove(record.id, record.version, tombstone)
+        const remains = await removeRecord(deps, record, tombstone)
         if (remains === null) continue
         // A restore under way may have started it with the copies made for that.
         const used = [...record.mounts.map(({ subvolume }) => subvolume), ...remains.map(({ root }) => root)]
@@ -126,6 +128,11 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       }
     },
   }
+}
+
+// If the commit is in doubt, the next start of the agent destroys the snapshots of the box.
+function removeRecord(deps: BoxesDeps, { id, version }: BoxRecord, tombstone: Tombstone): Promise<Tombstone[] | null> {
+  return awaitCommit(deps.store.boxes.remove(id, version, tombstone), () => discardUncommitted(deps, tombstone))
 }
 
 function isSettledAt({ observed }: BoxRecord, generation: number): boolean {

@@ -83,6 +83,8 @@ export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<
     await admission.admit(resources, () => insert(store, record))
   } catch (error) {
     await discardClaimed(deps, tombstone, error)
+    // A commit that reported an error may have succeeded: then the box is there, and has to start.
+    deps.reconciler.wake(record.id)
     throw error
   }
   return record

@@ -125,6 +125,8 @@ async function recordPending(
     }
   } catch (error) {
     await discardUncommitted(deps, ...tombstones)
+    // The commit may have succeeded though it reported an error: then the restore goes on.
+    deps.reconciler.wake(box.id)
     throw error
   }
 }

@@ -62,6 +62,8 @@ export async function updateBox(
     } catch (error) {
       if (isRunning) reconciler.verify(id)
       else await restoreRoot(deps, id)
+      // The commit may have succeeded though it reported an error: then the edge follows.
+      reconciler.wake(id)
       throw error
     }
   }

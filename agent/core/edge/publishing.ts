@@ -7,6 +7,7 @@ import type { ServiceRecord } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
 import type { Admission } from '../common/admission.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
@@ -19,7 +20,7 @@ export interface PublishingDeps {
   store: Store
   clock: Clock
   boxes: Pick<Boxes, 'get'>
-  routes: Pick<EdgeRoutes, 'settle'>
+  routes: Pick<EdgeRoutes, 'settle' | 'wake'>
   address: EdgeAddress
   admission: Admission
   /** Domains are unique in the fleet. */
@@ -55,7 +56,10 @@ export function createPublishing(deps: PublishingDeps): Publishing {
         checkIfMatch(ifMatch, box.version)
         return edit(box)
       },
-      write: (next, record) => admitStored(admission, [ref.project, record, next], () => store.boxes.publish(next)),
+      write: (next, record) =>
+        admitStored(admission, [ref.project, record, next], () =>
+          awaitCommit(store.boxes.publish(next), () => routes.wake(record.id)),
+        ),
     })
     await routes.settle(record.id)
     return record
@@ -77,7 +81,10 @@ export function createPublishing(deps: PublishingDeps): Publishing {
         const domains = edit(record.domains)
         return domains.join() === record.domains.join() ? record : { ...record, domains }
       },
-      write: (next, record) => admitStored(admission, [ref.project, record, next], () => store.services.publish(next)),
+      write: (next, record) =>
+        admitStored(admission, [ref.project, record, next], () =>
+          awaitCommit(store.services.publish(next), () => routes.wake(record.boxId)),
+        ),
     })
     await routes.settle(boxId)
   }

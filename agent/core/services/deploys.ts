@@ -9,6 +9,7 @@ import type { Store } from '../../ports/store/store.ts'
 import type { Boxes } from '../boxes/boxes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { bumped } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
@@ -77,7 +78,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
   const settle = async (box: BoxRecord, name: string, wait: Wait = NO_WAIT): Promise<ServiceState> => {
     const key = { boxId: box.id, name }
     supervisor.wake(key)
-    const service = await supervisor.until(key, wait.isDone, wait.ms)
+    const service = await awaitCommit(supervisor.until(key, wait.isDone, wait.ms), () => follow(deps, box.id))
     if (service === null) throw serviceNotFound(box, name)
     const failure = wait.awaitsNext ? service.record.next?.failure : null
     if (failure)
@@ -155,10 +156,11 @@ type CallerSwitchOptions = SwitchOptions & { by: string }
 // Excludes steps of the supervisor: what was observed holds until the record is written, and no drain cuts off the connections of
 // a version that becomes active again.
 function switchVersion(
-  { store, supervisor, clock, admission }: DeploysDeps,
+  deps: DeploysDeps,
   { caller, box, name, ifMatch }: Switch,
   edit: (service: ObservedService, options: CallerSwitchOptions) => ServiceRecord,
 ): Promise<void> {
+  const { store, supervisor, clock, admission } = deps
   const key = { boxId: box.id, name }
   return supervisor.exclusive(key, async () => {
     for (;;) {
@@ -170,9 +172,19 @@ function switchVersion(
       const edited = edit(service, { by: caller.tokenName, at, bytesOf })
       if (edited === service.record) return
       const growth = { project: box.project, recordBytes: recordGrowth(service.record, edited) }
-      if (await admission.admit(growth, () => store.services.replace(bumped(edited, at)))) return
+      const doubt = (): void => {
+        supervisor.wake(key)
+        follow(deps, box.id)
+      }
+      const write = (): Promise<boolean> => awaitCommit(store.services.replace(bumped(edited, at)), doubt)
+      if (await admission.admit(growth, write)) return
     }
   })
+}
+
+// Lets requests go by the record, which may have changed, without waiting: the routes are tried again until they are right.
+function follow({ traffic }: Pick<DeploysDeps, 'traffic'>, boxId: string): void {
+  traffic.settle(boxId).catch(() => undefined)
 }
 
 function promote(service: ObservedService, options: CallerSwitchOptions): ServiceRecord {

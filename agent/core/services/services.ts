@@ -8,6 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { boxGone } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
@@ -160,7 +161,7 @@ interface RecordChange {
  * @throws ServiceError `service_not_found`, `precondition_failed`, `quota_exceeded`
  */
 export async function changeService(
-  { store, clock, admission }: Pick<ServicesDeps, 'store' | 'clock' | 'admission'>,
+  { store, clock, admission, supervisor }: Pick<ServicesDeps, 'store' | 'clock' | 'admission' | 'supervisor'>,
   { box, name, ifMatch, isFree = false }: RecordChange,
   edit: (record: ServiceRecord) => ServiceRecord,
 ): Promise<void> {
@@ -176,7 +177,9 @@ export async function changeService(
     },
     write: (next, record) => {
       const recordBytes = isFree ? 0 : recordGrowth(record, next)
-      return admission.admit({ project: box.project, recordBytes }, () => store.services.replace(next))
+      const write = (): Promise<boolean> =>
+        awaitCommit(store.services.replace(next), () => supervisor.wake({ boxId: box.id, name }))
+      return admission.admit({ project: box.project, recordBytes }, write)
     },
   })
 }
@@ -213,7 +216,7 @@ async function putService(deps: ServicesDeps, request: PutService): Promise<bool
 
 // Returns false if the name was taken meanwhile.
 async function insertService(
-  { store, clock, admission }: ServicesDeps,
+  { store, clock, admission, supervisor }: ServicesDeps,
   { caller, box, name, body }: PutService,
   spec: ServiceSpec,
 ): Promise<boolean> {
@@ -225,7 +228,9 @@ async function insertService(
     ...{ active: null, preview: null, previous: null, next: null, retired: [] },
   }
   const growth = { project: box.project, recordBytes: recordGrowth(null, record) }
-  switch (await admission.admit(growth, () => store.services.insert(record, SERVICES_MAX))) {
+  const insert = (): ReturnType<Store['services']['insert']> =>
+    awaitCommit(store.services.insert(record, SERVICES_MAX), () => supervisor.wake({ boxId: box.id, name }))
+  switch (await admission.admit(growth, insert)) {
     case 'box_gone':
       throw boxGone(box)
     case 'too_many':
@@ -259,8 +264,9 @@ async function removeService(
     const record = await store.services.get(box.id, name)
     if (record === null) throw serviceNotFound(box, name)
     checkIfMatch(ifMatch, record.version)
-    if (!(await store.services.remove(box.id, name, record.version))) continue
-    supervisor.wake({ boxId: box.id, name }, { killNow: true })
+    const end = (): void => supervisor.wake({ boxId: box.id, name }, { killNow: true })
+    if (!(await awaitCommit(store.services.remove(box.id, name, record.version), end))) continue
+    end()
     // The supervisor removes the output of a live run once the run has ended; the next start sweeps the rest.
     const ended = new Set(runsOf(record).flatMap(({ execId, end }) => (end === null ? [] : [execId])))
     for (const output of outputRefsOf(record))

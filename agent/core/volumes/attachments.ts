@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
@@ -11,6 +11,7 @@ import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Boxes } from '../boxes/boxes.ts'
 import { checkMountPath, checkPathIsFree } from '../boxes/mount-paths.ts'
 import type { Admission } from '../common/admission.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { findVolume, readBox, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
@@ -70,16 +71,25 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     if (found === null) throw missingError({ kind: 'box', project: ref.project, name: box }, directory)
     return { volume, boxId: found.id }
   }
+  /** Brings a box to its record after an error that does not tell what it has left. */
+  const certain = (boxId: string, change: Promise<BoxRecord>): Promise<BoxRecord> =>
+    change.catch((error: unknown) => {
+      if (asServiceError(error).status >= 500) reconciler.verify(boxId)
+      throw error
+    })
   return {
     attach: async (ref, body, { waitMs, ifMatch }) => {
       checkMountPath(body.path)
       const { volume, boxId } = await find(ref, body.box, ifMatch)
       const options = { mount: mountOf(volume, body), deadline: clock.now() + waitMs }
-      return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { ...options, isRunning }), waitMs)
+      const turn = (isRunning: boolean): Promise<BoxRecord> =>
+        certain(boxId, attach(deps, boxId, { ...options, isRunning }))
+      return reconciler.exclusive(boxId, turn, waitMs)
     },
     detach: async (ref, box, { waitMs, ifMatch, answerOf }) => {
       const { volume, boxId } = await find(ref, box, ifMatch)
-      const turn = (isRunning: boolean): Promise<BoxRecord> => detach(deps, boxId, { volume, isRunning, answerOf })
+      const turn = (isRunning: boolean): Promise<BoxRecord> =>
+        certain(boxId, detach(deps, boxId, { volume, isRunning, answerOf }))
       return retryWhileBusy((restMs) => reconciler.exclusive(boxId, turn, restMs), {
         ...{ clock, deadline: clock.now() + waitMs },
         codes: ['volume_busy'],
@@ -156,12 +166,8 @@ async function detach(
   const mount = record.mounts.find(({ volumeId }) => volumeId === volume.id)
   if (mount === undefined) throw notAttached(volume, record)
   if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(mount.subvolume)))
-  try {
-    return await changeMounts(deps, boxId, { mountsOf: ({ mounts }) => without(mounts, volume.id), answerOf })
-  } catch (error) {
-    reconciler.verify(boxId)
-    throw error
-  }
+  const change = changeMounts(deps, boxId, { mountsOf: ({ mounts }) => without(mounts, volume.id), answerOf })
+  return awaitCommit(change, () => reconciler.verify(boxId))
 }
 
 interface MountsChange {

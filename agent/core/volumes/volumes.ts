@@ -13,8 +13,9 @@ import { bumped } from '../common/edit-record.ts'
 import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { bytesOf, resizeTree } from '../common/sizes.ts'
+import { resizeTree } from '../common/sizes.ts'
 import { homeOf, releaseDeleted } from '../fleet/homes.ts'
+import { matchQuota } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { createVolume } from './create.ts'
 
@@ -159,8 +160,9 @@ async function updateVolume(
     if ((await findVolume(store, record)).subvolume !== record.subvolume) return null
     throw error
   } finally {
-    // If this fails as well, or is cut off, the next start of the agent does it.
-    const restored = isStored || growth === 0 ? null : filesystem.setQuota(record.subvolume, bytesOf(record.sizeGb))
+    // Reads the size again, since a commit that reported an error may have succeeded. If this fails as well, or is cut off, the next
+    // start of the agent does it.
+    const restored = isStored || growth === 0 ? null : matchQuota({ store, filesystem }, record, null)
     await restored?.catch(() => undefined)
   }
 }
