@@ -168,18 +168,21 @@ export async function recordLost(record: ExecRecord, deps: LiveExecDeps): Promis
   await outputs.remove(key, inRecord)
 }
 
-/** Ends a command without a record, and removes its files; logs a failure. */
+/** Ends a command without a record, and removes its files. Tries again after a failure; logs the last, and leaves it to the next start. */
 export async function discardDetached(
   detached: DetachedExec,
-  { outputs, logger }: Pick<LiveExecDeps, 'outputs' | 'logger'>,
+  { outputs, clock, logger }: Pick<LiveExecDeps, 'outputs' | 'clock' | 'logger'>,
 ): Promise<void> {
-  try {
-    await detached.signal('SIGKILL')
-    await detached.ended
-    await detached.forget()
-    await outputs.remove(detached)
-  } catch (error) {
-    logger.error('a command without a record could not be ended', { exec: detached.execId, error })
+  for (let left = DISCARD_TRIES - 1; ; left--) {
+    try {
+      await detached.signal('SIGKILL')
+      await detached.ended
+      await detached.forget()
+      return await outputs.remove(detached)
+    } catch (error) {
+      if (left > 0) await clock.sleep(DISCARD_PAUSE_MS)
+      else return logger.error('a command without a record could not be ended', { exec: detached.execId, error })
+    }
   }
 }
 
@@ -227,3 +230,5 @@ function statusOf(exit: ExecExit & { timedOut: boolean }): ExecRecord['status'] 
 }
 
 const STREAMS = ['stdout', 'stderr'] as const
+const DISCARD_TRIES = 3
+const DISCARD_PAUSE_MS = 500

@@ -1,4 +1,5 @@
 import { newId } from '../../../shared/ids.ts'
+import type { Logger } from '../../../shared/log.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -15,6 +16,7 @@ export interface ForksDeps {
   runtime: Runtime
   filesystem: CowFilesystem
   clock: Clock
+  logger: Logger
   /** See Reconciler.scheduleDestroy. */
   scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
   limits: SpecLimits
@@ -36,16 +38,21 @@ export interface Forks {
   start(box: BoxRecord, fork: ForkRecord): Promise<void>
   /** Kills all processes of a fork; its disk stays. */
   halt(fork: ForkRecord): Promise<void>
-  /** Destroys the forks that no record names any more. */
+  /** Destroys the forks that no record names any more; tries again if the records cannot be read. */
   sweep(): Promise<void>
 }
 
 /** Keeps the existing forks in memory, bounded by the services that have one. */
 export function createForks(deps: ForksDeps): Forks {
-  const { store, runtime, filesystem, clock } = deps
+  const { store, runtime, filesystem, clock, logger } = deps
   const known = new Map<string, ForkRecord>()
   const making = new Set<string>()
-  const sweep = async (): Promise<void> => {
+  const sweep = (): Promise<void> =>
+    destroyUnnamed().catch((error: unknown) => {
+      logger.error('forks that no service has any more could not be looked for', { error })
+      void clock.sleep(RETRY_MS).then(sweep)
+    })
+  const destroyUnnamed = async (): Promise<void> => {
     // Taken before the records are read: a fork that is recorded in between is not destroyed.
     const made = [...known.values()].filter(({ boxId }) => !making.has(boxId))
     if (made.length === 0) return
@@ -106,3 +113,5 @@ function tombstonesOf({ boxId, root, mounts }: ForkRecord, createdAt: number): T
   const copies = mounts.filter(({ readOnly }) => !readOnly)
   return [{ id: boxId, root, createdAt }, ...copies.map(({ subvolume: id }) => ({ id, root: id, createdAt }))]
 }
+
+const RETRY_MS = 1_000

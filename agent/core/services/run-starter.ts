@@ -2,7 +2,7 @@ import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { createLineBudget, logBounded } from '../../../shared/log-budget.ts'
 import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
-import type { ExecOutputs } from '../../ports/exec/outputs.ts'
+import type { ExecKey, ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ActorContext } from '../../ports/store/events.ts'
 import type {
@@ -17,6 +17,7 @@ import type {
 import type { Store } from '../../ports/store/store.ts'
 import { bumped } from '../common/edit-record.ts'
 import { asFork, instancesOf, lastRun } from '../common/service-instances.ts'
+import { discardDetached } from '../exec/live-exec.ts'
 import type { Forks } from './forks.ts'
 import { type ServiceKey, writtenBytes } from './observer.ts'
 import { monitorRun, type RunMonitor, type RunMonitorDeps, requestOf } from './run-monitor.ts'
@@ -101,12 +102,20 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
         logBounded(`project ${box.project}`, lines, (leftOut) =>
           logger.warn('a service could not be started', { box: box.id, service: record.name, error, ...leftOut }),
         )
-        await outputs.remove({ boxId: host.id, execId }).catch(() => undefined)
+        await discardStarted(deps, { boxId: host.id, execId })
         await writeEnd(record, { instance, run, end: null })
         return null
       }
     },
   }
+}
+
+// A start that failed may have started the command all the same: it would run beside the next one.
+async function discardStarted(deps: RunStarterDeps, { boxId, execId }: ExecKey): Promise<void> {
+  const started = await deps.runtime.listDetached().catch(() => [])
+  const found = started.find((each) => each.execId === execId)
+  if (found !== undefined) return discardDetached(found, deps)
+  await deps.outputs.remove({ boxId, execId }).catch(() => undefined)
 }
 
 /**

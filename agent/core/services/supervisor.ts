@@ -1,5 +1,6 @@
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
+import { awaitCommit } from '../common/commit.ts'
 import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
@@ -204,9 +205,10 @@ export class ServiceSupervisor {
 
   async #forgetVersion(record: ServiceRecord, instance: InstanceRecord): Promise<void> {
     const { outputs, forks } = this.#deps
-    await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
     for (const { execId } of instance.runs)
       await outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
+    const retired = record.retired.filter((each) => each !== instance)
+    await awaitCommit(this.#write({ ...record, retired }), () => forks.sweep())
     if (instance.fork === null) return
     await trySettle(this.#deps, record.boxId)
     await forks.sweep()

@@ -75,7 +75,10 @@ describe('the log has 500 lines at once', () => {
     const starter = createRunStarter({
       store: { services: { of: async () => [], get: async () => null, replace: async () => true } },
       outputs: { remove: async () => undefined, read: () => ({ totalBytes: 0 }) },
-      runtime: { execDetached: () => Promise.reject(new ServiceError('invalid_request', 'No such program.')) },
+      runtime: {
+        execDetached: () => Promise.reject(new ServiceError('invalid_request', 'No such program.')),
+        listDetached: async () => [],
+      },
       ...{ clock, logger },
     } as unknown as RunStarterDeps)
     const startIn = (project: string) =>

@@ -35,7 +35,13 @@ beforeEach(async () => {
     runtime: {
       execDetached: async (boxId: string, execId: string, { environment }: { environment: Record<string, string> }) => {
         started.push(environment['BOX_SERVICE'] ?? '')
-        return { detached: { boxId, execId, ended: new Promise(() => undefined) } as unknown as DetachedExec }
+        const end = Promise.withResolvers<null>()
+        const detached = {
+          ...{ boxId, execId, ended: end.promise },
+          signal: async () => end.resolve(null),
+          forget: async () => undefined,
+        }
+        return { detached: detached as unknown as DetachedExec }
       },
     },
     network: { addressOf: async () => '10.0.0.2' },
