@@ -5,17 +5,9 @@ import { newImage } from '../../helpers/bases/image-archive.ts'
 import { type ScriptedRegistry, startScriptedRegistry } from '../../helpers/bases/scripted-registry.ts'
 import { basesOf } from '../../helpers/boxes/world.ts'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
-import { armStep, around, at, drawSteps, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
-import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { armStep, at, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
+import { type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
-
-/** Steps at which the agent is killed; each is a call from the core to a port. */
-const STEPS = {
-  create: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.bases.insert']),
-  delete: around(['store.bases.remove', 'filesystem.destroy', 'store.tombstones.remove']),
-}
-type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 2)
 
 let service: TestService
 let registry: ScriptedRegistry
@@ -23,12 +15,7 @@ const client: Client = createClient(
   () => service.url,
   () => service.adminToken,
 )
-const boxes = '/v1/projects/faults/boxes'
 const bases = '/v1/projects/faults/bases'
-const act: Record<Action, () => Promise<Answer>> = {
-  create: () => client.post(bases, { name: 'base', box: 'source' }),
-  delete: () => client.delete(`${bases}/base`),
-}
 
 // Sends half of its layer, and the rest once `rest` is called.
 const image = newImage()
@@ -47,36 +34,12 @@ beforeAll(async () => {
     agentScript: 'tests/fixtures/faulty-agent.ts',
     settings: { BOXYARD_BASE_REGISTRIES: registry.url },
   })
-  await client.post(boxes, { name: 'source' })
-  await client.shell('faults', 'source', 'echo data > /root/data')
 })
 
 afterAll(async () => {
   await service.close()
   await registry.close()
 })
-
-test.each(CHOSEN)(
-  '%s of a base, killed at %s: the answer holds, records and pool agree, and nothing is left over',
-  async (action, step) => {
-    if (action === 'delete') await act.create()
-    await armStep(service, step)
-    const { status } = await act[action]()
-    await untilDead(service.agentPid)
-    await restartAgent(service, 'SIGKILL')
-
-    const isThere = (await client.get(`${bases}/base`)).status === 200
-    if (status < 300) expect(isThere).toBe(action === 'create')
-    if (isThere) {
-      expect((await client.post(boxes, { name: 'heir', base: 'base' })).body.status).toBe('running')
-      expect((await client.shell('faults', 'heir', 'cat /root/data')).body.stdout).toBe('data\n')
-      await client.delete(`${boxes}/heir`)
-    }
-    await expectAgreement()
-    await client.delete(`${bases}/base`)
-    await expectAgreement()
-  },
-)
 
 describe('an upload', () => {
   const begin = async (query: Record<string, string> = {}): Promise<ClientRequest> => {

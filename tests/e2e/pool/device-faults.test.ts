@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { instanceOf } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { armStep, at, drawSteps, type FaultCall, type FaultStep } from '../../helpers/fault-steps.ts'
+import { armStep, at, drawSteps, type FaultStep } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { cutDevice, isCut, mendDevice } from '../../helpers/pool/failing-device.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
+import type { PortCall } from '../../helpers/tapped-calls.ts'
 
 /** Steps before which the disk of the pool fails for good; each is a call from the core to a port. */
 const STEPS = {
@@ -210,6 +211,6 @@ function cpuTicks(): number {
   return user + system
 }
 
-function cuts(...calls: FaultCall[]): FaultStep[] {
+function cuts(...calls: PortCall[]): FaultStep[] {
   return calls.map((call) => at(call, 'cut'))
 }

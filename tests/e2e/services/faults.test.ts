@@ -4,33 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { pidsOf } from '../../helpers/boxes/world.ts'
 import { untilSucceeds } from '../../helpers/eventually.ts'
-import {
-  armStep,
-  around,
-  at,
-  drawSteps,
-  during,
-  type FaultCall,
-  type FaultStep,
-  hasDied,
-  restartAgent,
-} from '../../helpers/fault-steps.ts'
+import { armStep, at, restartAgent } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { readText } from '../../helpers/leftovers.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** Steps at which the agent is killed; each is a call from the core to a port. */
-const STEPS = {
-  put: [
-    ...onceAndAgain(['store.services.insert', 'store.services.replace', 'runtime.execDetached']),
-    ...during('runtime.execDetached', [1, 5, 15, 40]),
-  ],
-  start: onceAndAgain(['store.services.replace', 'runtime.execDetached']),
-  stop: onceAndAgain(['store.services.replace']),
-  delete: onceAndAgain(['store.services.remove']),
-}
-type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 3)
+/** Steps at which the agent is killed: in the midst of a start by the shim. The kill matrix (tests/unit/kill-matrix) has all others. */
+const STEPS = [at('runtime.execDetached', 'during-5'), at('runtime.execDetached', 'during-40')]
 
 let service: TestService
 const client: Client = createClient(
@@ -40,12 +20,7 @@ const client: Client = createClient(
 const boxes = '/v1/projects/faults/boxes'
 const app = `${boxes}/host/services/app`
 const body = { command: ['/bin/sh', '-c', 'echo up; exec sleep 54321'], grace_seconds: 2 }
-const act: Record<Action, () => Promise<Answer>> = {
-  put: () => client.put(app, body),
-  start: () => client.post(`${app}/start`),
-  stop: () => client.post(`${app}/stop`),
-  delete: () => client.delete(app),
-}
+const put = (): Promise<Answer> => client.put(app, body)
 
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
@@ -94,32 +69,24 @@ function outputFiles(): string[] {
 }
 
 describe('kill -9 of the agent', () => {
-  test.each(CHOSEN)(
-    '%s of a service, killed at %s: the answer holds, and it runs once or not at all',
-    async (action, step) => {
-      if (action !== 'put') await act.put()
-      if (action === 'start') await act.stop()
-      await armStep(service, step)
-      const { status } = await act[action]()
-      if (!step.includes('during') && !step.endsWith(':2')) expect(await hasDied(service.agentPid)).toBe(true)
-      await restartAgent(service, 'SIGKILL')
-      await untilAgreed()
-      const { state } = (await client.get(app)).body
-      if (status < 300)
-        expect(state).toBe({ put: 'running', start: 'running', stop: 'stopped', delete: undefined }[action])
-      // A repeated request succeeds, wherever the first was cut off.
-      await act[action]()
-      await untilAgreed()
-      await client.delete(app)
-      await untilAgreed()
-      await untilTrue(async () => outputFiles().length === 0)
-    },
-  )
+  test.each(STEPS)('put of a service, killed at %s: the answer holds, and it runs once or not at all', async (step) => {
+    await armStep(service, step)
+    const { status } = await put()
+    await restartAgent(service, 'SIGKILL')
+    await untilAgreed()
+    if (status < 300) expect((await client.get(app)).body.state).toBe('running')
+    // A repeated request succeeds, wherever the first was cut off.
+    await put()
+    await untilAgreed()
+    await client.delete(app)
+    await untilAgreed()
+    await untilTrue(async () => outputFiles().length === 0)
+  })
 })
 
 describe('a service', () => {
   test('goes on without the agent, is adopted, and its end in between is recorded', async () => {
-    const { pid } = (await act.put()).body.active
+    const { pid } = (await put()).body.active
     await restartAgent(service, 'SIGKILL')
     const taken = (await client.get(app)).body
     expect(taken).toMatchObject({ state: 'running', active: { pid, restarts: 0 } })
@@ -136,7 +103,7 @@ describe('a service', () => {
   })
 
   test('whose shim is killed too is started again, once', async () => {
-    await act.put()
+    await put()
     const holder = parentOf(await hostPid())
     await service.killAgent('SIGKILL')
     process.kill(holder, 'SIGKILL')
@@ -147,7 +114,3 @@ describe('a service', () => {
     await untilAgreed()
   })
 })
-
-function onceAndAgain(calls: readonly FaultCall[]): FaultStep[] {
-  return [...around(calls), ...calls.map((call) => at(call, 'after', 2))]
-}
