@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Polls `look` every `everyMs` until it returns true; throws after two minutes, which a machine with other work may take. */
-export async function eventually(look: () => boolean | Promise<boolean>, everyMs = 50): Promise<void> {
+/**
+ * Polls `look` until it returns true, every `everyMs` or by default at intervals that grow from 5 to 100 ms. Throws after two minutes,
+ * which a busy machine may need.
+ */
+export async function eventually(look: () => boolean | Promise<boolean>, everyMs?: number): Promise<void> {
   const deadline = Date.now() + 120_000
-  while (!(await look())) {
+  for (let interval = everyMs ?? FIRST_MS; !(await look()); interval = everyMs ?? longer(interval)) {
     if (Date.now() > deadline) throw new Error(`It never came about: ${look.toString()}`)
-    await pause(everyMs)
+    await pause(interval)
   }
 }
 
@@ -28,12 +31,19 @@ export function raceFor(ms: number, hasSeen: () => boolean): () => boolean {
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
 export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 120_000): Promise<T> {
   const deadline = performance.now() + patienceMs
-  for (;;) {
+  for (let interval = FIRST_MS; ; interval = longer(interval)) {
     try {
       return await work()
     } catch (error) {
       if (performance.now() > deadline) throw error
-      await pause(50)
+      await pause(interval)
     }
   }
 }
+
+function longer(intervalMs: number): number {
+  return Math.min(2 * intervalMs, LONGEST_MS)
+}
+
+const FIRST_MS = 5
+const LONGEST_MS = 100

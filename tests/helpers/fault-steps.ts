@@ -42,7 +42,7 @@ export async function armStep(service: TestService, step: FaultStep | ''): Promi
   await eventually(() => !existsSync(file), 5)
 }
 
-/** Returns true if a process ends within `patienceMs`; effects after an answer may take a while. */
+/** Returns true if a process ends within `patienceMs`; effects after an answer may take a while. A poll is one cheap system call. */
 export async function hasDied(pid: number, patienceMs = 60_000): Promise<boolean> {
   for (const endsAt = performance.now() + patienceMs; performance.now() < endsAt; ) {
     try {
@@ -50,7 +50,7 @@ export async function hasDied(pid: number, patienceMs = 60_000): Promise<boolean
     } catch {
       return true
     }
-    await sleep(50)
+    await sleep(10)
   }
   return false
 }

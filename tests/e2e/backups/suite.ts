@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of backups for any store; `client` holds the admin token of a service whose base is busybox. */
@@ -155,7 +154,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(volume.backup_schedule).toEqual(schedule)
       expect((await client.put(`${data}/db`, { ...volume, size_gb: 0.3 })).status).toBe(200)
       const isMade = (each: { automatic: boolean; status: string }) => each.automatic && each.status === 'done'
-      await eventually(async () => (await client.get(`${data}/db/backups`)).body.backups.filter(isMade).length === 1)
+      await client.until(`${data}/db/backups`, ({ body }) => body.backups.filter(isMade).length === 1)
       const cleared = await client.put(`${data}/db/backup-schedule`, { interval_seconds: null })
       expect(cleared.body.backup_schedule).toBeNull()
       const refused = await client.put(`${data}/db/backup-schedule`, { interval_seconds: 1 })

@@ -14,8 +14,8 @@ export async function createIdleBox(client: Client, name: string): Promise<void>
 /** Defines the tests of idle stops for any front; `client` holds the admin token. */
 export function defineIdleSuite(client: Client): void {
   const box = async (name: string) => (await client.get(`${boxes}/${name}`)).body
-  const isStopped = async (name: string): Promise<boolean> => (await box(name)).status === 'stopped'
-  const stops = (name: string): Promise<void> => eventually(() => isStopped(name), 100)
+  const stops = (name: string): Promise<Answer> =>
+    client.until(`${boxes}/${name}`, ({ body }) => body.status === 'stopped')
   const lease = (name: string, body: unknown): Promise<Answer> => client.post(`${boxes}/${name}/lease`, body)
   /** Checks that `names` keep running while a box without use is stopped twice. */
   const passWith = async (...names: string[]): Promise<void> => {

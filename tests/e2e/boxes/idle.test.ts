@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
 import { SLOW_SERVER } from '../../helpers/edge/slow-server.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
-import { eventually } from '../../helpers/eventually.ts'
 import { connectTerminal } from '../../helpers/exec/terminal.ts'
+import type { Answer } from '../../helpers/front/client.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { createIdleBox, defineIdleSuite } from './idle-suite.ts'
 
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/idle/boxes'
 const statusOf = async (name: string): Promise<string> => (await client.get(`${boxes}/${name}`)).body.status
-const becomes = (name: string, status: string): Promise<void> =>
-  eventually(async () => (await statusOf(name)) === status)
+const becomes = (name: string, status: string): Promise<Answer> =>
+  client.until(`${boxes}/${name}`, ({ body }) => body.status === status)
 
 describe('through the standalone front', () => {
   defineIdleSuite(client)

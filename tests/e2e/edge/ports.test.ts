@@ -187,12 +187,12 @@ describe('a connection to a port', () => {
     const other = 'other-idle'
     await client.post(BOXES, { name: other })
     await client.put(`${BOXES}/${other}`, { url_settings: { idle_stop_seconds: 1 } })
-    await eventually(async () => (await client.get(`${BOXES}/${other}`)).body.status === 'stopped')
+    await client.until(`${BOXES}/${other}`, ({ body }) => body.status === 'stopped')
     expect(await isRunning()).toBe(true)
     connection.socket.send(Buffer.from('still here'))
     await eventually(() => bytesOf(connection).toString() === 'still here')
     connection.socket.close(1000)
-    await eventually(async () => !(await isRunning()))
+    await client.until(`${BOXES}/idle`, ({ body }) => body.status !== 'running')
   })
 
   test('ends when the agent is killed, and its program is told', async () => {

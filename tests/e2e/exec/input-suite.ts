@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { OPERATIONS } from '../../../shared/routes.ts'
-import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import type { Client } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
@@ -126,7 +126,7 @@ export function defineInputSuite(client: Client): void {
   describe('endpoints about the deployment', () => {
     test('health is measured, and brief without a token', async () => {
       // The cluster may still be ending pods of boxes deleted a moment ago.
-      await untilTrue(async () => isInAgreement((await client.get('/healthz')).body, runtime))
+      await eventually(async () => isInAgreement((await client.get('/healthz')).body, runtime))
       const full = await client.get('/healthz')
       expect(full.status).toBe(200)
       const { boxes: counts, host, kubernetes, namespace } = full.body

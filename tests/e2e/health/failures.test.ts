@@ -100,7 +100,7 @@ describe('a step that fails', () => {
     const resumed = await client.post(`${boxes}/torn/resume`)
     await stopping
     expect([200, 202]).toContain(resumed.status)
-    await eventually(async () => (await client.get(`${boxes}/torn`)).body.status === 'running')
+    await client.until(`${boxes}/torn`, ({ body }) => body.status === 'running')
     await client.delete(`${boxes}/torn`)
   })
 
@@ -112,7 +112,7 @@ describe('a step that fails', () => {
     expect(stopped.body.status).toBe('unknown')
     expect(pidsOf(service, box.id).length).toBeGreaterThan(0)
     await restartAgent(service, 'SIGTERM')
-    await eventually(async () => (await client.get(`${boxes}/wedged`)).body.status === 'stopped')
+    await client.until(`${boxes}/wedged`, ({ body }) => body.status === 'stopped')
     expect((await client.get(`${boxes}/wedged`)).body.status).toBe('stopped')
     expect(pidsOf(service, box.id)).toEqual([])
   })

@@ -82,7 +82,7 @@ test('a box that fills the disk below makes the pool read-only, and no acknowled
   await service.runAgentMode('down')
   await service.startAgent()
   expect(await codes()).toEqual(['pool_not_backed'])
-  await eventually(async () => (await client.get(`${boxes}/box`)).body.status === 'running')
+  await client.until(`${boxes}/box`, ({ body }) => body.status === 'running')
   expect(await shell('cat /vol/file')).toBe('kept\n')
   expect((await client.post(`${boxes}/box/restore`, { snapshot: 'good' })).status).toBe(200)
   expect(await shell('cat /vol/file')).toBe('good\n')

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { untilSucceeds } from '../../helpers/eventually.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of services for any front; `client` holds the admin token of a service whose base is busybox. */
@@ -43,7 +42,7 @@ export function defineServicesSuite(client: Client): void {
         active: { alive: true, port: 8000, restarts: 0, health: 'unknown', last_exit: null },
         spec: { restart: 'always', stop_signal: 'SIGTERM', grace_seconds: 10, env: { COLOUR: 'red' }, needs: [] },
       })
-      await untilTrue(async () => (await logs('app')).data === '8000 red app\n')
+      await eventually(async () => (await logs('app')).data === '8000 red app\n')
       expect((await shell(`cat /proc/${made.body.active.pid}/cmdline | tr '\\0' ' '`)).trim()).toBe('sleep 1000')
       expect((await get('app')).history.map(({ what }: { what: string }) => what)).toEqual(['created'])
       const { body: page } = await client.get(services)
@@ -58,14 +57,14 @@ export function defineServicesSuite(client: Client): void {
       expect((await act('app', 'stop')).body).toMatchObject({ state: 'stopped', active: { alive: false } })
       const started = await act('app', 'start')
       expect([started.status, started.body.state, started.body.active.spec.port]).toEqual([200, 'running', null])
-      await untilTrue(async () => (await logs('app')).data.endsWith('second\n'))
+      await eventually(async () => (await logs('app')).data.endsWith('second\n'))
     })
 
     test('that is stopped ends by its signal, and stays so over a stop of its box', async () => {
       await put('app', { command: forever, stop_signal: 'SIGTERM' })
       await act('app', 'stop')
       await act('app', 'start')
-      await untilTrue(async () => (await logs('app')).data.includes('up'))
+      await eventually(async () => (await logs('app')).data.includes('up'))
       const stopped = await act('app', 'stop')
       expect(stopped.body).toMatchObject({ state: 'stopped', active: { last_exit: { exit_code: 0, signal: null } } })
       await untilSucceeds(async () => expect((await logs('app')).data).toMatch(/up ?\n(Terminated\n)?bye\n$/))
@@ -77,18 +76,18 @@ export function defineServicesSuite(client: Client): void {
 
     test('comes back with its box, and does not run without it', async () => {
       await client.post(`${boxes}/host/stop`)
-      await untilTrue(async () => (await get('app')).message === 'It starts with its box.')
+      await eventually(async () => (await get('app')).message === 'It starts with its box.')
       expect((await get('app')).state).toBe('stopped')
       expect((await act('app', 'start')).body.code).toBe('box_not_running')
       await client.post(`${boxes}/host/resume`)
-      await untilTrue(async () => (await get('app')).state === 'running')
+      await eventually(async () => (await get('app')).state === 'running')
       expect((await get('app')).active.restarts).toBe(0)
     })
 
     test('is deleted with its processes and its log', async () => {
       const { pid } = (await get('app')).active
       expect((await client.delete(`${services}/app`)).status).toBe(204)
-      await untilTrue(async () => (await shell(`kill -0 ${pid} 2>/dev/null || echo gone`)) === 'gone\n')
+      await eventually(async () => (await shell(`kill -0 ${pid} 2>/dev/null || echo gone`)) === 'gone\n')
       expect((await client.get(`${services}/app`)).body.code).toBe('service_not_found')
       expect((await client.get(`${services}/app/logs`)).body.code).toBe('service_not_found')
       expect((await client.get(services)).body.services).toEqual([])
@@ -102,7 +101,7 @@ export function defineServicesSuite(client: Client): void {
 
     test('is followed by another start, later each time, and counted', async () => {
       await put('loop', { command: script('echo run; exit 3') })
-      await untilTrue(async () => (await get('loop')).active.restarts >= 2)
+      await eventually(async () => (await get('loop')).active.restarts >= 2)
       const seen = await get('loop')
       expect(seen.active.last_exit).toMatchObject({ exit_code: 3, signal: null, out_of_memory: false })
       expect(['failed', 'starting', 'running']).toContain(seen.state)
@@ -112,24 +111,24 @@ export function defineServicesSuite(client: Client): void {
     test('is final by its restart policy', async () => {
       const done = await put('job', { command: script('exit 0'), restart: 'on-failure' })
       expect(done.status).toBe(201)
-      await untilTrue(async () => (await get('job')).state === 'stopped')
+      await eventually(async () => (await get('job')).state === 'stopped')
       expect(await get('job')).toMatchObject({ message: 'It ended with exit code 0.', active: { alive: false } })
       await put('job', { command: script('exit 4'), restart: 'never' })
       await act('job', 'start')
-      await untilTrue(async () => (await get('job')).state === 'failed')
+      await eventually(async () => (await get('job')).state === 'failed')
       expect(await get('job')).toMatchObject({ message: 'It ended with exit code 4.', active: { restarts: 0 } })
     })
 
     test('ends all processes that it started', async () => {
       await put('tree', { command: script('sleep 4321 & sleep 1'), restart: 'never' })
-      await untilTrue(async () => (await shell('ps | grep "[s]leep 4321"')) !== '')
-      await untilTrue(async () => (await get('tree')).state === 'stopped')
-      await untilTrue(async () => (await shell('ps | grep "[s]leep 4321" || echo none')) === 'none\n')
+      await eventually(async () => (await shell('ps | grep "[s]leep 4321"')) !== '')
+      await eventually(async () => (await get('tree')).state === 'stopped')
+      await eventually(async () => (await shell('ps | grep "[s]leep 4321" || echo none')) === 'none\n')
     })
 
     test('of a missing program is explained in the log', async () => {
       await put('missing', { command: ['/no/such/program'], restart: 'never' })
-      await untilTrue(async () => (await get('missing')).state === 'failed')
+      await eventually(async () => (await get('missing')).state === 'failed')
       expect((await get('missing')).active.last_exit.exit_code).toBe(127)
       await untilSucceeds(async () => expect((await logs('missing')).data).toContain('not found'))
     })
@@ -172,7 +171,7 @@ export function defineServicesSuite(client: Client): void {
       await act('after', 'start')
       const { pid } = (await get('after')).active
       await shell('rm /tmp/ready')
-      await untilTrue(async () => (await get('after')).active.health === 'unhealthy')
+      await eventually(async () => (await get('after')).active.health === 'unhealthy')
       expect(await get('after')).toMatchObject({ state: 'running', active: { pid } })
     })
   })
@@ -184,12 +183,12 @@ export function defineServicesSuite(client: Client): void {
       await put('db', { command: note('db'), readiness: ready })
       await put('api', { command: note('api'), needs: ['db'] })
       await put('ui', { command: note('ui'), needs: ['api', 'db'] })
-      await untilTrue(async () => (await get('ui')).state === 'running')
+      await eventually(async () => (await get('ui')).state === 'running')
       expect(await shell('cat /tmp/order')).toBe('db\napi\nui\n')
       await shell('rm /tmp/order')
       await client.post(`${boxes}/host/stop`)
       await client.post(`${boxes}/host/resume`)
-      await untilTrue(async () => (await get('ui')).state === 'running')
+      await eventually(async () => (await get('ui')).state === 'running')
       expect(await shell('cat /tmp/order')).toBe('db\napi\nui\n')
     })
 
@@ -198,7 +197,7 @@ export function defineServicesSuite(client: Client): void {
       const waiting = await act('api', 'start', '?wait_seconds=0')
       expect([waiting.status, waiting.body.message]).toEqual([202, 'It waits for db.'])
       await act('db', 'start')
-      await untilTrue(async () => (await get('api')).state === 'running')
+      await eventually(async () => (await get('api')).state === 'running')
       for (const name of ['ui', 'api', 'db']) await client.delete(`${services}/${name}`)
     })
 
@@ -223,13 +222,13 @@ export function defineServicesSuite(client: Client): void {
 
     test('is one over all starts, read by offset, and followed', async () => {
       await put('talk', { command: script('echo out; echo err >&2; exit 0'), restart: 'never' })
-      await untilTrue(async () => (await get('talk')).state === 'stopped')
+      await eventually(async () => (await get('talk')).state === 'stopped')
       const first = await logs('talk', '?offset=0')
       expect(first).toMatchObject({ offset: 0, next_offset: 8, data: 'out\nerr\n', truncated: false })
       const following = logs('talk', `?offset=${first.next_offset}&wait_seconds=20`)
       await act('talk', 'start')
       expect((await following).offset).toBe(8)
-      await untilTrue(async () => (await logs('talk', '?offset=8')).data === 'out\nerr\n')
+      await eventually(async () => (await logs('talk', '?offset=8')).data === 'out\nerr\n')
       expect((await logs('talk', '?offset=3&max_bytes=4&encoding=base64')).data).toBe(
         Buffer.from('\nerr').toString('base64'),
       )
@@ -238,7 +237,7 @@ export function defineServicesSuite(client: Client): void {
     test('keeps the last starts', async () => {
       for (let round = 0; round < 5; round++) {
         await act('talk', 'start')
-        await untilTrue(async () => (await get('talk')).state === 'stopped')
+        await eventually(async () => (await get('talk')).state === 'stopped')
       }
       const kept = await logs('talk', '?offset=0')
       expect([kept.truncated, kept.offset % 8]).toEqual([true, 0])

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { eventually } from '../../helpers/eventually.ts'
 import { useConsole } from '../../helpers/web/own-console.ts'
 import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
@@ -88,7 +87,7 @@ describe('boxes', () => {
       'running',
     ])
     await visitor.press('Undo')
-    await eventually(async () => (await client.get(`${BOXES}/one`)).body.tags.changed === undefined)
+    await client.until(`${BOXES}/one`, ({ body }) => body.tags.changed === undefined)
   })
 
   test('one that somebody else deletes says so where it is open', async () => {
@@ -112,7 +111,7 @@ describe('boxes', () => {
     await visitor.sees('2 boxes')
     await user.page.getByLabel('Choose yard/two').check()
     await visitor.press('Stop 1')
-    await eventually(async () => (await client.get(`${BOXES}/two`)).body.status === 'stopped')
+    await client.until(`${BOXES}/two`, ({ body }) => body.status === 'stopped')
     await user.page.getByRole('row', { name: /yard\/two.*stopped/ }).waitFor()
     await client.post(`${BOXES}/two/resume`)
     await user.page.getByRole('row', { name: /yard\/two.*running/ }).waitFor()
@@ -132,7 +131,8 @@ describe('boxes', () => {
 
   test('the palette keeps what is chosen in sight', async () => {
     await user.page.keyboard.press('Control+k')
-    await user.page.getByRole('combobox').waitFor()
+    // The last option is another one until the boxes are there.
+    await user.page.getByRole('option', { name: /^yard\/two terminal/ }).waitFor()
     await user.page.keyboard.press('ArrowUp')
     const last = user.page.getByRole('option').last()
     expect(await last.getAttribute('aria-selected')).toBe('true')

@@ -146,7 +146,7 @@ describe('the quota of a project that is named', () => {
     await visitor.sees('The quota of held is set.')
     expect((await client.get('/v1/projects/held/quota')).body.allowed).toMatchObject({ boxes: 7, cpus: 2 })
     await button('Undo').click()
-    await eventually(async () => (await client.get('/v1/projects/held/quota')).body.allowed.cpus === null)
+    await client.until('/v1/projects/held/quota', ({ body }) => body.allowed.cpus === null)
   })
 })
 

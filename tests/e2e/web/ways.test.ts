@@ -262,7 +262,7 @@ describe('two boxes', () => {
     await user.page.keyboard.press('Enter')
     await user.page.getByRole('heading', { name: 'yard/other' }).waitFor()
     await visitor.press('Undo')
-    await eventually(async () => (await client.get(BOX)).body.status === 'running')
+    await client.until(BOX, ({ body }) => body.status === 'running')
     expect((await client.get('/v1/projects/yard/boxes/other')).body.status).toBe('stopped')
   })
 })

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from '@jest/globals'
-import { eventually } from '../eventually.ts'
+import { untilSucceeds } from '../eventually.ts'
 import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 
@@ -54,11 +54,13 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
   }
 }
 
-/** Waits for the end of an operation, and returns the answer that shows it. */
+/** Waits for the end of an operation, also over a restart of the agent, and returns the answer that shows it. */
 export async function endOf(client: Client, operationId: string): Promise<Answer> {
-  const read = (): Promise<Answer> => client.get(`/v1/operations/${operationId}`)
-  await eventually(async () => (await read()).body.status !== 'running')
-  return read()
+  return untilSucceeds(async () => {
+    const answer = await client.get(`/v1/operations/${operationId}?wait_seconds=20`)
+    if (answer.body.status === 'running') throw new Error(`It never ended: ${answer.text}`)
+    return answer
+  })
 }
 
 /** Marks all backups of a stopped agent as scheduled ones made two hours ago. */

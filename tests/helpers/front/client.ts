@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dispatcher, request } from 'undici'
 
 /** An answer of the API, with its JSON parsed. */
@@ -30,6 +31,11 @@ export interface Client {
   delete(path: string, options?: CallOptions): Promise<Answer>
   /** Runs a command line in a box of a project; answers with the Exec, once it has ended unless `more` has `no_hup`. */
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
+  /**
+   * Reads a resource or list of a project again after each event of the project, until `isSo` holds for the answer; throws after two
+   * minutes. Not for states without an event, such as the health of a service.
+   */
+  until(path: string, isSo: (answer: Answer) => boolean): Promise<Answer>
 }
 
 /** Creates a client of the front at `url`; follows a redirect once, as browsers do. A request fails after `timeoutMs` without a byte. */
@@ -51,9 +57,10 @@ export function createClient(url: () => string, token: () => string, timeoutMs =
     const { location } = answer.headers
     return readAnswer(answer.statusCode === 307 ? await request(String(location)) : answer)
   }
+  const get: Client['get'] = (path, options) => call('GET', path, options)
   return {
     call,
-    get: (path, options) => call('GET', path, options),
+    get,
     post: (path, body, options) => call('POST', path, body === undefined ? options : { body, ...options }),
     put: (path, body, options) => call('PUT', path, body === undefined ? options : { body, ...options }),
     delete: (path, options) => call('DELETE', path, options),
@@ -64,6 +71,21 @@ export function createClient(url: () => string, token: () => string, timeoutMs =
       while (answer.body?.status === 'running') answer = await call('GET', `${path}/${answer.body.id}?wait_seconds=20`)
       return answer
     },
+    until: (path, isSo) => untilEvent(get, path, isSo),
+  }
+}
+
+async function untilEvent(get: Client['get'], path: string, isSo: (answer: Answer) => boolean): Promise<Answer> {
+  const events = `${path.split('/', 4).join('/')}/events?max_results=1000`
+  const deadline = Date.now() + 120_000
+  for (let since = 'now'; ; ) {
+    // The cursor is older than the answer, so that no event between them is missed.
+    const seen = await get(`${events}&since=${since}`)
+    const answer = await get(path)
+    if (isSo(answer)) return answer
+    if (Date.now() > deadline) throw new Error(`${path} never became so: ${answer.text}`)
+    if (seen.status !== 200) await sleep(RETRY_MS)
+    since = seen.status === 200 ? `${seen.body.next_cursor}&wait_seconds=20` : 'now'
   }
 }
 
@@ -84,3 +106,6 @@ function parse(text: string): unknown {
 /** A command line for `shell`: starts a process that ignores SIGTERM, and ends once it does. */
 export const DEAF =
   "(trap '' TERM; touch /root/deaf; sleep 600) >/dev/null 2>&1 & until [ -e /root/deaf ]; do sleep 0.02; done"
+
+/** Pause after events could not be read, as while an agent starts. */
+const RETRY_MS = 100

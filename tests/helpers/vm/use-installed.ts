@@ -41,6 +41,7 @@ export function useInstalled(): OwnMachine {
       put: (...args) => get(client).put(...args),
       delete: (...args) => get(client).delete(...args),
       shell: (...args) => get(client).shell(...args),
+      until: (...args) => get(client).until(...args),
     },
   }
 }
