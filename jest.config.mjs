@@ -4,6 +4,8 @@ export default {
   reporters: ['default', '<rootDir>/infra/jest/watch.mjs'],
   // Even one worker is a process of its own, with its own mounts (infra/jest/workers.mjs): jest runs no file in its own process then.
   workerIdleMemoryLimit: '8GB',
+  // A worker closes the service that its files shared (tests/helpers/worker-service.ts) before it ends.
+  workerGracefulExitTimeout: 120_000,
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,

@@ -1,12 +1,18 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { TestEnvironment } from 'jest-environment-node'
 import koffi from 'koffi'
-import { findLeftovers, findMounts } from './helpers/leftovers.ts'
+import { findLeftovers, findMounts, readText } from './helpers/leftovers.ts'
+import { WORKER_SERVICE } from './helpers/shared-service.ts'
+import { createWorkerService } from './helpers/worker-service.ts'
+
+/** Lives as long as the worker: jest loads this module once, and those of the tests for each file. */
+const workerService = createWorkerService()
 
 /**
  * The environment of a test file, whose path the process bears as its title (infra/jest/watch.mjs). The file fails if it leaves a mount in
- * its worker's namespace, where that is its own (infra/jest/worker.sh). What it starts is not adopted by its process in later files.
+ * its worker's namespace, where that is its own (infra/jest/worker.sh), or if the service of the worker does not come to rest. What it
+ * starts is not adopted by its process in later files.
  */
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null
@@ -17,6 +23,7 @@ export default class MountWatchingEnvironment extends TestEnvironment {
     super(config, context)
     this.#file = relative(config.globalConfig.rootDir, context.testPath)
     process.title = `jest ${this.#file}`
+    this.global[WORKER_SERVICE] = workerService
   }
 
   async setup() {
@@ -27,7 +34,11 @@ export default class MountWatchingEnvironment extends TestEnvironment {
   async teardown() {
     await super.teardown()
     leaveOrphans()
-    noteProcessorTime(this.#file, cpuTicks() - this.#cpuTicks)
+    try {
+      await workerService.endFile()
+    } finally {
+      noteProcessorTime(this.#file, cpuTicks() - this.#cpuTicks)
+    }
     const left = this.#before === null ? [] : await findLeftovers(this.#before, findOwnMounts)
     if (left.length > 0) throw new Error(`The tests of this file left ${left.length} mounts: ${left.join(', ')}`)
   }
@@ -47,9 +58,13 @@ function noteProcessorTime(file, ticks) {
   if (path !== undefined) appendFileSync(path, `${file} ${(ticks / TICKS_A_SECOND).toFixed(2)}\n`)
 }
 
-/** Processor time of this process and of all its children that it has waited for, with theirs, in clock ticks: proc_pid_stat(5). */
+/** Clock ticks of this process and of its shared service, with all children that they have waited for: proc_pid_stat(5). */
 function cpuTicks() {
-  const stat = readFileSync('/proc/self/stat', 'utf8')
+  return ['self', ...workerService.pids()].reduce((sum, pid) => sum + ticksOf(pid), 0)
+}
+
+function ticksOf(pid) {
+  const stat = readText(`/proc/${pid}/stat`)
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
 }

@@ -1,12 +1,22 @@
+import { readFileSync } from 'node:fs'
 import TestSequencer from '@jest/test-sequencer'
 
-/** Starts the files that take longest before all others, so that the workers end together. */
+/**
+ * Starts the files that take longest before all others, so that the workers end together. Files that share the service of their worker
+ * follow each other, since a file with its own service closes it (tests/helpers/service.ts).
+ */
 export default class LongestFirst extends TestSequencer {
   sort(tests) {
-    const isLong = ({ path }) => LONGEST.some((name) => path.endsWith(name))
-    const sorted = super.sort(tests)
-    return [...sorted.filter(isLong), ...sorted.filter((test) => !isLong(test))]
+    const sorted = super.sort(tests).map((test) => ({ test, turn: turnOf(test.path) }))
+    return sorted.toSorted((one, other) => one.turn - other.turn).map(({ test }) => test)
   }
+}
+
+function turnOf(path) {
+  const isLong = LONGEST.some((name) => path.endsWith(name))
+  const isSharing = readFileSync(path, 'utf8').includes('useSharedService(')
+  if (isSharing) return isLong ? 1 : 2
+  return isLong ? 0 : 3
 }
 
 /** Files of a minute and more; jest knows no durations in a fresh checkout. */

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { OPERATIONS } from '../../shared/routes.ts'
 import { openWorkbench, type Workbench } from '../helpers/clients/generators.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 import { drawsAll, pickSample } from '../helpers/sample.ts'
 
-const { service, client } = useOwnService()
+const { service, client } = useSharedService()
 const PROJECT = 'thrown-away'
 let bench: Workbench
 

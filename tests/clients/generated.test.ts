@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { openWorkbench, runTyped, type Workbench } from '../helpers/clients/generators.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 
-const { service, client } = useOwnService()
+const { service, client } = useSharedService()
 const DOCUMENT = 'openapi.json'
 let bench: Workbench
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, test } from '@jest/globals'
 import { objectsIn } from '../helpers/backups/lab.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 import { defineTicketsSuite } from './access/tickets-suite.ts'
 import { defineBackupsSuite } from './backups/suite.ts'
 import { defineConsolesSuite } from './exec/consoles-suite.ts'
@@ -13,7 +13,7 @@ import { defineSnapshotFilesSuite } from './snapshots/files-suite.ts'
 import { defineVolumeCopiesSuite } from './volumes/copies-suite.ts'
 import { defineVolumeSnapshotsSuite } from './volumes/snapshots-suite.ts'
 
-const { client, service } = useOwnService()
+const { client, service } = useSharedService()
 const front = { url: () => service().url, token: () => service().adminToken }
 
 const SUITES = [

@@ -1,5 +1,5 @@
 import { describe } from '@jest/globals'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
 import { defineTokensSuite } from './access/tokens-suite.ts'
 import { defineForksSuite } from './boxes/forks-suite.ts'
@@ -11,7 +11,7 @@ import { defineExecSuite } from './exec/suite.ts'
 import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumesSuite } from './volumes/suite.ts'
 
-const { client } = useOwnService()
+const { client } = useSharedService()
 // The contract of the runtime says what pods and processes have in common; of the API over pods these few are proof enough.
 const ON_PODS = [() => defineBoxesSuite(client), () => defineVolumesSuite(client), () => defineInputSuite(client)]
 const SUITES = [

@@ -1,35 +1,59 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { type FleetOfTests, startFleet } from './fleet/cells.ts'
 import { type Client, createClient } from './front/client.ts'
+import { runtimeOfTests } from './pods/cluster-of-tests.ts'
 import { startService, type TestService, type TestServiceOptions } from './service.ts'
+import { type SharedService, workerService } from './shared-service.ts'
 
-/** The service of a test file. */
-export interface OwnService {
+/** The service that a test file uses. */
+export interface UsedService<Service extends SharedService = SharedService> {
   /** Uses the admin token. */
   client: Client
   /** Returns the service; throws before it has started. */
-  service(): TestService
+  service(): Service
 }
+
+/** A service that no other test file uses, so that the file may restart and configure it. */
+export type OwnService = UsedService<TestService>
 
 /**
  * Starts a service before the tests of the calling file, with the options that `prepare` returns, and closes it after them. With
- * TEST_DOOR=1, 2 or 3 it is a fleet of three cells with the settings of these options, and the service that of this door.
+ * TEST_DOOR=1, 2 or 3 it starts a fleet of three cells with the settings of these options, and returns the service of that cell.
  */
 export function useOwnService(prepare: () => Promise<TestServiceOptions> = async () => ({})): OwnService {
-  let started: TestService | null = null
   let fleet: FleetOfTests | null = null
-  const service = (): TestService => {
-    if (started === null) throw new Error('the service has not started')
-    return started
-  }
-  beforeAll(async () => {
+  let started: TestService | null = null
+  afterAll(async () => {
+    await (fleet ?? started)?.close()
+  })
+  return useService(async () => {
     const options = await prepare()
     const door = Number(process.env['TEST_DOOR'] ?? 0)
     if (door > 0) fleet = await startFleet(undefined, options.settings)
     started = fleet === null ? await startService(options) : (fleet.cells[door - 1]?.service ?? null)
+    return started
   })
-  afterAll(async () => {
-    await (fleet ?? started)?.close()
+}
+
+/**
+ * Uses the service of this jest worker in the calling file. tests/environment.mjs deletes the records of each file after it; events, the
+ * audit log and revoked tokens stay. With TEST_RUNTIME=kubernetes or TEST_DOOR the file starts its own service.
+ */
+export function useSharedService(): UsedService {
+  const worker = workerService()
+  if (worker === undefined || runtimeOfTests() === 'kubernetes' || process.env['TEST_DOOR'] !== undefined)
+    return useOwnService()
+  return useService(() => worker.use())
+}
+
+function useService<Service extends SharedService>(start: () => Promise<Service | null>): UsedService<Service> {
+  let started: Service | null = null
+  const service = (): Service => {
+    if (started === null) throw new Error('the service has not started')
+    return started
+  }
+  beforeAll(async () => {
+    started = await start()
   })
   const client = createClient(
     () => service().url,

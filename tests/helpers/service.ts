@@ -9,6 +9,7 @@ import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.
 import { stopChild } from '../../infra/service-process.ts'
 import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
 import { TESTED_AGENT, TESTED_FRONT, TESTED_FRONT_SETTINGS } from './programs.ts'
+import { type SharedService, workerService } from './shared-service.ts'
 
 export interface TestServiceOptions {
   /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
@@ -24,25 +25,7 @@ export interface TestServiceOptions {
 }
 
 /** An agent and a standalone front with real boxes, as a user runs them. */
-export interface TestService {
-  readonly url: string
-  readonly agentUrl: string
-  /** Origin of the data address, which accepts tickets. */
-  readonly dataUrl: string
-  /** URL of the metrics for Prometheus. */
-  readonly metricsUrl: string
-  readonly adminToken: string
-  readonly dataDir: string
-  /** The environment of both processes; the front has the directory of the console besides. */
-  readonly environment: NodeJS.ProcessEnv
-  /** Changes when the agent is started again. */
-  readonly agentPid: number
-  /** 0 without a front. */
-  readonly frontPid: number
-  /** The last log lines of both, oldest first. */
-  readonly logs: readonly string[]
-  /** Sends a request with the admin token. */
-  request(path: string, init?: RequestInit): Promise<Response>
+export interface TestService extends SharedService {
   /** Signals the agent (default SIGKILL) and waits until it is gone; boxes run on. */
   killAgent(signal?: NodeJS.Signals): Promise<void>
   /** Starts the agent after `killAgent`, on the same port, with `settings` changed. */
@@ -59,8 +42,12 @@ export interface TestService {
   close(): Promise<void>
 }
 
-/** Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. */
+/**
+ * Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. Closes the service of the
+ * worker first: a host has numbers for twelve instances.
+ */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  await workerService()?.closeUnused()
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-service-'))
   options.prepare?.(dataDir)
   const { address: host, enter: program } = options.on ?? { address: '127.0.0.1', enter: null }

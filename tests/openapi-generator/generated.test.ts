@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { openWorkbench, runTyped, type Workbench } from '../helpers/clients/generators.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 
-const { service, client } = useOwnService()
+const { service, client } = useSharedService()
 const DOCUMENT = 'openapi.json'
 let bench: Workbench
 

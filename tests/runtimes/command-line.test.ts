@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { buildCli } from '../../infra/cli-bundle.ts'
 import { oldestNode } from '../helpers/clients/installed-sdk.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 
-const { service } = useOwnService()
+const { service } = useSharedService()
 let directory: string
 let program: string
 

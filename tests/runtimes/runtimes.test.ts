@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { installSdk, oldestNode, sdkRuntimes, type UserDirectory } from '../helpers/clients/installed-sdk.ts'
 import { SDK_PROGRAM, SDK_PROGRAM_SEES } from '../helpers/clients/sdk-program.ts'
-import { useOwnService } from '../helpers/own-service.ts'
+import { useSharedService } from '../helpers/own-service.ts'
 
-const { service } = useOwnService()
+const { service } = useSharedService()
 let user: UserDirectory
 
 const MAIN = `

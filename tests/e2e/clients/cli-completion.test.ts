@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const cli = useCommandLine()
+const cli = useCommandLine(useSharedService())
 
 beforeAll(async () => {
   for (const name of ['web', 'wide', 'db']) expect(await cli.run(['create', name])).toMatchObject({ code: 0 })

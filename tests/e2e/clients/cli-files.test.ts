@@ -18,8 +18,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { openPlainFront, type PlainFront } from '../../helpers/clients/plain-front.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
-const cli = useCommandLine()
+const cli = useCommandLine(useOwnService())
 /** A directory of each test. */
 let here: string
 

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { newImage } from '../../helpers/bases/image-archive.ts'
 import { startRegistry, type TestRegistry } from '../../helpers/bases/registry.ts'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
 let registry: TestRegistry | null = null
-const cli = useCommandLine(async () => {
+const own = useOwnService(async () => {
   registry = await startRegistry()
   return { settings: { BOXYARD_BASE_REGISTRIES: registry.url } }
 })
+const cli = useCommandLine(own)
 
 beforeAll(async () => {
   await cli.run(['create', 'packed'])

@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync,
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const cli = useCommandLine()
+const cli = useCommandLine(useSharedService())
 
 beforeAll(async () => {
   expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })

@@ -3,8 +3,9 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
-const cli = useCommandLine()
+const cli = useCommandLine(useOwnService())
 
 beforeAll(async () => {
   expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })

@@ -3,9 +3,10 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 import { freePort } from '../../helpers/service.ts'
 
-const cli = useCommandLine(async () => ({ settings: { BOXYARD_EDGE_PORT: String(await freePort()) } }))
+const cli = useCommandLine(useOwnService(async () => ({ settings: { BOXYARD_EDGE_PORT: String(await freePort()) } })))
 const json = async (...args: string[]) => JSON.parse((await cli.run([...args, '-o', 'json'])).stdout) as object
 
 beforeAll(async () => {

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
-const cli = useCommandLine()
+const cli = useCommandLine(useOwnService())
 /** Nobody has logged in, and nothing says where the service is. */
 const NOBODY = { BOXYARD_URL: '', BOXYARD_TOKEN: '', BOXYARD_PROJECT: '' }
 /** That of a shell of a box, which may ask the terminal where its cursor is. */

@@ -3,9 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
 // As behind a tunnel to the front alone: nothing listens where tickets lead.
-const cli = useCommandLine(async () => ({ settings: { BOXYARD_DATA_URL: 'http://127.0.0.1:9' } }))
+const cli = useCommandLine(useOwnService(async () => ({ settings: { BOXYARD_DATA_URL: 'http://127.0.0.1:9' } })))
 
 test('long files are copied by the front where the data address is not reached', async () => {
   const bytes = randomBytes(20_000_000)

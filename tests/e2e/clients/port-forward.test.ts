@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { buildCli } from '../../../infra/cli-bundle.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useOwnService } from '../../helpers/own-service.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const { service, client } = useOwnService()
+const { service, client } = useSharedService()
 const BOXES = '/v1/projects/demo/boxes'
 const BYTES = randomBytes(32 * 1024 ** 2)
 let directory: string

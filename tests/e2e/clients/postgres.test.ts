@@ -4,9 +4,10 @@ import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { packPrograms, type Ran, runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { freePort } from '../../helpers/service.ts'
 
-const lab = useSshLab()
+const lab = useSshLab(useSharedService())
 const { client } = lab
 const BOX = '/v1/projects/demo/boxes/web'
 const PASSWORD = randomBytes(12).toString('hex')

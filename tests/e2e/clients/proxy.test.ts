@@ -3,8 +3,9 @@ import { connect } from 'node:net'
 import { beforeAll, expect, test } from '@jest/globals'
 import { type Ran, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const lab = useSshLab()
+const lab = useSshLab(useSharedService())
 const { client } = lab
 let proxy: ReturnType<typeof lab.start>
 let port = 0

@@ -3,9 +3,10 @@ import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { freePort } from '../../helpers/service.ts'
 
-const lab = useSshLab()
+const lab = useSshLab(useSharedService())
 const { client } = lab
 const HOST = 'web.demo.boxyard'
 const OURS = '.config/boxyard/ssh'

@@ -5,11 +5,12 @@ import { ROOT } from '../../../infra/commands.ts'
 import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { commandsIn, missingFrom } from '../../helpers/console-blocks.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { freePort } from '../../helpers/service.ts'
 
 const PAGE = 'docs/ssh.md'
 const commands = commandsIn(PAGE, readFileSync(join(ROOT, PAGE), 'utf8'))
-const lab = useSshLab()
+const lab = useSshLab(useSharedService())
 let port = 0
 
 beforeAll(async () => {

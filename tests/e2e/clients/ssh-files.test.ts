@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { packPrograms, type Ran, useSshLab } from '../../helpers/clients/ssh-lab.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const lab = useSshLab()
+const lab = useSshLab(useSharedService())
 const { client } = lab
 const HOST = 'web.demo.boxyard'
 

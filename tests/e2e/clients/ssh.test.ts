@@ -6,8 +6,9 @@ import { describe, expect, test } from '@jest/globals'
 import ssh2 from 'ssh2'
 import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 
-const lab = useSshLab()
+const lab = useSshLab(useOwnService())
 const { client, service } = lab
 const BOXES = '/v1/projects/demo/boxes'
 const HOST = 'web.demo.boxyard'

@@ -1,8 +1,8 @@
 import { describe } from '@jest/globals'
-import { useOwnService } from '../../helpers/own-service.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { defineUrlsSuite } from './urls-suite.ts'
 
-const { client } = useOwnService()
+const { client } = useSharedService()
 
 describe('through the standalone front', () => {
   defineUrlsSuite(client)

@@ -174,6 +174,10 @@ export function defineExecSuite(client: Client): void {
   describe('a hostile box', () => {
     test('a fork bomb, a memory hog and a disk filler leave others and the service well', async () => {
       const boxes = '/v1/projects/hostile/boxes'
+      // Another test file may have given the host a problem.
+      const problems = async (): Promise<string[]> =>
+        (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
+      const before = await problems()
       await client.post(boxes, { name: 'bad', config: { ram_mb: 64, storage_gb: 0.05 } })
       await client.post(boxes, { name: 'good' })
       const bombs = [
@@ -187,7 +191,7 @@ export function defineExecSuite(client: Client): void {
       const [, hog, fill] = await Promise.all(bombs)
       expect(hog?.body.exit_code).not.toBe(0)
       expect(fill?.body.exit_code).not.toBe(0)
-      expect((await client.get('/healthz')).body.status).toBe('ok')
+      expect(before).toEqual(expect.arrayContaining(await problems()))
       expect((await client.delete(`${boxes}/bad`)).status).toBe(204)
       expect((await client.delete(`${boxes}/good`)).status).toBe(204)
     })

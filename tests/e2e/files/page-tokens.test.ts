@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer } from '../../helpers/front/client.ts'
-import { useOwnService } from '../../helpers/own-service.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 
-const { client } = useOwnService()
+const { client } = useSharedService()
 const BOX = '/v1/projects/tokens/boxes/web'
 const LISTS = {
   listFiles: `${BOX}/files/list?path=/d&depth=64`,

@@ -1,8 +1,8 @@
 import { describe } from '@jest/globals'
-import { useOwnService } from '../../helpers/own-service.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { defineDeploysSuite } from './deploys-suite.ts'
 
-const { client } = useOwnService()
+const { client } = useSharedService()
 
 describe('through the standalone front', () => {
   defineDeploysSuite(client)

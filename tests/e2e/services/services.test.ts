@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import { followEvents } from '../../helpers/event-stream.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useOwnService } from '../../helpers/own-service.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { defineServicesSuite } from './suite.ts'
 
-const { client, service } = useOwnService()
+const { client, service } = useSharedService()
 
 describe('through the standalone front', () => {
   defineServicesSuite(client)

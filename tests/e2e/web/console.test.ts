@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { useConsole } from '../../helpers/web/own-console.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
 import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service, user, visitor } = useConsole()
+const { client, service, user, visitor } = useConsole(useOwnService())
 const BOXES = '/v1/projects/yard/boxes'
 
 beforeAll(async () => {

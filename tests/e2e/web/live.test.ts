@@ -3,12 +3,13 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { openUsageHistory } from '../../../agent/drivers/store/usage-history.ts'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readChart } from '../../helpers/web/chart-line.ts'
-import { useConsole } from '../../helpers/web/own-console.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
 import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
 
-const { client, service, user, visitor } = useConsole()
+const { client, service, user, visitor } = useConsole(useOwnService())
 const BOX = '/v1/projects/yard/boxes/one'
 
 beforeAll(async () => {

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
 import { dropFiles } from '../../helpers/web/drop.ts'
-import { useConsole } from '../../helpers/web/own-console.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
 import { isFocused, untilOnScreen } from '../../helpers/web/visitor.ts'
 
-const { client, user, visitor } = useConsole()
+const { client, user, visitor } = useConsole(useSharedService())
 const { button, dialog } = visitor
 
 beforeAll(async () => {

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useConsole } from '../../helpers/web/own-console.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
 import { axeFindings, isFocused, loadAxe } from '../../helpers/web/visitor.ts'
 
-const { client, service, user, visitor } = useConsole()
+const { client, service, user, visitor } = useConsole(useSharedService())
 const { button, dialog } = visitor
 const YARD = '/v1/projects/yard'
 /** Where the pictures of every page are written, for a look at them. */

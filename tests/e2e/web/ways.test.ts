@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
-import { useConsole } from '../../helpers/web/own-console.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
 import { isFocused } from '../../helpers/web/visitor.ts'
 
-const { client, user, visitor, changeBrowser } = useConsole()
+const { client, user, visitor, changeBrowser } = useConsole(useSharedService())
 const { button, dialog } = visitor
 const BOX = '/v1/projects/yard/boxes/one'
 

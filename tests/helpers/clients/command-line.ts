@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll } from '@jest/globals'
 import { buildCli } from '../../../infra/cli-bundle.ts'
 import { eventually } from '../eventually.ts'
-import { type OwnService, useOwnService } from '../own-service.ts'
-import type { TestServiceOptions } from '../service.ts'
+import type { UsedService } from '../own-service.ts'
+import type { SharedService } from '../shared-service.ts'
 
 /** What a command line printed, and its exit code; null: a signal ended it. */
 export interface CommandLineEnd {
@@ -33,8 +33,8 @@ export interface RunningCommand {
   ended: Promise<CommandLineEnd>
 }
 
-/** The command line of a test file, beside a service of its own, whose project is `demo`. */
-export interface TestCommandLine extends OwnService {
+/** The command line of a test file, for project `demo` of a service. */
+export interface TestCommandLine<Service extends SharedService = SharedService> extends UsedService<Service> {
   /** A directory of its own, which is also the home. */
   directory(): string
   /** Path of the bundle. */
@@ -47,9 +47,8 @@ export interface TestCommandLine extends OwnService {
   startInTerminal(args: readonly string[], place?: CommandPlace): RunningCommand
 }
 
-/** Bundles the command line and starts a service before the tests of the calling file, and clears up after them. */
-export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): TestCommandLine {
-  const own = useOwnService(prepare)
+/** Bundles the command line before the tests of the calling file, and clears up after them. */
+export function useCommandLine<Service extends SharedService>(used: UsedService<Service>): TestCommandLine<Service> {
   let directory = ''
   let program = ''
   let running: ChildProcess[] = []
@@ -68,8 +67,8 @@ export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): Tes
       PATH: process.env['PATH'],
       HOME: directory,
       BOXYARD_DATA_DIR: '/nonexistent',
-      BOXYARD_URL: own.service().url,
-      BOXYARD_TOKEN: own.service().adminToken,
+      BOXYARD_URL: used.service().url,
+      BOXYARD_TOKEN: used.service().adminToken,
       BOXYARD_PROJECT: 'demo',
       ...env,
     }
@@ -79,7 +78,7 @@ export function useCommandLine(prepare?: () => Promise<TestServiceOptions>): Tes
   }
   const start: TestCommandLine['start'] = (args, place = {}) => begin([process.execPath, program, ...args], place)
   return {
-    ...own,
+    ...used,
     directory: () => directory,
     program: () => program,
     start,

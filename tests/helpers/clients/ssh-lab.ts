@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from '@jest/globals'
 import { buildCli } from '../../../infra/cli-bundle.ts'
-import { type OwnService, useOwnService } from '../own-service.ts'
+import type { UsedService } from '../own-service.ts'
+import type { SharedService } from '../shared-service.ts'
 
 /** How a program has ended, and what it printed. */
 export interface Ran {
@@ -19,7 +20,7 @@ export interface ProgramInput {
 }
 
 /** A service, and a home directory whose owner has installed the configuration of SSH. */
-export interface SshLab extends OwnService {
+export interface SshLab<Service extends SharedService = SharedService> extends UsedService<Service> {
   /** Returns a path below the home directory. */
   path(...names: string[]): string
   /** Runs a program as that user, to its end. */
@@ -34,13 +35,12 @@ export interface SshLab extends OwnService {
 }
 
 /** Makes the lab before the tests of the calling file, with the box `web` of `demo`. */
-export function useSshLab(): SshLab {
-  const own = useOwnService()
+export function useSshLab<Service extends SharedService>(used: UsedService<Service>): SshLab<Service> {
   let home = ''
   let program = ''
   const started = new Set<ChildProcessWithoutNullStreams>()
   const start: SshLab['start'] = (name, args, env = {}) => {
-    const { url, adminToken } = own.service()
+    const { url, adminToken } = used.service()
     const user = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
     const child = spawn(name, args, { cwd: home, env: { ...user, BOXYARD_PROJECT: 'demo', TERM: 'xterm', ...env } })
     child.stdin.on('error', () => undefined)
@@ -48,8 +48,8 @@ export function useSshLab(): SshLab {
     child.once('close', () => started.delete(child))
     return child
   }
-  const lab: SshLab = {
-    ...own,
+  const lab: SshLab<Service> = {
+    ...used,
     path: (...names) => join(home, ...names),
     start,
     run: (name, args, { input = '', env = {} } = {}) => {
@@ -64,7 +64,7 @@ export function useSshLab(): SshLab {
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-ssh-'))
     program = await buildCli(home)
-    const { status } = await own.client.post('/v1/projects/demo/boxes', { name: 'web' })
+    const { status } = await used.client.post('/v1/projects/demo/boxes', { name: 'web' })
     const { code, stderr } = await lab.boxyard('ssh-config', '--install')
     if (status !== 201 || code !== 0) throw new Error(`The lab could not be made: ${status}, ${stderr}`)
   })

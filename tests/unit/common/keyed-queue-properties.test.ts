@@ -57,7 +57,11 @@ function openQueue() {
       }
     })
   }
-  const queue = createKeyedQueue({ work: (key) => begin(key, 'work'), onError: () => void errors++ })
+  const queue = createKeyedQueue({
+    work: (key) => begin(key, 'work'),
+    onError: () => void errors++,
+    clock: { sleep: () => new Promise(() => undefined) },
+  })
   const ask = (key: string): void => {
     const state = of(key)
     const over = Promise.withResolvers<void>()
