@@ -10,7 +10,7 @@ export interface Suite extends JestRun {
   minutes: number
   /** Beginnings of paths whose change chooses this suite in CI, besides its own test files and what these import. */
   touchedBy: readonly string[]
-  /** Number of commits, modulo three, at which CI runs it in any case; null: `npm test` has it, or it is too long for CI. */
+  /** Number of commits, modulo three, at which CI runs it in any case; null: only if a change touches it. */
   turn: 0 | 1 | 2 | null
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean

@@ -1,7 +1,6 @@
+import { BEYOND_CORE, E2E, INTEGRATION, inE2e } from './beyond-core.ts'
 import type { Suite } from './suite.ts'
 
-const E2E = 'tests/e2e'
-const INTEGRATION = 'tests/integration'
 const ON_PODS = { TEST_RUNTIME: 'kubernetes' }
 /** Tests on an emulated machine, which beside other work takes minutes for what takes seconds elsewhere. */
 export const MACHINE = {
@@ -13,7 +12,9 @@ export const MACHINE = {
 }
 
 /** Files of the contract that say nothing of pods: they look into crun, or bound what the cluster bounds. */
-const NOT_ON_PODS = ['runtime-disk-limit', 'runtime-network-limit'].map((name) => `tests/contract/boxes/${name}`)
+const NOT_ON_PODS = ['runtime-oci', 'runtime-disk-limit', 'runtime-network-limit'].map(
+  (name) => `tests/contract/boxes/${name}`,
+)
 /** Files that run with pods as well: what the contract cannot say is the same, such as what a restart of the agent finds. */
 const ON_PODS_TOO = [
   'deployment',
@@ -25,99 +26,13 @@ const ON_PODS_TOO = [
   'standalone.test',
 ]
 
-/** Suites of files in tests/contract, tests/integration and tests/e2e that `core` leaves out. */
-const BEYOND_CORE: readonly Suite[] = [
-  {
-    name: 'faults',
-    turn: 0,
-    what: 'kill -9 of a real agent, reboots, broken and full disks, a random history of all operations',
-    minutes: 6,
-    paths: [
-      `${E2E}/.*/(deploy-|device-)?faults`,
-      ...['pool/bad-blocks', 'pool/full-', 'pool/small-disk', 'volumes/full-disk', 'boxes/lost-data'].map(inE2e),
-      ...['events/crash', 'exec/shim', 'exec/streams-restart', 'health/failures', 'model'].map(inE2e),
-    ],
-    touchedBy: [
-      'agent/core/reconcile/',
-      'agent/drivers/store/',
-      'agent/drivers/pool/',
-      'agent/shim/',
-      'agent/lib/disk/',
-    ],
-    workers: 4,
-  },
-  {
-    name: 'neighbours',
-    turn: 0,
-    what: 'one tenant, or a client without a token, does its worst to the others',
-    minutes: 4,
-    paths: [
-      ...['access/admission', 'access/fairness', 'edge/neighbours', 'pool/pool-shares', 'services/long-records'].map(
-        inE2e,
-      ),
-      ...['http/large-bodies', 'http/silent-connections', 'exec/many-waiters', 'edge/deploy-traffic'].map(inE2e),
-    ],
-    touchedBy: ['agent/server/processor-turns', 'agent/core/common/turns', 'agent/compose/connections', 'shared/http/'],
-    workers: 3,
-  },
-  {
-    name: 'console',
-    turn: 2,
-    what: 'the web console in Chromium',
-    minutes: 6,
-    paths: [`${E2E}/web/`, `${E2E}/edge/browser`],
-    touchedBy: ['web/', 'infra/web/', 'sdk/typescript/src/'],
-    workers: 3,
-    needsPackages: true,
-  },
-  {
-    name: 'release',
-    turn: 0,
-    what: 'the packages of a release, serverless-offline, and the start from a checkout',
-    minutes: 4,
-    paths: [
-      ...['systemd/release', 'front/serverless-package', 'front/bundle'].map((name) => `${INTEGRATION}/${name}`),
-      ...['doctor/packaged', 'offline', 'up'].map((name) => `${E2E}/${name}`),
-      'tests/contract/front/offline',
-    ],
-    touchedBy: [
-      'infra/release',
-      'infra/systemd/',
-      'infra/up',
-      'infra/down',
-      'serverless.yml',
-      'infra/offline',
-      'package.json',
-    ],
-    workers: 3,
-    needsPackages: true,
-  },
-  {
-    name: 'debian',
-    turn: 2,
-    what: 'whole Debians in boxes: apt, PostgreSQL, podman, shells, the documented tours',
-    minutes: 5,
-    paths: [
-      ...['debian', 'clients/postgres', 'clients/cli-completion', 'clients/ssh-docs'].map((name) => `${E2E}/${name}`),
-      ...['bases/builder', 'boxes/nesting-podman'].map((name) => `${INTEGRATION}/${name}`),
-    ],
-    touchedBy: ['agent/drivers/bases/', 'agent/drivers/host/seccomp', 'README.md', 'docs/'],
-    workers: 3,
-    needsPackages: true,
-  },
-]
-
-function inE2e(name: string): string {
-  return `${E2E}/${name}`
-}
-
 /** All suites, in the order in which CI takes those that a change touches. */
 export const SUITES: readonly Suite[] = [
   {
     name: 'unit',
     turn: null,
     what: 'rules of the code; functions, and the core over fakes of its ports',
-    minutes: 1.5,
+    minutes: 2,
     paths: ['tests/architecture/', 'tests/unit/'],
     touchedBy: [],
     workers: 3,
@@ -126,7 +41,7 @@ export const SUITES: readonly Suite[] = [
     name: 'core',
     turn: null,
     what: 'contracts of the drivers, and what a user does with boxes, on this host',
-    minutes: 9,
+    minutes: 8,
     paths: ['tests/contract/', `${INTEGRATION}/`, `${E2E}/`],
     ignored: BEYOND_CORE.flatMap(({ paths }) => paths),
     touchedBy: [],
@@ -136,9 +51,9 @@ export const SUITES: readonly Suite[] = [
   ...BEYOND_CORE,
   {
     name: 's3',
-    turn: 2,
+    turn: 0,
     what: 'backups to a real S3 server',
-    minutes: 1,
+    minutes: 0.5,
     paths: ['tests/object-store/'],
     peers: ['object-store'],
     touchedBy: ['agent/drivers/backups/', 'infra/object-store/'],
@@ -146,9 +61,9 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: 'acme',
-    turn: 2,
+    turn: 0,
     what: 'certificates of a real ACME server',
-    minutes: 2,
+    minutes: 1,
     paths: ['tests/acme/'],
     peers: ['acme-server'],
     touchedBy: ['agent/drivers/edge/', 'infra/acme-server/'],
@@ -157,9 +72,9 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: 'lambda',
-    turn: 0,
+    turn: 1,
     what: "the packaged function under AWS's own client of the Lambda Runtime API",
-    minutes: 2,
+    minutes: 1,
     paths: ['tests/lambda/'],
     peers: ['lambda-runtime', 'object-store'],
     touchedBy: ['functions/', 'infra/lambda-runtime/', 'infra/build.ts', 'serverless.yml'],
@@ -168,9 +83,9 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: 'aws',
-    turn: 0,
+    turn: 1,
     what: 'the stack on an emulator of AWS: deployed, updated, removed',
-    minutes: 3,
+    minutes: 1.5,
     paths: ['tests/aws/'],
     peers: ['aws-emulator'],
     touchedBy: ['infra/aws', 'serverless.yml', 'infra/deploy.ts'],
@@ -181,7 +96,7 @@ export const SUITES: readonly Suite[] = [
     name: 'clients',
     turn: 1,
     what: 'the OpenAPI document by generators and a tester of others; the Python SDK',
-    minutes: 5,
+    minutes: 2.5,
     paths: ['tests/clients/', 'tests/openapi-generator/'],
     peers: ['client-generators', 'openapi-generator'],
     touchedBy: [
@@ -197,9 +112,9 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: 'runtimes',
-    turn: 2,
+    turn: 1,
     what: 'the packed TypeScript SDK on Node.js 20, Bun, Deno and in Chromium',
-    minutes: 3,
+    minutes: 1.5,
     paths: ['tests/runtimes/'],
     peers: ['sdk-runtimes'],
     touchedBy: ['sdk/typescript/', 'infra/sdk-runtimes/'],
@@ -227,7 +142,7 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: 'cluster',
-    turn: 2,
+    turn: 0,
     what: 'the Kubernetes side: objects, rights, the hook on the node, warm pods, an API server that fails',
     minutes: 8,
     paths: ['tests/cluster/'],
@@ -248,7 +163,7 @@ export const SUITES: readonly Suite[] = [
     name: 'fleet',
     turn: 1,
     what: 'several services behind one API',
-    minutes: 13,
+    minutes: 11,
     paths: ['tests/fleet/'],
     touchedBy: ['agent/core/fleet/', 'agent/server/', 'agent/drivers/fleet/', 'agent/compose/fleet', 'infra/fleet/'],
     // A host has numbers for twelve instances, and each service has boxes.
@@ -262,7 +177,7 @@ export const SUITES: readonly Suite[] = [
     // It keeps one processor busy and shares nothing with other suites.
     lane: 'machine',
     name: 'machine',
-    turn: 1,
+    turn: null,
     what: 'the package on an emulated Debian 13 with systemd: an installation, and a power cut under load',
     minutes: 8,
     paths: ['tests/vm/install', 'tests/vm/power'],

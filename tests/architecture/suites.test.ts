@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { describeCandidates, findTestFiles } from '../../infra/jest/change.ts'
-import { type Candidate, type CodeChange, chooseSuites, describeChoice } from '../../infra/jest/choice.ts'
+import { type Candidate, type CodeChange, chooseSuites, costOf, describeChoice } from '../../infra/jest/choice.ts'
 import type { JestOutcome } from '../../infra/jest/run.ts'
 import { CHOSEN_MINUTES, suitesBeside, suitesNamed, suitesOf } from '../../infra/jest/selection.ts'
 import type { Suite } from '../../infra/jest/suite.ts'
@@ -39,7 +39,7 @@ describe('suites', () => {
 
   test('what CI runs in turn fits beside npm test', () => {
     for (const turn of [0, 1, 2]) {
-      const minutes = suitesBeside().flatMap((each) => (each.turn === turn ? [each.minutes] : []))
+      const minutes = suitesBeside().flatMap((each) => (each.turn === turn ? [costOf(each)] : []))
       expect([turn, minutes.reduce((sum, each) => sum + each, 0) <= CHOSEN_MINUTES]).toEqual([turn, true])
     }
   })
@@ -100,7 +100,7 @@ describe('the choice of suites in CI', () => {
   test('the log says what was chosen, what was not, and why', () => {
     const of = change(['web/app.tsx'], 300)
     expect(describeChoice(chooseSuites(of, [pods, web, peers], 6), of, 6)).toEqual([
-      '1 files changed since the first parent (1234). Suites for the 6 minutes beside npm test:',
+      '1 file changed since the first parent (1234). Suites for the 6 minutes beside npm test:',
       '  web (5 min): web/app.tsx changed',
       'No time is left for these; run them with "npm test -- NAME":',
       '  pods (5 min): its turn in the rotation (300 commits, remainder 0 of 3)',

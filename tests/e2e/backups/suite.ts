@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { endOf } from '../../helpers/backups/lab.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of backups for any store; `client` holds the admin token of a service whose base is busybox. */
@@ -104,7 +105,9 @@ export function defineBackupsSuite(client: Client): void {
 
       await shell('cd /db; sleep 1000 >/dev/null 2>&1 & echo $! >> /root/pid')
       const busy = await over(made[1], '?wait_seconds=2')
-      expect(told(busy)).toEqual([409, 'volume_busy'])
+      // On a busy machine the answer comes before the restore has given up.
+      const { code } = busy.status === 202 ? (await endOf(client, busy.body.id)).body.error : busy.body
+      expect(code).toBe('volume_busy')
       expect(await shell('cat /db/file')).toBe('one\nmine\n')
       await shell('kill $(cat /root/pid)')
       expect((await client.put(`${data}/db`, { size_gb: 0.002 })).status).toBe(200)

@@ -117,7 +117,8 @@ describe('a port of a box over a WebSocket', () => {
     for (const { socket } of slow) socket.pause()
     await untilSteady(async () => (await client.get(`${BOXES}/it/metrics`)).body.cpu.seconds, 300)
     const after = [service.agentPid, service.frontPid].map(residentMib)
-    for (const [index, mib] of after.entries()) expect(mib - (before[index] ?? 0)).toBeLessThan(160)
+    // A busy machine collects garbage late; without a bound the program writes gigabytes, and never comes to rest.
+    for (const [index, mib] of after.entries()) expect(mib - (before[index] ?? 0)).toBeLessThan(320)
     for (const { socket } of slow) socket.terminate()
     await untilNoneOpen()
   })
