@@ -183,11 +183,14 @@ async function makeBox(
   body: CallInput<'createBox'>['body'],
 ): Promise<void> {
   const { name } = body
-  tell(`Making ${name}`)
   const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}\n`
   await whileInterruptible(
     () => void process.stderr.write(goesOn),
-    async () => printAnswer(await (await boxyard.createBox(project(), body)).info(), format),
+    async () => {
+      // Whoever sees this may interrupt it.
+      tell(`Making ${name}`)
+      await printAnswer(await (await boxyard.createBox(project(), body)).info(), format)
+    },
   )
 }
 
