@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findLeftovers, findTraces, type Traces } from '../tests/helpers/leftovers.ts'
@@ -13,6 +13,7 @@ import { CHOSEN_MINUTES, type Chosen, suitesBeside, suitesNamed, suitesOf } from
 import type { Suite } from './jest/suite.ts'
 import { prepareTimes, readTimes } from './jest/times.ts'
 import { deservesAnotherRun, judgeRuns } from './jest/unsteady.ts'
+import { processorMsIn, readStatFields } from './proc-stat.ts'
 import { bundleServices } from './release/bundle.ts'
 import { ensureConsole } from './web/build.ts'
 
@@ -36,7 +37,7 @@ async function main(args: readonly string[]): Promise<void> {
     total.failed = 1
   }
   writeFileSync(SUMMARY, `${total.passed} ${total.failed}\n`)
-  const took = `${inMinutes(performance.now() - startedAt)}, ${Math.round(processorSeconds())} s of processor`
+  const took = `${inMinutes(performance.now() - startedAt)}, ${Math.round(processorMsIn(readStatFields('self')) / 1000)} s of processor`
   process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed (${took})\n`)
   process.exitCode = total.failed === 0 ? 0 : 1
 }
@@ -198,22 +199,11 @@ function inMinutes(ms: number): string {
   return `${(ms / 60_000).toFixed(1)} min`
 }
 
-/** Processor time of this process and of all that it started and waited for. */
-function processorSeconds(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8')
-  const ticks = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 15)
-  return ticks.reduce((sum, each) => sum + Number(each), 0) / TICKS_A_SECOND
-}
-
 /** Where tests/helpers/programs.ts finds what tests start. */
 const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
 const NONE: Traces = new Set()
 const SHOWN_LEFTOVERS = 40
-const TICKS_A_SECOND = 100
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const SUITE_MINUTES = 55
 

@@ -2,7 +2,8 @@ import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { TestEnvironment } from 'jest-environment-node'
 import koffi from 'koffi'
-import { findLeftovers, findMounts, readText } from './helpers/leftovers.ts'
+import { processorMsIn, readStatFields } from '../infra/proc-stat.ts'
+import { findLeftovers, findMounts } from './helpers/leftovers.ts'
 import { WORKER_SERVICE } from './helpers/shared-service.ts'
 import { createWorkerService } from './helpers/worker-service.ts'
 
@@ -17,7 +18,7 @@ const workerService = createWorkerService()
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null
   #file
-  #cpuTicks = cpuTicks()
+  #cpuMs = cpuMs()
 
   constructor(config, context) {
     super(config, context)
@@ -37,7 +38,7 @@ export default class MountWatchingEnvironment extends TestEnvironment {
     try {
       await workerService.endFile()
     } finally {
-      noteProcessorTime(this.#file, cpuTicks() - this.#cpuTicks)
+      noteProcessorTime(this.#file, cpuMs() - this.#cpuMs)
     }
     const left = this.#before === null ? [] : await findLeftovers(this.#before, findOwnMounts)
     if (left.length > 0) throw new Error(`The tests of this file left ${left.length} mounts: ${left.join(', ')}`)
@@ -53,20 +54,14 @@ function leaveOrphans() {
 }
 
 /** Adds a line for the report of the run (infra/jest/run.ts): the file and the seconds of processor time that it took. */
-function noteProcessorTime(file, ticks) {
+function noteProcessorTime(file, ms) {
   const path = process.env.TEST_TIMES
-  if (path !== undefined) appendFileSync(path, `${file} ${(ticks / TICKS_A_SECOND).toFixed(2)}\n`)
+  if (path !== undefined) appendFileSync(path, `${file} ${(ms / 1000).toFixed(2)}\n`)
 }
 
-/** Clock ticks of this process and of its shared service, with all children that they have waited for: proc_pid_stat(5). */
-function cpuTicks() {
-  return ['self', ...workerService.pids()].reduce((sum, pid) => sum + ticksOf(pid), 0)
-}
-
-function ticksOf(pid) {
-  const stat = readText(`/proc/${pid}/stat`)
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
+/** Processor time of this process and of its shared service, with all children that they have waited for. */
+function cpuMs() {
+  return ['self', ...workerService.pids()].reduce((sum, pid) => sum + processorMsIn(readStatFields(pid)), 0)
 }
 
 // Without those of pods, which come and go with the cluster.
@@ -74,6 +69,5 @@ function findOwnMounts() {
   return findMounts().filter((mount) => !mount.includes('/boxyard-cluster/'))
 }
 
-const TICKS_A_SECOND = 100
 const PR_SET_CHILD_SUBREAPER = 36
 const prctl = koffi.load(null).func('int prctl(int, ulong, ulong, ulong, ulong)')

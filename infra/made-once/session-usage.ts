@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { processorMsIn, readStatFields, tryRead } from '../proc-stat.ts'
 
 /** Resources that the processes of a session have used, with the ended children that they have waited for. */
 export interface SessionUsage {
@@ -12,29 +13,13 @@ export function readSessionUsage(session: number): SessionUsage {
   const usage = { processorMs: 0, bytes: 0 }
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue
-    const stat = tryRead(`/proc/${pid}/stat`)
-    // The name, in parentheses, may contain spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const fields = readStatFields(pid)
     if (Number(fields[SESSION]) !== session) continue
-    const ticks = fields.slice(FIRST_TIME, FIRST_TIME + 4).reduce((sum, field) => sum + Number(field), 0)
-    usage.processorMs += ticks * TICK_MS
+    usage.processorMs += processorMsIn(fields)
     for (const [, bytes] of tryRead(`/proc/${pid}/io`).matchAll(/^[rw]char: (\d+)$/gm)) usage.bytes += Number(bytes)
   }
   return usage
 }
 
-/** Returns the text of a file of /proc; empty if the process has ended or belongs to another user. */
-function tryRead(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-// Fields of proc_pid_stat(5), counted from the state.
+/** A field of proc_pid_stat(5), counted from the state. */
 const SESSION = 3
-/** The first of utime, stime, cutime, cstime. */
-const FIRST_TIME = 11
-/** The kernel shows times in hundredths of a second on all architectures. */
-const TICK_MS = 10

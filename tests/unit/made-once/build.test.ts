@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type BuildStep, runBuild } from '../../../infra/made-once/build.ts'
 import { readSessionUsage } from '../../../infra/made-once/session-usage.ts'
+import { readStatFields } from '../../../infra/proc-stat.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createFakeTime } from '../../helpers/imagined-time.ts'
 
@@ -62,8 +63,7 @@ async function written(name: string): Promise<string> {
 }
 
 function sessionOf(pid: string): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])
+  return Number(readStatFields(pid)[3])
 }
 
 function isGone(pid: string): boolean {
