@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBuild } from '../made-once/build.ts'
+import { removeUnfinished } from '../made-once/parts.ts'
 
 /** Programs of one Go module. */
 export interface GoBuild {
@@ -20,7 +21,7 @@ export interface GoBuild {
 export async function buildWithGo({ what, module, packages, flags, env, target, say }: GoBuild): Promise<void> {
   // Go leaves its working directory behind when it is killed, and /tmp may be small.
   const scratch = join(target, '.go-tmp')
-  rmSync(scratch, { recursive: true, force: true, maxRetries: RETRIES })
+  removeUnfinished(scratch)
   mkdirSync(scratch, { recursive: true })
   const options = {
     cwd: module,
@@ -45,8 +46,5 @@ export async function buildWithGo({ what, module, packages, flags, env, target, 
     command: ['go', 'build', '-v', ...all, '-o', `${target}/`, ...packages],
     counted: { line: /^[^\s#:]+$/, unit: 'packages', total: stale.trim().split('\n').length },
   })
-  rmSync(scratch, { recursive: true, maxRetries: RETRIES })
+  removeUnfinished(scratch)
 }
-
-/** A compiler of an interrupted run may write a last file. */
-const RETRIES = 5

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
+import { removeUnfinished } from './parts.ts'
 
 /** Programs that tests use and that are made once on a machine. */
 export interface MadeOnce {
@@ -28,8 +29,7 @@ export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacl
     // Another process may have made them while this one waited.
     if (existsSync(directory)) return directory
     const unfinished = `${directory}.unfinished`
-    // An installer of an interrupted run may write a last file.
-    rmSync(unfinished, { recursive: true, force: true, maxRetries: 5 })
+    removeUnfinished(unfinished)
     mkdirSync(unfinished, { recursive: true })
     await wanted.make(unfinished)
     renameSync(unfinished, directory)

@@ -19,7 +19,7 @@ export async function makeInParts(directory: string, parts: readonly DirectoryPa
   mkdirSync(target, { recursive: true })
   for (const name of readdirSync(dirname(directory))) {
     if (!name.endsWith(UNFINISHED) || name === basename(unfinished)) continue
-    rmSync(join(dirname(directory), name), { recursive: true, maxRetries: RETRIES })
+    removeUnfinished(join(dirname(directory), name))
   }
   for (const { name, make } of parts) {
     const stamp = join(unfinished, `${name}.finished`)
@@ -28,9 +28,12 @@ export async function makeInParts(directory: string, parts: readonly DirectoryPa
     writeFileSync(stamp, '')
   }
   renameSync(target, directory)
-  rmSync(unfinished, { recursive: true, maxRetries: RETRIES })
+  removeUnfinished(unfinished)
+}
+
+/** Removes a directory of an interrupted run, in which a compiler or installer may still write a last file. */
+export function removeUnfinished(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 5 })
 }
 
 const UNFINISHED = '.unfinished'
-/** A compiler of an interrupted run may write a last file. */
-const RETRIES = 5
