@@ -187,7 +187,7 @@ async function makeBox(
   await whileInterruptible(
     () => void process.stderr.write(goesOn),
     async () => {
-      // Whoever sees this may interrupt it.
+      // A user who sees this line can interrupt the wait.
       tell(`Making ${name}`)
       await printAnswer(await (await boxyard.createBox(project(), body)).info(), format)
     },

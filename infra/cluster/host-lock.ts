@@ -4,7 +4,7 @@ import { describeDuration, hostClock, SAY_MS } from '../made-once/pace.ts'
 
 /** Lines for the person who waits for another process. */
 export interface Waiting {
-  /** What the other process makes. */
+  /** Names the files that the other process makes. */
   what: string
   /** Shows a line. */
   say(text: string): void

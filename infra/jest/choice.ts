@@ -1,10 +1,10 @@
 import type { Suite } from './suite.ts'
 
-/** What CI knows of a change. */
+/** A change as CI sees it. */
 export interface CodeChange {
   /** Changed files, from the root of the repository. */
   files: readonly string[]
-  /** What they are compared with, for people. */
+  /** Names the commit that they are compared with, for the log. */
   since: string
   /** Number of commits up to this one: drives the rotation, since CI starts from a fresh clone and remembers nothing. */
   commits: number
@@ -29,8 +29,8 @@ export interface Choice {
 }
 
 /**
- * Chooses suites for CI beside those of `npm test`, as long as their minutes fit: first those whose subject a change touches, then
- * those whose tests import a changed file, then those whose turn it is, by the number of commits modulo three.
+ * Chooses suites that CI runs beside `npm test`, as long as their minutes fit. Suites whose subject changed come first. Suites whose tests
+ * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last.
  */
 export function chooseSuites(change: CodeChange, candidates: readonly Candidate[], minutes: number): Choice {
   const reasons = candidates.map((candidate) => reasonFor(candidate, change))
@@ -89,7 +89,7 @@ function startsWithAny(file: string, beginnings: readonly string[]): boolean {
 
 const RANKS = ['subject', 'imports', 'turn'] as const
 const TURNS = 3
-/** What no test imports and every test depends on. */
+/** Files that every test depends on and no test imports. */
 const TOUCH_EVERYTHING = [
   'package-lock.json',
   'jest.config.mjs',

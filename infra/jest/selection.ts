@@ -1,7 +1,7 @@
 import type { Suite } from './suite.ts'
 import { MACHINE, SUITES } from './suites.ts'
 
-/** What `npm test` runs. */
+/** Names of the suites that `npm test` runs. */
 const DEFAULT_NAMES = ['unit', 'core']
 
 export interface Chosen {

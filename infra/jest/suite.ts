@@ -4,7 +4,7 @@ import type { JestRun } from './run.ts'
 /** A set of test files that one command runs: `npm test -- NAME`. */
 export interface Suite extends JestRun {
   name: string
-  /** What it proves, for people. */
+  /** States the subject of its tests, for CONTRIBUTING.md. */
   what: string
   /** Minutes on two cores that do nothing else, peers and clusters built; `chosen` adds them up (choice.ts). */
   minutes: number

@@ -12,13 +12,13 @@ export interface BuildStep {
   what: string
   command: readonly string[]
   cwd?: string
-  /** The whole environment; defaults to that of this process. */
+  /** The whole environment. Default: the environment of this process. */
   env?: NodeJS.ProcessEnv
   /** Directory that it fills, to name its free space in an error. */
   target: string
   /** Server that it needs, with an article: `the Go module proxy`. */
   network?: string
-  /** What a run that fails leaves for the next: `compiled packages`; without it the next run begins at zero. */
+  /** Names the results that a failed run leaves for the next one: `compiled packages`. Without it the next run begins at zero. */
   keeps?: string
   /** Lines of its output that show how far it is, and what each stands for: `packages`. */
   counted?: { line: RegExp; unit: string; total?: number }

@@ -10,8 +10,8 @@ export interface DirectoryPart {
 }
 
 /**
- * Makes a directory of its parts, one after another. A run that is interrupted leaves its finished parts to the next one. Removes
- * what runs for other directories beside it have left.
+ * Makes a directory of its parts, one after another. An interrupted run leaves its finished parts to the next one. Removes unfinished
+ * directories of other runs beside it.
  */
 export async function makeInParts(directory: string, parts: readonly DirectoryPart[]): Promise<void> {
   const unfinished = `${directory}${UNFINISHED}`

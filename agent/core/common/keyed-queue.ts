@@ -70,7 +70,7 @@ export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): Keye
       const delay = new AbortController()
       delays.set(key, delay)
       void clock.sleep(delayMs, delay.signal).then(() => {
-        // One that was added meanwhile has ended this delay.
+        // `add` replaces or ends a delay before it is over.
         if (delays.get(key) === delay) add(key)
       })
     },
