@@ -1,12 +1,11 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
-import { createBoxyard } from '../sdk/typescript/src/boxyard.ts'
-import { findConnection } from './context/connection.ts'
+import { createCommandContext } from './context/command-context.ts'
 import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
-import { addVerb, FORMATS, type GivenFlags } from './verb-commands.ts'
+import { addVerb, FORMATS } from './verb-commands.ts'
 import { findVerbs } from './verbs/find.ts'
-import type { Verb, VerbContext } from './verbs/verb.ts'
+import type { Verb } from './verbs/verb.ts'
 
 /** Runs the verb that `args` name, and returns the exit code of `runCommandLine`. */
 export async function runProgram(args: readonly string[], version: string): Promise<number> {
@@ -22,7 +21,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     for (const verb of isAll ? await verbsOfHelp() : named) {
       addVerb(program, verb, async (flags, argsOf) => {
         running = verb
-        const context = contextOf(flags)
+        const context = createCommandContext(flags, verb)
         const { env } = flags
         const given = Array.isArray(env) ? { ...flags, env: withValues(env.map(String), context.environment) } : flags
         exitCode = (await verb.run(context, await argsOf(context), given)) ?? 0
@@ -117,29 +116,13 @@ function positionalsOf(args: readonly string[]): string[] {
   return args.filter((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
 }
 
-function contextOf(flags: GivenFlags): VerbContext {
-  const connection = findConnection(flags, process.env, process.cwd())
-  return {
-    connection,
-    environment: process.env,
-    format: flags.output,
-    boxyard: createBoxyard({ url: connection.url, token: connection.token }),
-    project: () => {
-      if (connection.project === null) throw new UsageError('No project: boxyard use PROJECT, or --project PROJECT.')
-      return connection.project
-    },
-    tell: (text) => {
-      if (process.stderr.isTTY) process.stderr.write(`${text}\n`)
-    },
-  }
-}
-
 const HELP = `
 A directory may have a file .boxyard, for itself and those below:
   project = "demo"
   box = "web"
 Then . stands for that box where a command takes one: boxyard exec . ls; boxyard cp a.txt .:/srv/
-BOXYARD_URL, BOXYARD_TOKEN, BOXYARD_PROJECT, BOXYARD_BOX and BOXYARD_CONTEXT win over the file, flags over all.`
+BOXYARD_PROJECT, BOXYARD_BOX, BOXYARD_CONTEXT, and BOXYARD_URL with BOXYARD_TOKEN, win over the file, flags over all.
+Files of other users are ignored; commands report on stderr what a file chose.`
 
 const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])
 const COMPLETION_WORD = 'completion'

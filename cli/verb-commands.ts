@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
-import type { ConnectionFlags } from './context/connection.ts'
+import type { CommandFlags } from './context/command-context.ts'
 import { namesBox, withDefaultBox } from './context/default-box.ts'
+import { checkBoxName } from './context/names.ts'
 import { UsageError } from './output/failures.ts'
-import type { OutputFormat } from './output/printing.ts'
 import { TOPICS } from './verbs/groups.ts'
 import type { Verb, VerbContext, VerbFlags } from './verbs/verb.ts'
 
 /** The flags of a command line, with those that all verbs have. */
-export type GivenFlags = VerbFlags & ConnectionFlags & { output: OutputFormat }
+type GivenFlags = VerbFlags & CommandFlags
 
 /** Runs a verb with its flags, and what makes its arguments of those that were typed. */
 type Run = (flags: GivenFlags, argsOf: (context: VerbContext) => Promise<string[]>) => Promise<void>
@@ -33,16 +33,18 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
       .flat()
       .filter((each): each is string => typeof each === 'string')
     await run(flags, async (context) => {
-      const own = withDefaultBox(verb.args, withCommand(verb.args, args), context.connection.box)
-      if (typeof flags['box'] === 'string') [flags['box']] = await withBoxNames('<box>', [flags['box']], context)
+      const own = withDefaultBox(verb.args, withCommand(verb.args, args), () => context.connection.box)
+      if (typeof flags['box'] === 'string')
+        [flags['box']] = await withBoxNames('<box>', [checkBoxName(flags['box'], '--box')], context)
       return withBoxNames(verb.args, own, context)
     })
   })
 }
 
 /** Puts the names of boxes where their ids were given. */
-async function withBoxNames(shape: string, args: string[], { boxyard, project }: VerbContext): Promise<string[]> {
+async function withBoxNames(shape: string, args: string[], context: VerbContext): Promise<string[]> {
   if (!args.some((text) => text.startsWith('box_'))) return args
+  const { boxyard, project } = context
   const { hasBoxId, withBoxName } = await import('./context/box-names.ts')
   const named = async (text: string, i: number): Promise<string> =>
     namesBox(shape, i) && hasBoxId(text) ? withBoxName(boxyard, project(), text) : text

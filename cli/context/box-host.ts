@@ -2,6 +2,7 @@ import { type BoxHandle, type Boxyard, createBoxyard } from '../../sdk/typescrip
 import { UsageError } from '../output/failures.ts'
 import type { VerbContext } from '../verbs/verb.ts'
 import { type Connection, findConnection } from './connection.ts'
+import { readContexts } from './store.ts'
 
 /** A host name that leads to a box; null is what the command is for anyway. */
 export interface BoxHost {
@@ -36,7 +37,10 @@ export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox
   const clientOf = (context: string): Omit<OpenedBox, 'box'> => {
     const known = clients.get(context)
     if (known !== undefined) return known
-    const connection = findConnection({ context }, verb.environment, process.cwd())
+    // A host name has no capitals.
+    const names = Object.keys(readContexts(verb.environment).contexts)
+    const name = names.find((each) => each === context) ?? names.find((each) => each.toLowerCase() === context)
+    const connection = findConnection({ context: name ?? context }, verb.environment, process.cwd())
     const { url, token } = connection
     const made = { boxyard: createBoxyard({ url, token }), connection }
     clients.set(context, made)

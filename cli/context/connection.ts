@@ -1,17 +1,33 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UsageError } from '../output/failures.ts'
-import { readContexts, readDirectoryDefaults } from './store.ts'
+import { readDirectoryFile } from './directory-file.ts'
+import { checkBoxName, checkContextName, checkProjectName } from './names.ts'
+import { contextNamed, readContexts, type StoredContext } from './store.ts'
 
 /** The service, token and project that a command is for. */
 export interface Connection {
   url: string
   /** Read anew for each request where it is the administrator's, which is renewed daily. */
   token(): string | null
+  /** The login that the command is for; null: none, but an address of the environment, or the service of this host. */
+  context: string | null
   /** Null: none was named. */
   project: string | null
   /** The box of the directory, which `.` stands for; null: none was named. */
   box: string | null
+  /** What a `.boxyard` file chose, which its reader may not know of; null: nothing. */
+  chosen: FileChoice | null
+  /** `.boxyard` files that were passed over, since other users own them. */
+  ignored: readonly string[]
+}
+
+/** A `.boxyard` file, and what it chose. */
+export interface FileChoice {
+  path: string
+  /** Whether the context is the file's, and not the one that commands elsewhere are for. */
+  hasContext: boolean
+  hasProject: boolean
 }
 
 export interface ConnectionFlags {
@@ -21,26 +37,80 @@ export interface ConnectionFlags {
 
 /**
  * Finds the connection: flags win over the environment (of which what is empty says nothing), that over the `.boxyard` file of the directory, that over the context.
- * Without a login it is the service of this host, with the administrator's token where this user may read it.
- * @throws UsageError for a context that nobody has logged in to
+ * Without a login it is the service of this host, with the administrator's token where this user may read it. A token goes only to the
+ * address that it came with: that of its login, or BOXYARD_URL beside BOXYARD_TOKEN.
+ * @throws UsageError for a context that nobody has logged in to, a name that cannot be one, and a token without an address
  */
 export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {
-  const { contexts, current } = readContexts(environment)
-  const defaults = readDirectoryDefaults(directory)
-  const named = flags.context ?? (environment['BOXYARD_CONTEXT'] || defaults.context)
-  const context = contexts[named ?? current ?? '']
-  if (named !== undefined && context === undefined)
-    throw new UsageError(`There is no context "${named}": boxyard login.`)
-  const project = flags.project ?? (environment['BOXYARD_PROJECT'] || defaults.project || context?.project || null)
-  const box = environment['BOXYARD_BOX'] || defaults.box || null
-  const url = environment['BOXYARD_URL'] || context?.url
-  const token = environment['BOXYARD_TOKEN'] || (context?.url === url ? context?.token : undefined)
-  if (url === undefined) return { ...localService(environment, token), project, box }
-  return { url, token: () => token ?? null, project, box }
+  const stored = readContexts(environment)
+  const file = readDirectoryFile(directory)
+  const given = namesGiven(flags, environment)
+  const url = flags.context === undefined ? environment['BOXYARD_URL'] || null : null
+  const name = given.context ?? (url === null ? file.context : undefined) ?? stored.current ?? null
+  const login = name === null ? undefined : contextNamed(stored, name)
+  if (name !== null && name !== stored.current && login === undefined)
+    throw new UsageError(`There is no context "${name}": boxyard login.`)
+  const fileContext = given.context === undefined && url === null ? file.context : undefined
+  return {
+    ...addressOf({ url, login, name, isFlag: flags.context !== undefined }, environment),
+    project: given.project ?? file.project ?? login?.project ?? null,
+    box: given.box ?? file.box ?? null,
+    chosen: file.path === null ? null : {
+      path: file.path,
+      hasContext: fileContext !== undefined && fileContext !== stored.current,
+      hasProject: given.project === undefined && file.project !== undefined,
+    },
+    ignored: file.ignored,
+  }
+}
+
+/** Reads and checks the names that flags and environment give. @throws UsageError */
+function namesGiven(
+  flags: ConnectionFlags,
+  environment: NodeJS.ProcessEnv,
+): { context: string | undefined; project: string | undefined; box: string | undefined } {
+  const either = (flag: keyof ConnectionFlags, variable: string, check: typeof checkProjectName): string | undefined => {
+    const [text, source] = flags[flag] === undefined ? [environment[variable] || undefined, variable] : [flags[flag], `--${flag}`]
+    return text === undefined ? undefined : check(text, source)
+  }
+  const box = environment['BOXYARD_BOX'] || undefined
+  return {
+    context: either('context', 'BOXYARD_CONTEXT', checkContextName),
+    project: either('project', 'BOXYARD_PROJECT', checkProjectName),
+    box: box === undefined ? undefined : checkBoxName(box, 'BOXYARD_BOX'),
+  }
+}
+
+interface AddressChoice {
+  /** BOXYARD_URL; null: not given, or a flag names a context. */
+  url: string | null
+  login: StoredContext | undefined
+  /** Of the login. */
+  name: string | null
+  isFlag: boolean
+}
+
+/** Returns the address, and the token that belongs to it. @throws UsageError for a token whose address is not known */
+function addressOf(
+  { url, login, name, isFlag }: AddressChoice,
+  environment: NodeJS.ProcessEnv,
+): Pick<Connection, 'url' | 'token' | 'context'> {
+  const token = isFlag ? undefined : environment['BOXYARD_TOKEN'] || undefined
+  if (url !== null) {
+    const found = token ?? (login?.url === url ? login.token : undefined) ?? null
+    return { url, token: () => found, context: null }
+  }
+  if (login?.url === undefined) return { ...localService(environment, token), context: login === undefined ? null : name }
+  if (token !== undefined)
+    throw new UsageError(
+      `BOXYARD_TOKEN is set without BOXYARD_URL. A token is sent only to the address it came with: set both, or unset it to use the login "${name}".`,
+    )
+  const found = login.token ?? null
+  return { url: login.url, token: () => found, context: name }
 }
 
 /** The service of this host, by the settings that it is run with (docs/install.md). */
-function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Omit<Connection, 'project' | 'box'> {
+function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Pick<Connection, 'url' | 'token'> {
   const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
   return {
     url: `http://${hostOf(environment['BOXYARD_HOST'] ?? '')}:${environment['BOXYARD_PORT'] ?? '8080'}`,

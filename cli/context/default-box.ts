@@ -1,18 +1,20 @@
 import { UsageError } from '../output/failures.ts'
+import { checkBoxName } from './names.ts'
 
 /**
  * Puts the box of the directory, that of its `.boxyard` file, where a command line says `.` instead of a box, or `.:PATH`. No box is
  * called so, and no verb leaves its box out: it is never doubtful which argument is the box. `shape` are the verb's arguments, such
- * as `<box> [command...]`. @throws UsageError if the directory has no box
+ * as `<box> [command...]`. @throws UsageError if the directory has no box, and for an argument that cannot be the name of one
  */
-export function withDefaultBox(shape: string, given: readonly string[], box: string | null): string[] {
+export function withDefaultBox(shape: string, given: readonly string[], boxOf: () => string | null): string[] {
   const name = (): string => {
+    const box = boxOf()
     if (box === null) throw new UsageError('No box here: BOXYARD_BOX, or box = "NAME" in a file .boxyard.')
     return box
   }
   return given.map((text, index) => {
     const what = argumentAt(shape, index)
-    if (BOXES.has(what) && text === '.') return name()
+    if (BOXES.has(what)) return text === '.' ? name() : checkBoxName(text, `<${what}>`)
     if (what === SOURCE && (text === '.' || text.startsWith('.@'))) return `${name()}${text.slice(1)}`
     return PATHS.has(what) && text.startsWith('.:') ? `${name()}${text.slice(1)}` : text
   })

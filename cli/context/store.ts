@@ -17,13 +17,6 @@ export interface StoredContexts {
   contexts: Record<string, StoredContext>
 }
 
-/** What a `.boxyard` file says for its directory and those below. */
-export interface DirectoryDefaults {
-  project?: string | undefined
-  box?: string | undefined
-  context?: string | undefined
-}
-
 /** Returns the path of `config.toml` (XDG). */
 export function contextsPath(environment: NodeJS.ProcessEnv): string {
   return join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'boxyard/config.toml')
@@ -46,18 +39,7 @@ export function writeContexts(environment: NodeJS.ProcessEnv, stored: StoredCont
   renameSync(draft, path)
 }
 
-/** Reads the nearest `.boxyard` file at or above `directory`. */
-export function readDirectoryDefaults(directory: string): DirectoryDefaults {
-  for (let at = directory; ; at = dirname(at)) {
-    const path = join(at, '.boxyard')
-    if (existsSync(path)) return parse(readFileSync(path, 'utf8'))
-    if (dirname(at) === at) return {}
-  }
-}
-
-/** Changes the `.boxyard` file of a directory, or makes it. */
-export function writeDirectoryDefaults(directory: string, changes: DirectoryDefaults): void {
-  const path = join(directory, '.boxyard')
-  const before = existsSync(path) ? parse(readFileSync(path, 'utf8')) : {}
-  writeFileSync(path, `${stringify({ ...before, ...changes }).trimEnd()}\n`)
+/** Finds a context by its name; undefined for a name that nobody has logged in with. */
+export function contextNamed({ contexts }: StoredContexts, name: string): StoredContext | undefined {
+  return Object.hasOwn(contexts, name) ? contexts[name] : undefined
 }

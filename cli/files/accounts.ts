@@ -1,5 +1,6 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
+import { fillPath } from '../../sdk/typescript/src/path-parameters.ts'
 import type { OpenedBox } from '../context/box-host.ts'
 import { getQuickly } from '../context/quick-get.ts'
 
@@ -13,7 +14,7 @@ export interface BoxAccount {
 
 /** Reads the users that a box itself knows, as text; empty for a box without. @throws ApiError, ConnectionError */
 export async function readPasswd({ box, connection }: OpenedBox): Promise<string> {
-  const path = OPERATIONS.readFile.path.replace('{project}', box.project).replace('{name}', box.name)
+  const path = fillPath(OPERATIONS.readFile.path, { project: box.project, name: box.name })
   const text = await getQuickly(connection, `${path}?path=${encodeURIComponent(PASSWD)}`)
   if (text !== null) return text
   try {

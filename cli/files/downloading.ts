@@ -1,46 +1,79 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Meter, metered } from '../output/meter.ts'
+import { startProgram } from '../programs.ts'
+import { checkLocalName } from './local-name.ts'
 import { withTemporaryBeside } from './temporary.ts'
 
-/** Writes a file of this machine: all of it, or nothing. What is no regular file, such as `/dev/null`, is written to as it is. */
-export async function saveFile(
-  path: string,
-  bytes: ReadableStream<Uint8Array>,
-  { mode, meter }: { mode: number; meter: Meter },
-): Promise<void> {
+export interface Saving {
+  /** Permission bits that the box told. */
+  mode: number
+  /** Keeps set-user-id, set-group-id and sticky bits, and those that the umask takes away. */
+  preserves: boolean
+  meter: Meter
+}
+
+/**
+ * Writes a file of this machine: all of it, or nothing. A link at the path is replaced and not followed, since an earlier copy may have
+ * brought it; what is no file, such as `/dev/null`, is written to.
+ */
+export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
+  const { meter } = saving
   const there = statSync(path, { throwIfNoEntry: false })
-  if (there !== undefined && !there.isFile()) return writeAll(path, bytes, meter)
-  // The file that a link leads to is replaced, not the link.
-  const target = there === undefined ? resolve(path) : realpathSync(path)
+  if (isOpenDescriptor(path) || (there !== undefined && !there.isFile())) return writeAll(path, bytes, meter)
+  const target = resolve(path)
   await withTemporaryBeside(target, async (temporary) => {
     await writeAll(temporary, bytes, meter)
-    chmodSync(temporary, mode)
+    chmodSync(temporary, modeHere(saving))
     renameSync(temporary, target)
   })
 }
 
 /** Unpacks a tar as a directory of this machine, which is there once all of it is; into one that is there each entry comes so. */
-export async function saveTree(
-  path: string,
-  archive: ReadableStream<Uint8Array>,
-  { mode, meter }: { mode: number; meter: Meter },
-): Promise<void> {
+export async function saveTree(path: string, archive: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const target = resolve(path)
   await withTemporaryBeside(target, async (temporary) => {
+    // For the user alone: nothing in it may be run before its modes are right.
     mkdirSync(temporary, { recursive: true, mode: 0o700 })
-    const args = ['-x', '-p', '--no-same-owner', '-C', temporary]
-    const tar = spawn('tar', args, { stdio: ['pipe', 'inherit', 'inherit'] })
-    await Promise.all([pipeline(Readable.from(metered(archive, meter)), tar.stdin), endOf(tar)])
-    const isThere = statSync(target, { throwIfNoEntry: false }) !== undefined
-    if (isThere) return mergeInto(temporary, target)
-    chmodSync(temporary, mode)
+    const options = [saving.preserves ? '-p' : '--no-same-permissions', '--no-same-owner', '-x', '-C', temporary]
+    const tar = startProgram({ program: 'tar', options, operands: [] }, { stdio: ['pipe', 'inherit', 'inherit'] })
+    if (tar.stdin === null) throw new Error('tar has no input.')
+    await Promise.all([pipeline(Readable.from(metered(archive, saving.meter)), tar.stdin), endOf(tar)])
+    cleanTree(temporary, saving)
+    const there = lstatSync(target, { throwIfNoEntry: false })
+    if (there?.isDirectory() === true) return mergeInto(temporary, target)
+    if (there?.isFile() === true) throw new Error(`${target} is a file, and would become a directory.`)
+    if (there !== undefined) rmSync(target)
+    chmodSync(temporary, modeHere(saving))
     renameSync(temporary, target)
   })
+}
+
+/** Takes away what a copy must not bring: devices, FIFOs and sockets, and unless they were asked for, the bits beyond permissions. */
+function cleanTree(directory: string, saving: Pick<Saving, 'preserves'>): void {
+  for (const name of readdirSync(directory)) {
+    const path = join(directory, checkLocalName(name))
+    const stats = lstatSync(path)
+    if (stats.isSymbolicLink()) continue
+    if (!stats.isDirectory() && !stats.isFile()) {
+      rmSync(path)
+      continue
+    }
+    if (!saving.preserves && (stats.mode & SPECIAL_BITS) !== 0) chmodSync(path, stats.mode & 0o777)
+    const mode = stats.mode & (saving.preserves ? 0o7777 : 0o777)
+    if (stats.isDirectory()) withEntry(path, mode, () => cleanTree(path, saving))
+  }
+}
+
+/** Does `work` in a directory that its own mode may forbid to enter or to change. */
+function withEntry(path: string, mode: number, work: () => void): void {
+  const isOpen = (mode & 0o700) === 0o700
+  if (!isOpen) chmodSync(path, mode | 0o700)
+  work()
+  if (!isOpen) chmodSync(path, mode)
 }
 
 /** Moves all that is in a directory into another, whose own directories stay, and take the modes of those that come. */
@@ -57,6 +90,15 @@ function mergeInto(from: string, to: string): void {
       renameSync(source, target)
     }
   }
+}
+
+function modeHere({ mode, preserves }: Pick<Saving, 'mode' | 'preserves'>): number {
+  return preserves ? mode & 0o7777 : mode & 0o777 & ~process.umask()
+}
+
+/** Whether a path is a descriptor that this process has, such as `/dev/stdout`: it may be a link to a file that the shell opened. */
+function isOpenDescriptor(path: string): boolean {
+  return /^\/(dev|proc)\//.test(resolve(path))
 }
 
 async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>, meter: Meter): Promise<void> {
@@ -92,7 +134,7 @@ async function writeWhole(file: FileHandle, pieces: readonly Uint8Array[]): Prom
   }
 }
 
-function endOf(child: ReturnType<typeof spawn>): Promise<void> {
+function endOf(child: ReturnType<typeof startProgram>): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`tar ended with code ${code}.`))))
@@ -100,3 +142,5 @@ function endOf(child: ReturnType<typeof spawn>): Promise<void> {
 }
 
 const WRITE_BYTES = 1024 * 1024
+/** Set-user-id, set-group-id and sticky. */
+const SPECIAL_BITS = 0o7000

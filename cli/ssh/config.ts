@@ -2,16 +2,23 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'nod
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { BOX_DOMAIN } from '../context/box-host.ts'
-import { ensureSshKeys, publicKeyText, type SshPaths, writeWhole } from './keys.ts'
+import { versionText } from '../programs.ts'
+import { ensureClientKey, restoreKnownHosts, type SshPaths, writeWhole } from './keys.ts'
 
 /**
  * Formats the configuration of OpenSSH for the hosts `*.boxyard`. A pure function.
  * @param program what starts this program, word by word
+ * @param version what `ssh -V` prints; an option that this version does not know would end ssh for every host
  */
-export function formatSshConfig({ clientKey, knownHosts }: SshPaths, program: readonly string[]): string {
+export function formatSshConfig(
+  { clientKey, knownHosts }: Pick<SshPaths, 'clientKey' | 'knownHosts'>,
+  program: readonly string[],
+  version: string,
+): string {
   const proxy = [...program.map(shellWord), 'ssh-proxy'].join(' ').replaceAll('%', '%%')
   const lines = [
-    `ProxyCommand ${proxy} %h`,
+    // A shell reads this line. Before 9.6, OpenSSH lets a host name have what a shell reads as its own (CVE-2023-51385).
+    `ProxyCommand ${proxy} -- '%h'`,
     'User root',
     `IdentityFile ${quoted(clientKey)}`,
     'IdentitiesOnly yes',
@@ -26,17 +33,18 @@ export function formatSshConfig({ clientKey, knownHosts }: SshPaths, program: re
     'AddKeysToAgent no',
     // The connection is a pipe of this machine.
     'Compression no',
-    'IgnoreUnknown WarnWeakCrypto',
-    'WarnWeakCrypto no',
+    ...(isAtLeast(version, 10, 1) ? ['WarnWeakCrypto no'] : []),
   ]
-  return `# Written by "boxyard ssh-config"; changes are lost.\nHost *${BOX_DOMAIN}\n${lines.map((line) => `  ${line}\n`).join('')}`
+  // What `'%h'` does not quote is a quote.
+  const hosts = `Host *${BOX_DOMAIN} "!*'*"`
+  return `# Written by "boxyard ssh-config"; changes are lost.\n${hosts}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-/** Writes keys, known hosts and configuration, without a change where they are up to date; returns the configuration. */
+/** Writes the client key, lost lines of the known hosts, and the configuration, without a change where they are up to date; returns the configuration. */
 export function writeSshFiles(paths: SshPaths, program: readonly string[]): string {
-  const { hostKey } = ensureSshKeys(paths)
-  const config = formatSshConfig(paths, program)
-  replace(paths.knownHosts, `*${BOX_DOMAIN} ${publicKeyText(hostKey)}\n`)
+  ensureClientKey(paths)
+  restoreKnownHosts(paths)
+  const config = formatSshConfig(paths, program, versionText('ssh', '-V'))
   replace(paths.config, config)
   return config
 }
@@ -65,4 +73,10 @@ function quoted(path: string): string {
 
 function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+/** Whether the text of `ssh -V` is of this version or a later one. */
+function isAtLeast(text: string, major: number, minor: number): boolean {
+  const [, first, second] = /^OpenSSH\w*_(\d+)\.(\d+)/.exec(text) ?? []
+  return Number(first) > major || (Number(first) === major && Number(second) >= minor)
 }

@@ -1,6 +1,18 @@
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import ssh2 from 'ssh2'
+import { BOX_DOMAIN } from '../context/box-host.ts'
 import { contextsPath } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 
@@ -9,10 +21,12 @@ export interface SshPaths {
   /** What `~/.ssh/config` includes. */
   config: string
   knownHosts: string
-  /** Private key of the server end, which `ssh-proxy` is. */
-  hostKey: string
+  /** Directory of the private keys of the server end, which `ssh-proxy` is: one for each deployment. */
+  hostKeys: string
   /** Private key of the client end, which OpenSSH is told of. */
   clientKey: string
+  /** Which deployment each host name led to last. */
+  names: string
 }
 
 /** Private keys of both ends, in the form of OpenSSH. */
@@ -27,27 +41,38 @@ export function sshPathsOf(environment: NodeJS.ProcessEnv): SshPaths {
   return {
     config: join(directory, 'config'),
     knownHosts: join(directory, 'known_hosts'),
-    hostKey: join(directory, 'host_ed25519'),
+    hostKeys: join(directory, 'hosts'),
     clientKey: join(directory, 'client_ed25519'),
+    names: join(directory, 'names'),
   }
 }
 
-/** Returns the keys; those that are missing are made first, once also where two programs begin at the same time. */
-export function ensureSshKeys({ hostKey, clientKey }: SshPaths): SshKeys {
-  mkdirSync(dirname(hostKey), { recursive: true, mode: 0o700 })
-  for (const [path, comment] of [
-    [hostKey, 'boxyard host'],
-    [clientKey, 'boxyard client'],
-  ] as const) {
-    if (!existsSync(path)) writeOnce(path, `${ssh2.utils.generateKeyPairSync('ed25519', { comment }).private.trim()}\n`)
-  }
-  return { hostKey: readFileSync(hostKey, 'utf8'), clientKey: readFileSync(clientKey, 'utf8') }
+/** Makes the client key if it is missing, once also where two programs begin at the same time. */
+export function ensureClientKey({ clientKey }: SshPaths): void {
+  mkdirSync(dirname(clientKey), { recursive: true, mode: 0o700 })
+  ensureKey(clientKey, 'boxyard client')
 }
 
-/** Reads the keys. @throws UsageError if they have not been made */
-export function readSshKeys({ hostKey, clientKey }: SshPaths): SshKeys {
-  if (!existsSync(hostKey) || !existsSync(clientKey)) throw new UsageError('First: boxyard ssh-config --install')
-  return { hostKey: readFileSync(hostKey, 'utf8'), clientKey: readFileSync(clientKey, 'utf8') }
+/** Adds host keys that the known hosts lack, as where that file was deleted. */
+export function restoreKnownHosts({ hostKeys, knownHosts }: SshPaths): void {
+  const known = existsSync(knownHosts) ? readFileSync(knownHosts, 'utf8') : ''
+  const names = existsSync(hostKeys) ? readdirSync(hostKeys).filter((name) => name.endsWith(KEY_END)) : []
+  const lines = names.map((name) => knownHostLine(readFileSync(join(hostKeys, name), 'utf8')))
+  const missing = lines.filter((line) => !known.includes(line))
+  if (missing.length > 0) appendFileSync(knownHosts, missing.join(''), { mode: 0o600 })
+}
+
+/**
+ * Reads the keys for a deployment. Its host key is made, and added to the known hosts, when a box of it is first reached: OpenSSH
+ * reads them after the server's first line. @throws UsageError if there is no client key
+ */
+export function readSshKeys(paths: SshPaths, url: string): SshKeys {
+  if (!existsSync(paths.clientKey)) throw new UsageError('First: boxyard ssh-config --install')
+  mkdirSync(paths.hostKeys, { recursive: true, mode: 0o700 })
+  const path = join(paths.hostKeys, `${createHash('sha256').update(url).digest('hex').slice(0, 16)}${KEY_END}`)
+  ensureKey(path, `boxyard host ${url}`, (key) => appendFileSync(paths.knownHosts, knownHostLine(key), { mode: 0o600 }))
+  const hostKey = readFileSync(path, 'utf8')
+  return { hostKey, clientKey: readFileSync(paths.clientKey, 'utf8') }
 }
 
 /** Returns the public half of a private key as `known_hosts` and `authorized_keys` have it. */
@@ -70,10 +95,14 @@ export function writeWhole(path: string, text: string, mode = 0o600): void {
   renameSync(draft, path)
 }
 
-function writeOnce(path: string, text: string): void {
+/** Makes a key if it is missing. `onMade` is called before other programs can find it. */
+function ensureKey(path: string, comment: string, onMade?: (key: string) => void): void {
+  if (existsSync(path)) return
+  const key = `${ssh2.utils.generateKeyPairSync('ed25519', { comment }).private.trim()}\n`
   const draft = `${path}.${process.pid}`
-  writeFileSync(draft, text, { mode: 0o600 })
+  writeFileSync(draft, key, { mode: 0o600 })
   try {
+    onMade?.(key)
     linkSync(draft, path)
   } catch (error) {
     if (!existsSync(path)) throw error
@@ -81,3 +110,9 @@ function writeOnce(path: string, text: string): void {
     rmSync(draft)
   }
 }
+
+function knownHostLine(hostKey: string): string {
+  return `*${BOX_DOMAIN} ${publicKeyText(hostKey)}\n`
+}
+
+const KEY_END = '_ed25519'

@@ -7,6 +7,7 @@ import { type BoxFiles, createBoxFiles, type FileChange, FileError } from './box
 import type { SshGuest } from './guest.ts'
 import { type OpenBoxFile, openToRead, openToWrite } from './open-files.ts'
 import { createSftpHandles, type SftpHandles } from './sftp-handles.ts'
+import { isLocalName } from '../files/local-name.ts'
 import { attributesOf, entryOf, nameOf, type SftpReply } from './sftp-text.ts'
 
 /** Attributes that a client gives: what it leaves out is undefined. */
@@ -132,7 +133,8 @@ function createHandleRequests(files: BoxFiles, handles: SftpHandles): HandleRequ
       const directory = handles.directory(handle)
       while (directory.names.length === 0 && directory.next !== undefined) {
         const page = await files.list(directory.path, directory.next)
-        directory.names.push(...page.files.map(entryOf))
+        // A client that copies a directory makes files of these names.
+        directory.names.push(...page.files.filter(({ path: name }) => isLocalName(name)).map(entryOf))
         directory.next = page.next ?? undefined
       }
       const names = directory.names.splice(0, NAMES_AT_ONCE)

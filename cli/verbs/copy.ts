@@ -3,6 +3,7 @@ import { basename, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { saveFile, saveTree } from '../files/downloading.ts'
+import { copyNameOf } from '../files/local-name.ts'
 import {
   absolutePathIn,
   describeRemote,
@@ -19,11 +20,15 @@ import type { Verb, VerbContext } from './verb.ts'
 const copy: Verb = {
   words: 'cp',
   args: '<path> <path...>',
-  flags: [['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway']],
+  flags: [
+    ['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway'],
+    ['--preserve', 'keep set-user-id, set-group-id and sticky bits, and modes beyond the umask'],
+  ],
   summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
   details: `A path in a box without a slash at its beginning is below the home of root.
 A slash at the end stands for a directory to copy into, which is made if it is not there; no other directories are made.
-Modes are kept; in the box all belongs to root. On the host of the service long files pass its front by, with a ticket.
+Modes are kept in the box, where all belongs to root; here they are subject to the umask, and set-user-id, set-group-id and sticky
+bits are dropped, without --preserve. A link here is replaced, not followed; devices, FIFOs and sockets are left out. On the host of the service long files pass its front by, with a ticket.
 A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
   examples: [
     'boxyard cp app.js web:/srv/',
@@ -33,14 +38,15 @@ A file comes whole or not at all, and so does a new directory here; of one that 
     'boxyard cp - web:/etc/motd < motd',
   ],
   operations: ['readFile', 'writeFile', 'readArchive', 'writeArchive', 'makeDirectory', 'statFile', 'createTicket'],
-  run: async (context, given) => {
+  run: async (context, given, flags) => {
+    const preserves = flags['preserve'] === true
     const [to = '', ...sources] = [given.at(-1) ?? '', ...given.slice(0, -1)]
     const target = remotePathOf(to)
     if (sources.some((from) => (remotePathOf(from) === null) === (target === null)))
       throw new UsageError('One side is BOX:PATH, the other is here.')
     for (const from of sources) {
       const source = remotePathOf(from)
-      if (source !== null) await download(context, source, { to, isOneOfSeveral: sources.length > 1 })
+      if (source !== null) await download(context, source, { to, isOneOfSeveral: sources.length > 1, preserves })
       else if (target !== null) await upload(context, from, { target, isOneOfSeveral: sources.length > 1 })
     }
   },
@@ -68,7 +74,7 @@ export const COPY_VERBS: readonly Verb[] = [copy, cat]
 async function download(
   { boxyard, connection, project }: VerbContext,
   source: RemotePath,
-  { to, isOneOfSeveral }: { to: string; isOneOfSeveral: boolean },
+  { to, isOneOfSeveral, preserves }: { to: string; isOneOfSeveral: boolean; preserves: boolean },
 ): Promise<void> {
   const box = boxyard.box(project(), source.box)
   const path = await absolutePathIn(box, source.path)
@@ -81,11 +87,12 @@ async function download(
     : await moveByShortestWay(connection, { box, sizeBytes: found.size_bytes }, read)
   if (to === '-') return toStdout(bytes)
   if (isOneOfSeveral && !isDirectory(to)) throw new UsageError(`${to} is no directory, which several copies need.`)
-  const place = isDirectory(to) ? join(to, posix.basename(path)) : to
+  // As with cp: `DIR/.` is what is in the directory.
+  const place = isDirectory(to) && !source.path.endsWith('/.') ? join(to, copyNameOf(source)) : to
   // The mode of a link tells nothing of what it leads to.
   const mode = found.type === 'symlink' ? PLAIN_MODE : Number.parseInt(found.mode, 8)
   await withMeter({ label: basename(place), totalBytes: found.type === 'file' ? found.size_bytes : null }, (meter) =>
-    isTree ? saveTree(place, bytes, { mode, meter }) : saveFile(place, bytes, { mode, meter }),
+    (isTree ? saveTree : saveFile)(place, bytes, { mode, preserves, meter }),
   )
 }
 

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, posix } from 'node:path'
+import { join } from 'node:path'
 import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { copyNameOf } from '../files/local-name.ts'
 import { absolutePathIn, orNull, requireRemotePath } from '../files/remote-path.ts'
+import { startShellLine } from '../programs.ts'
 import type { Verb } from './verb.ts'
 
 const edit: Verb = {
@@ -19,7 +20,7 @@ const edit: Verb = {
     const place = { project: project(), name: remote.box, path }
     const before = await readTagged(boxyard, place)
     const directory = mkdtempSync(join(tmpdir(), 'boxyard-edit-'))
-    const copy = join(directory, posix.basename(path))
+    const copy = join(directory, copyNameOf(remote))
     writeFileSync(copy, before.content)
     chmodSync(copy, 0o600)
     let isKept = true
@@ -74,7 +75,7 @@ async function writeTagged(
 
 /** Runs an editor, a command line of the shell, to its end. @throws Error unless it ends with 0 */
 function runEditor(editor: string, path: string): Promise<void> {
-  const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' })
+  const child = startShellLine(editor, path)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${editor} ended with code ${code}.`))))

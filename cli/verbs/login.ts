@@ -1,6 +1,8 @@
 import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
-import { readContexts, type StoredContext, writeContexts, writeDirectoryDefaults } from '../context/store.ts'
+import { writeDirectoryDefaults } from '../context/directory-file.ts'
+import { checkContextName, checkProjectName } from '../context/names.ts'
+import { contextNamed, readContexts, type StoredContext, writeContexts } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
 import type { Verb } from './verb.ts'
@@ -13,11 +15,12 @@ const login: Verb = {
   examples: ['boxyard login', 'boxyard login https://boxes.example < token'],
   operations: ['getMe'],
   run: async ({ tell }, [given], flags) => {
+    const chosen = typeof flags['name'] === 'string' ? checkContextName(flags['name'], '--name') : null
     const url = originOf(given ?? (await ask('URL of the service')))
     const token = (process.stdin.isTTY ? await askSecret('Token') : await readStdin()).trim()
     if (token === '') throw new UsageError('There is no token on stdin.')
     const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {}).catch(retold(url))
-    const name = typeof flags['name'] === 'string' ? flags['name'] : new URL(url).host
+    const name = chosen ?? new URL(url).host
     const { contexts } = readContexts(process.env)
     const [only] = Array.isArray(me.projects) && me.projects.length === 1 ? me.projects : []
     const context: StoredContext = { url, token, ...(only === undefined ? {} : { project: only }) }
@@ -35,8 +38,9 @@ const logout: Verb = {
   operations: [],
   run: async (_context, [given]) => {
     const stored = readContexts(process.env)
-    const { [given ?? stored.current ?? '']: found, ...contexts } = stored.contexts
-    if (found === undefined) throw new UsageError('There is no such context.')
+    const name = given ?? stored.current ?? ''
+    if (contextNamed(stored, name) === undefined) throw new UsageError('There is no such context.')
+    const contexts = Object.fromEntries(Object.entries(stored.contexts).filter(([each]) => each !== name))
     const current = given === undefined || given === stored.current ? {} : { current: stored.current }
     writeContexts(process.env, { ...current, contexts })
   },
@@ -54,7 +58,7 @@ const use: Verb = {
   operations: [],
   run: async (_context, [project = ''], flags) => {
     const box = flags['box']
-    if (!NAME.test(project)) throw new UsageError(`A project has a name such as my-app, not ${project}.`)
+    checkProjectName(project, '<project>')
     if (flags['here'] === true)
       return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
     if (box !== undefined) throw new UsageError('--box goes with --here.')
@@ -62,9 +66,6 @@ const use: Verb = {
     writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
   },
 }
-
-/** What the service takes for the name of a project. */
-const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
 
 const list: Verb = {
   words: 'context ls',
@@ -90,9 +91,9 @@ const select: Verb = {
   examples: ['boxyard context use staging'],
   operations: [],
   run: async (_context, [name = '']) => {
-    const { contexts } = readContexts(process.env)
-    if (contexts[name] === undefined) throw new UsageError(`There is no context "${name}".`)
-    writeContexts(process.env, { current: name, contexts })
+    const stored = readContexts(process.env)
+    if (contextNamed(stored, name) === undefined) throw new UsageError(`There is no context "${name}".`)
+    writeContexts(process.env, { ...stored, current: name })
   },
 }
 

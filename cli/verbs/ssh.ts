@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { BOX_DOMAIN, createHostOpener } from '../context/box-host.ts'
+import { startProgram } from '../programs.ts'
 import type { Verb } from './verb.ts'
 
 const sshConfig: Verb = {
@@ -30,17 +30,22 @@ const sshProxy: Verb = {
   args: '<host>',
   flags: [],
   summary: 'Speak the server’s side of SSH on stdin and stdout, for OpenSSH’s ProxyCommand',
-  examples: ['ssh -o "ProxyCommand boxyard ssh-proxy %h" web.demo.boxyard'],
+  examples: [`ssh -o "ProxyCommand boxyard ssh-proxy -- '%h'" web.demo.boxyard`],
   operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
     const opened = createHostOpener(context)(host)
+    const tell = (message: string): void => void process.stderr.write(`boxyard: ${message}\r\n`)
+    const { sshPathsOf } = await import('../ssh/keys.ts')
+    const { checkDeployment } = await import('../ssh/deployments.ts')
+    const paths = sshPathsOf(context.environment)
+    checkDeployment(paths.names, host, opened, tell)
     const { readPasswd } = await import('../files/accounts.ts')
     // Answered while the rest is loaded.
     const passwd = readPasswd(opened)
     passwd.catch(() => undefined)
     await new Promise((resolve) => setImmediate(resolve))
     const { serveSsh } = await import('../ssh/server.ts')
-    const { readSshKeys, sshPathsOf } = await import('../ssh/keys.ts')
+    const { readSshKeys } = await import('../ssh/keys.ts')
     const { joinStdio } = await import('../ssh/stdio.ts')
     // Stderr is the terminal of who has called ssh: warnings of Node.js have no place there.
     process.removeAllListeners('warning')
@@ -48,8 +53,8 @@ const sshProxy: Verb = {
       ...opened,
       passwd,
       hostName: host,
-      keys: readSshKeys(sshPathsOf(context.environment)),
-      tell: (message) => void process.stderr.write(`boxyard: ${message}\r\n`),
+      keys: readSshKeys(paths, opened.connection.url),
+      tell,
     })
   },
 }
@@ -61,14 +66,18 @@ const ssh: Verb = {
   summary: 'Run the ssh of this machine with a box, also where nothing was installed; what follows the box is its own',
   examples: ['boxyard ssh web', 'boxyard ssh web make -C /srv', 'boxyard ssh web -N -L 5432:localhost:5432'],
   operations: ['getBox'],
-  run: async ({ environment, project }, [name = '', ...rest], flags) => {
+  run: async ({ connection, environment, project }, [name = '', ...rest], flags) => {
     const { writeSshFiles } = await import('../ssh/config.ts')
     const { sshPathsOf } = await import('../ssh/keys.ts')
+    const { splitSshWords } = await import('../ssh/words.ts')
     const paths = sshPathsOf(environment)
     writeSshFiles(paths, ownProgram())
-    const context = typeof flags['context'] === 'string' ? `.${flags['context']}` : ''
+    const isNamed = typeof flags['context'] === 'string' || connection.chosen?.hasContext === true
+    const context = isNamed ? `.${connection.context}` : ''
     const host = `${name}.${project()}${context}${BOX_DOMAIN}`
-    const child = spawn('ssh', ['-F', paths.config, host, ...rest], { stdio: 'inherit' })
+    const { options, command } = splitSshWords(rest)
+    const call = { program: 'ssh', options: ['-F', paths.config, ...options], operands: [host, ...command] }
+    const child = startProgram(call, { stdio: 'inherit' })
     // A terminal sends Ctrl-C to both; ssh decides what it means.
     process.on('SIGINT', () => undefined)
     return new Promise((resolve, reject) => {

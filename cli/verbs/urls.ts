@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
 import { printAnswer } from '../output/printing.ts'
+import { startOpener } from '../programs.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const url: Verb = {
@@ -25,7 +25,7 @@ const open: Verb = {
     const opener = openerOf(process.platform, context.environment)
     if (opener === null) return
     const [program, ...args] = opener
-    const child = spawn(program, [...args, found], { stdio: 'ignore', detached: true })
+    const child = startOpener(program, args, found)
     // Who has no such program has the URL.
     child.once('error', () => undefined)
     child.unref()

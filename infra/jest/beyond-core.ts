@@ -75,7 +75,7 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'cli',
     what: 'the command line, the TypeScript SDK, SSH and ports, as people use them',
-    minutes: 2,
+    minutes: 3,
     turn: 2,
     paths: [`${E2E}/clients/(?!${[...CLIENTS_IN_CORE, ...CLIENTS_ON_DEBIAN].join('|')})`],
     touchedBy: ['cli/', 'sdk/typescript/src/'],

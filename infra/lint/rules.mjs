@@ -1,5 +1,8 @@
 const rules = {
-  'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
+  'one-spawner': banImport(
+    /^(node:)?child_process$/,
+    'Only agent/lib/run.ts starts processes, and cli/programs.ts, which puts a -- before words that are not ours.',
+  ),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(

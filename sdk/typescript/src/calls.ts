@@ -1,6 +1,7 @@
 import createFetchClient from 'openapi-fetch'
 import { OPERATIONS } from './generated/operations.ts'
 import type { operations, paths } from './generated/schema.ts'
+import { checkPathParameters } from './path-parameters.ts'
 import { parseJson, toApiError } from './problems.ts'
 import { fetchWithRetries, type RetryMark } from './retries.ts'
 
@@ -78,6 +79,7 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
   }
   const send = async (id: OperationId, input: LooseInput): Promise<Outcome> => {
     const { method, path, retry } = OPERATIONS[id]
+    checkPathParameters(input.path ?? {})
     const bearer = token()
     const isStream = input.body instanceof ReadableStream
     const mark: RetryMark = retry

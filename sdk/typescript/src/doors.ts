@@ -2,6 +2,7 @@ import { ApiError } from './api-error.ts'
 import type { Caller, CallerBody, SizedStream } from './calls.ts'
 import { OPERATIONS } from './generated/operations.ts'
 import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
+import { fillPath } from './path-parameters.ts'
 import { parseJson, toApiError } from './problems.ts'
 
 /** Operations that a ticket may be had for. */
@@ -137,8 +138,8 @@ interface SentBody {
   headers: Record<string, string>
 }
 
-function addressOf(url: string, id: StreamId, { project, name = '', port, query }: StreamTarget): string {
-  const path = OPERATIONS[id].path.replace('{project}', project).replace('{name}', name).replace('{port}', String(port))
+function addressOf(url: string, id: StreamId, { project, name, port, query }: StreamTarget): string {
+  const path = fillPath(OPERATIONS[id].path, { project, name, port })
   const text = new URLSearchParams()
   for (const [key, value] of Object.entries(query)) for (const each of [value].flat()) text.append(key, each)
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`

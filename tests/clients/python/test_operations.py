@@ -78,3 +78,11 @@ class _Body:
 
     def to_dict(self) -> dict[str, object]:
         return {}
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_would_lead_to_another_resource_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is not a name"):
+        operations.delete_box("demo", name)
+    with pytest.raises(ValueError, match="is not a name"):
+        operations.list_boxes(name)

@@ -170,7 +170,7 @@ describe('logins and contexts', () => {
     expect((await boxyard(['create'])).code).toBe(2)
     expect((await boxyard(['doctor'])).code).toBe(2)
     expect((await boxyard(['ls', '--context', 'none'])).code).toBe(2)
-    expect((await boxyard(['ls'], { env: { BOXYARD_TOKEN: 'bad' } })).code).toBe(4)
+    expect((await boxyard(['ls'], { env: { BOXYARD_URL: service.url, BOXYARD_TOKEN: 'bad' } })).code).toBe(4)
     const lost = await boxyard(['info', 'none'])
     expect([lost.code, lost.stdout, lost.stderr]).toEqual([1, '', 'boxyard: No box named "none" in project "demo".\n'])
     expect(await boxyard(['--version'])).toMatchObject({ code: 0, stdout: 'boxyard 0.1.0\n' })

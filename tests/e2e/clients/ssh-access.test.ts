@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { runToEnd, useSshLab } from '../../helpers/clients/ssh-lab.ts'
@@ -11,6 +11,11 @@ const { client } = lab
 const HOST = 'web.demo.boxyard'
 const OURS = '.config/boxyard/ssh'
 
+/** Returns the name of the key of the one deployment that was reached. */
+function hostKeyName(): string {
+  return readdirSync(lab.path(OURS, 'hosts'))[0] ?? ''
+}
+
 beforeAll(async () => {
   const command = ['/bin/sh', '-c', 'exec nc -ll -p 7001 -e /bin/cat']
   await client.put('/v1/projects/demo/boxes/web/services/echo', { command })
@@ -22,7 +27,8 @@ beforeAll(async () => {
 
 describe('the configuration', () => {
   test('is for its owner alone, and installed once', async () => {
-    for (const name of ['config', 'known_hosts', 'host_ed25519', 'client_ed25519'])
+    expect((await lab.ssh([HOST, 'true'])).code).toBe(0)
+    for (const name of ['config', 'known_hosts', 'names', 'client_ed25519', `hosts/${hostKeyName()}`])
       expect([name, (statSync(lab.path(OURS, name)).mode & 0o777).toString(8)]).toEqual([name, '600'])
     const before = ['.ssh/config', `${OURS}/config`, `${OURS}/client_ed25519`].map(
       (name) => statSync(lab.path(name)).mtimeMs,
@@ -59,7 +65,8 @@ describe('refused are', () => {
   })
 
   test('another key than the host’s that is known', async () => {
-    const path = lab.path(OURS, 'host_ed25519')
+    expect((await lab.ssh([HOST, 'true'])).code).toBe(0)
+    const path = lab.path(OURS, 'hosts', hostKeyName())
     const key = readFileSync(path)
     rmSync(path)
     await lab.run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path])

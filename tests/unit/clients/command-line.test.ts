@@ -23,12 +23,12 @@ describe('a point stands for the box of the directory', () => {
     ['<source> <box>', ['.@good', 'try'], ['web@good', 'try']],
     ['<project>', ['.'], ['.']],
   ])('where the arguments are %s', (shape, given, expected) => {
-    expect(withDefaultBox(shape, given, 'web')).toEqual(expected)
+    expect(withDefaultBox(shape, given, () => 'web')).toEqual(expected)
   })
 
   test('and is refused where the directory has none', () => {
-    expect(() => withDefaultBox('<box>', ['.'], null)).toThrow('BOXYARD_BOX')
-    expect(withDefaultBox('<box>', ['db'], null)).toEqual(['db'])
+    expect(() => withDefaultBox('<box>', ['.'], () => null)).toThrow('BOXYARD_BOX')
+    expect(withDefaultBox('<box>', ['db'], () => null)).toEqual(['db'])
   })
 })
 

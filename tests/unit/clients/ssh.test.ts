@@ -3,6 +3,7 @@ import { parseBoxHost } from '../../../cli/context/box-host.ts'
 import { accountOf } from '../../../cli/files/accounts.ts'
 import { formatSshConfig } from '../../../cli/ssh/config.ts'
 import { attributesOf, entryOf } from '../../../cli/ssh/sftp-text.ts'
+import { splitSshWords } from '../../../cli/ssh/words.ts'
 
 describe('a host name', () => {
   test('is a box, with a project and a context where they are named', () => {
@@ -44,12 +45,37 @@ describe('an account', () => {
 
 test('the configuration quotes what names of directories may hold', () => {
   const place = '/home/a b/100%'
-  const paths = { config: '', knownHosts: `${place}/known`, hostKey: '', clientKey: `${place}/key` }
-  const text = formatSshConfig(paths, ['/usr/bin/node', `${place}/it's.mjs`])
-  expect(text).toContain(`  ProxyCommand /usr/bin/node '/home/a b/100%%/it'\\''s.mjs' ssh-proxy %h\n`)
+  const paths = { knownHosts: `${place}/known`, clientKey: `${place}/key` }
+  const text = formatSshConfig(paths, ['/usr/bin/node', `${place}/it's.mjs`], '')
+  expect(text).toContain(`  ProxyCommand /usr/bin/node '/home/a b/100%%/it'\\''s.mjs' ssh-proxy -- '%h'\n`)
   expect(text).toContain('  IdentityFile "/home/a b/100%%/key"\n')
   expect(text).toMatch(/^ {2}StrictHostKeyChecking yes$/m)
   expect(text).toMatch(/^ {2}ForwardAgent no$/m)
+})
+
+test('the configuration has an option only where this version of OpenSSH knows it', () => {
+  const paths = { knownHosts: '/known', clientKey: '/key' }
+  const textFor = (version: string): string => formatSshConfig(paths, ['boxyard'], version)
+  for (const version of ['', 'OpenSSH_9.2p1 Debian-2+deb12u6, OpenSSL 3.0.19', 'OpenSSH_10.0p2', 'Sun_SSH_1.1'])
+    expect([version, textFor(version)]).toEqual([version, expect.not.stringContaining('WarnWeakCrypto')])
+  for (const version of ['OpenSSH_10.1p1 Debian', 'OpenSSH_for_Windows_10.2p1', 'OpenSSH_11.0p1'])
+    expect([version, textFor(version)]).toEqual([version, expect.stringContaining('WarnWeakCrypto no')])
+})
+
+describe('words behind the host of ssh', () => {
+  test.each([
+    [[], [], []],
+    [['make', '-C', '/srv'], [], ['make', '-C', '/srv']],
+    [['-N', '-L', '1:a:2'], ['-N', '-L', '1:a:2'], []],
+    [['-tt', '-p22', 'ls', '-l'], ['-tt', '-p22'], ['ls', '-l']],
+    [['-vL', '1:a:2', 'ls'], ['-vL', '1:a:2'], ['ls']],
+    [['-Lv', 'ls'], ['-Lv'], ['ls']],
+    [['-t', '--', '-x', 'y'], ['-t'], ['-x', 'y']],
+    [['-', 'x'], [], ['-', 'x']],
+    [['-o'], ['-o'], []],
+  ])('%j are options and a command', (words, options, command) => {
+    expect(splitSshWords(words)).toEqual({ options, command })
+  })
 })
 
 describe('a file', () => {

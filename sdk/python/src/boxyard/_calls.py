@@ -35,6 +35,15 @@ class Call(Generic[T_co]):
     request: Mapping[str, Any]
     parse: Callable[[httpx.Response], T_co]
 
+    def __post_init__(self) -> None:
+        """
+        Checks the names in the path. A URL drops the segments ``.`` and ``..`` (RFC 3986, 5.2.4), so that such a name would send the
+        request to another resource. Raises ``ValueError`` for these and for an empty name.
+        """
+        for segment in self.request["url"].removeprefix("/").split("/"):
+            if segment in ("", ".", ".."):
+                raise ValueError(f'"{segment}" is not a name: {self.operation}')
+
     @property
     def query(self) -> dict[str, str | list[str]]:
         """The query as text, as a ticket takes it."""

@@ -1,0 +1,62 @@
+import { type Boxyard, createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
+import { UsageError } from '../output/failures.ts'
+import type { OutputFormat } from '../output/printing.ts'
+import { visibleText } from '../output/visible-text.ts'
+import type { Verb, VerbContext } from '../verbs/verb.ts'
+import { type Connection, type ConnectionFlags, findConnection } from './connection.ts'
+
+/** The flags that every command has. */
+export type CommandFlags = ConnectionFlags & { output: OutputFormat }
+
+/**
+ * Creates what a command works with. The connection is found when the command first asks for it, so that `login`, `use` and `context`
+ * work where it cannot be found. Reports on stderr what a `.boxyard` file chose: another context always, the project where the
+ * command may change something, since the file may have come with a checkout.
+ */
+export function createCommandContext(flags: CommandFlags, verb: Verb): VerbContext {
+  let found: Connection | null = null
+  let client: Boxyard | null = null
+  let isProjectReported = false
+  const connection = (): Connection => {
+    if (found !== null) return found
+    found = findConnection(flags, process.env, process.cwd())
+    for (const path of found.ignored) remark(`ignored ${path}: another user owns it.`)
+    if (found.chosen?.hasContext === true)
+      remark(`using the context "${found.context}" (${found.url}), chosen by ${found.chosen.path}.`)
+    return found
+  }
+  return {
+    get connection() {
+      return connection()
+    },
+    get boxyard() {
+      const { url, token } = connection()
+      client ??= createBoxyard({ url, token })
+      return client
+    },
+    environment: process.env,
+    format: flags.output,
+    project: () => {
+      const { project, chosen } = connection()
+      if (project === null) throw new UsageError('No project: boxyard use PROJECT, or --project PROJECT.')
+      if (chosen?.hasProject === true && mayChange(verb) && !isProjectReported) {
+        isProjectReported = true
+        remark(`in the project "${project}", chosen by ${chosen.path}.`)
+      }
+      return project
+    },
+    tell: (text) => {
+      if (process.stderr.isTTY) process.stderr.write(`${text}\n`)
+    },
+  }
+}
+
+/** Whether a command may change something; one without a fixed operation, such as `api`, may. */
+function mayChange({ operations }: Verb): boolean {
+  return operations.length === 0 || operations.some((id) => OPERATIONS[id].method !== 'GET')
+}
+
+function remark(text: string): void {
+  process.stderr.write(`boxyard: ${visibleText(text)}\n`)
+}

@@ -1,0 +1,82 @@
+import { lstatSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parse, stringify } from 'smol-toml'
+import { readRegularFile } from '../files/regular-file.ts'
+import { UsageError } from '../output/failures.ts'
+import { checkBoxName, checkContextName, checkProjectName } from './names.ts'
+
+/** What a `.boxyard` file says for its directory and those below. */
+export interface DirectoryDefaults {
+  project?: string | undefined
+  box?: string | undefined
+  context?: string | undefined
+}
+
+/** The `.boxyard` file that a directory is under. */
+export interface DirectoryFile extends DirectoryDefaults {
+  /** Null: there is none. */
+  path: string | null
+  /** Files that were passed over, since other users own them. */
+  ignored: readonly string[]
+}
+
+/**
+ * Reads the nearest `.boxyard` file at or above `directory` that is the user's own, as git does (`safe.directory`): whoever may create
+ * files above a directory must not choose where its commands go. @throws UsageError for what is no file, no TOML, or names nothing
+ */
+export function readDirectoryFile(directory: string): DirectoryFile {
+  const ignored: string[] = []
+  for (let at = directory; ; at = dirname(at)) {
+    const path = join(at, NAME)
+    const target = statSync(path, { throwIfNoEntry: false })
+    if (target !== undefined) {
+      // A link is as good as its owner and that of the file.
+      if (isOwn(lstatSync(path).uid) && isOwn(target.uid)) return { ...readDefaults(path), path, ignored }
+      ignored.push(path)
+    }
+    if (dirname(at) === at) return { path: null, ignored }
+  }
+}
+
+/** Changes the `.boxyard` file of a directory, or makes it; a link there is replaced. @throws UsageError for one that cannot be read */
+export function writeDirectoryDefaults(directory: string, changes: DirectoryDefaults): void {
+  const path = join(directory, NAME)
+  const before = statSync(path, { throwIfNoEntry: false }) === undefined ? {} : readTable(path)
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, `${stringify({ ...before, ...changes }).trimEnd()}\n`, { flag: 'wx' })
+  renameSync(draft, path)
+}
+
+function readDefaults(path: string): DirectoryDefaults {
+  const { project, box, context } = readTable(path)
+  const checked = (name: string, value: unknown, check: (text: string, source: string) => string): string | undefined => {
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') throw new UsageError(`${path}: ${name} must be text in quotes.`)
+    return check(value, path)
+  }
+  return {
+    project: checked('project', project, checkProjectName),
+    box: checked('box', box, checkBoxName),
+    context: checked('context', context, checkContextName),
+  }
+}
+
+function readTable(path: string): Record<string, unknown> {
+  const text = readRegularFile(path)
+  try {
+    return parse(text)
+  } catch (error) {
+    // Its other lines show the file.
+    const [reason = ''] = error instanceof Error ? error.message.split('\n') : []
+    throw new UsageError(`${path}: ${reason}`)
+  }
+}
+
+/** Whether a file of this user id is the user's own; so are those of who became root by sudo. Windows has no such ids. */
+function isOwn(uid: number): boolean {
+  const user = process.geteuid?.()
+  if (user === undefined || uid === user) return true
+  return user === 0 && String(uid) === process.env['SUDO_UID']
+}
+
+const NAME = '.boxyard'

@@ -1,0 +1,35 @@
+import { UsageError } from '../output/failures.ts'
+
+/**
+ * Checks the name of a project, as the service takes it (shared/schemas/common.ts), or `-` for all. `source` is where it was read, such as
+ * `--project`. @throws UsageError
+ */
+export function checkProjectName(name: string, source: string): string {
+  return name === ALL_PROJECTS ? name : checkName(name, source)
+}
+
+/** Checks the name or the id of a box, likewise. @throws UsageError */
+export function checkBoxName(name: string, source: string): string {
+  return BOX_ID.test(name) ? name : checkName(name, source)
+}
+
+/**
+ * Checks the name of a context: up to 253 characters of which the first is a letter or a digit, none white space, a control character or
+ * one that a shell or OpenSSH reads as its own. @throws UsageError
+ */
+export function checkContextName(name: string, source: string): string {
+  if (CONTEXT.test(name)) return name
+  throw new UsageError(`${source}: a context has a name such as staging or boxes.example:8080, not "${name}".`)
+}
+
+function checkName(name: string, source: string): string {
+  if (NAME.test(name)) return name
+  const rule = 'must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends'
+  throw new UsageError(`${source}: ${rule}: a name such as my-app, not "${name}".`)
+}
+
+/** Stands for every project in lists. */
+const ALL_PROJECTS = '-'
+const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
+const BOX_ID = /^box_[0-9a-z]{26}$/
+const CONTEXT = /^[\p{L}\p{N}[][\p{L}\p{N}._:[\]+-]{0,252}$/u

@@ -1,0 +1,36 @@
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+
+/** A program of this machine, its words told apart by who chose them. */
+export interface ProgramCall {
+  program: string
+  /** Ours: no name from a file, an argument, a box or a server stands here, but as the value of the option before it. */
+  options: readonly string[]
+  /** Paths, hosts and commands of others. A `--` stands before them, so that none is read as an option. */
+  operands: readonly string[]
+}
+
+/** Starts a program. */
+export function startProgram({ program, options, operands }: ProgramCall, how: SpawnOptions): ChildProcess {
+  return spawn(program, [...options, '--', ...operands], how)
+}
+
+/** Starts what opens a URL, which knows no `--`. @throws Error for what is no URL of HTTP */
+export function startOpener(program: string, options: readonly string[], url: string): ChildProcess {
+  return spawn(program, [...options, webUrl(url)], { stdio: 'ignore', detached: true })
+}
+
+/** Runs a line of the shell, the user's own, with one path as its last argument. */
+export function startShellLine(line: string, path: string): ChildProcess {
+  return spawn('/bin/sh', ['-c', `${line} "$1"`, 'sh', path], { stdio: 'inherit' })
+}
+
+/** Returns what a program prints on stderr, such as its version; empty where there is none. */
+export function versionText(program: string, option: string): string {
+  return spawnSync(program, [option], { encoding: 'utf8', timeout: 5000 }).stderr ?? ''
+}
+
+function webUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) throw new Error(`Not a URL of a web page: ${text}`)
+  return url.href
+}

@@ -1,0 +1,30 @@
+/** What follows the host on a command line of ssh. */
+export interface SshWords {
+  options: string[]
+  command: string[]
+}
+
+/**
+ * Tells the options behind the host from the command, as ssh(1) does: options end at the first word that is none, or at `--`. They then
+ * can stand before the host, and a `--` before that. A pure function.
+ */
+export function splitSshWords(words: readonly string[]): SshWords {
+  let at = 0
+  while (at < words.length) {
+    const word = words[at] ?? ''
+    if (word === '--') return { options: words.slice(0, at), command: words.slice(at + 1) }
+    if (word === '-' || !word.startsWith('-')) break
+    at += takesNext(word) ? 2 : 1
+  }
+  return { options: words.slice(0, at), command: words.slice(at) }
+}
+
+/** Whether a group of option letters ends with one whose value is the next word. */
+function takesNext(word: string): boolean {
+  const letters = [...word.slice(1)]
+  const valued = letters.findIndex((letter) => VALUED.has(letter))
+  return valued >= 0 && valued === letters.length - 1
+}
+
+/** Options of ssh(1) that have a value. */
+const VALUED: ReadonlySet<string> = new Set('BbcDEeFIiJLlmOoPpQRSWw')
