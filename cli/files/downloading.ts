@@ -35,7 +35,9 @@ export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, 
 /** Unpacks a tar as a directory of this machine, which is there once all of it is; into one that is there each entry comes so. */
 export async function saveTree(path: string, archive: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const target = resolve(path)
-  await withTemporaryBeside(target, async (temporary) => {
+  // Into a directory that is there, such as the user's home, whose own directory may be none to write in.
+  const isInto = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true
+  await withTemporaryBeside(isInto ? join(target, 'copy') : target, async (temporary) => {
     // For the user alone: nothing in it may be run before its modes are right.
     mkdirSync(temporary, { recursive: true, mode: 0o700 })
     const options = [saving.preserves ? '-p' : '--no-same-permissions', '--no-same-owner', '-x', '-C', temporary]

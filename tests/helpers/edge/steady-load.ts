@@ -29,7 +29,9 @@ export function startSteadyLoad(
       if (statusCode !== 200) failures.push(`${statusCode} ${text}`)
       else bodies.set(text, (bodies.get(text) ?? 0) + 1)
     } catch (error) {
-      failures.push(String(error))
+      // What the connection had carried tells a reset of a new one from the end of one that was kept.
+      const { socket } = error as { socket?: object }
+      failures.push(`${String(error)} ${JSON.stringify(socket ?? {})}`)
     }
   }
   const timer = setInterval(() => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { withDefaultBox } from '../../../cli/context/default-box.ts'
 import { accountOf } from '../../../cli/files/accounts.ts'
+import { checkLocalName, copyNameOf, isLocalName } from '../../../cli/files/local-name.ts'
 import { remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
 import { visibleText } from '../../../cli/output/visible-text.ts'
@@ -134,4 +135,24 @@ test('a point of the history is a row, and what is not known a dash', () => {
     sent: '0 B/s',
   })
   expect(historyRow({ ...point, cpu_cores: null }).cores).toBe('-')
+})
+
+describe('the gate for names that a box chose', () => {
+  test.each(['', '.', '..', 'a/b', '/', 'a\0b'])('has none that is %j', (name) => {
+    expect(isLocalName(name, 'linux')).toBe(false)
+    expect(() => checkLocalName(name)).toThrow('no file here')
+  })
+
+  test('lets others through, on Windows none that leads elsewhere there', () => {
+    for (const name of ['a', '...', '.ssh', 'a\\b', 'c:d'])
+      expect([name, isLocalName(name, 'linux')]).toEqual([name, true])
+    for (const name of ['a\\b', 'c:d', '..\\x']) expect([name, isLocalName(name, 'win32')]).toEqual([name, false])
+  })
+
+  test('takes the name of a copy from what was typed', () => {
+    const named = (path: string): string => copyNameOf({ box: 'web', path })
+    for (const path of ['', '/', '.', './', '..', '~', '~/', '/srv/..', '../..', 'a/../..'])
+      expect([path, named(path)]).toEqual([path, 'web'])
+    for (const path of ['a', '/srv/a', 'a/', 'a/.', 'a/b/..', '~/a']) expect([path, named(path)]).toEqual([path, 'a'])
+  })
 })
