@@ -1,4 +1,5 @@
 import { HOST_WORDS } from './host-words.ts'
+import { printLine, reportLine } from './output/terminal.ts'
 import manifest from './package.json' with { type: 'json' }
 import type { runProgram, verbOf } from './program.ts'
 
@@ -22,12 +23,12 @@ async function exitCodeOf(args: readonly string[], load: () => Promise<Program>)
   const [word = '--help'] = args
   // Loads nothing: this is how fast a start can be.
   if (word === '--version' || word === '-V') {
-    process.stdout.write(`boxyard ${manifest.version}\n`)
+    printLine(`boxyard ${manifest.version}`)
     return 0
   }
   if (HOST_WORDS.has(word)) {
     const where = 'run it on the host of the service, where its package is installed (in a checkout: npm run)'
-    process.stderr.write(`boxyard ${word} is a command of the host's own program: ${where}.\n`)
+    reportLine(`boxyard ${word} is a command of the host's own program: ${where}.`)
     return 2
   }
   const { runProgram, verbOf, keepCompiled } = await load()

@@ -3,6 +3,7 @@ import { createCommandContext } from './context/command-context.ts'
 import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
+import { printLine, reportLine } from './output/terminal.ts'
 import { addVerb, FORMATS } from './verb-commands.ts'
 import { findVerbs } from './verbs/find.ts'
 import type { Verb } from './verbs/verb.ts'
@@ -35,8 +36,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     // Commander has printed it; help that was asked for is no error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const { placeOf } = await import('./output/fault-places.ts')
-    const write = (text: string): void => void process.stderr.write(text)
-    return reportFailure(error, write, (pointer) => (running === null ? pointer : placeOf(pointer, running)))
+    return reportFailure(error, (pointer) => (running === null ? pointer : placeOf(pointer, running)))
   }
 }
 
@@ -56,7 +56,7 @@ function createProgram(version: string): Command {
     .enablePositionalOptions()
     .addHelpText('after', HELP)
     .helpCommand(false)
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'boxyard: ')) })
+    .configureOutput({ outputError: (text) => reportLine(text.replace(/^error: /, 'boxyard: ').trimEnd()) })
     .showHelpAfterError('(boxyard --help tells of all commands)')
     .exitOverride()
 }
@@ -105,9 +105,9 @@ function addCompletion(program: Command): void {
     .helpGroup('The command line itself:')
     .action(async (shell: string, typed: string[]) => {
       const { completionScript } = await import('./completion/scripts.ts')
-      if (shell !== 'words') return void process.stdout.write(completionScript(shell))
+      if (shell !== 'words') return void printLine(completionScript(shell).trimEnd())
       const { nextWords } = await import('./completion/lookups.ts')
-      for (const word of await nextWords(typed, process.env)) process.stdout.write(`${word}\n`)
+      for (const word of await nextWords(typed, process.env)) printLine(word)
     })
 }
 

@@ -2,7 +2,7 @@ import { type Boxyard, createBoxyard } from '../../sdk/typescript/src/boxyard.ts
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { UsageError } from '../output/failures.ts'
 import type { OutputFormat } from '../output/printing.ts'
-import { visibleText } from '../output/visible-text.ts'
+import { isSeen, reportLine } from '../output/terminal.ts'
 import type { Verb, VerbContext } from '../verbs/verb.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './connection.ts'
 
@@ -47,7 +47,7 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
       return project
     },
     tell: (text) => {
-      if (process.stderr.isTTY) process.stderr.write(`${text}\n`)
+      if (isSeen()) reportLine(text)
     },
   }
 }
@@ -58,5 +58,5 @@ function mayChange({ operations }: Verb): boolean {
 }
 
 function remark(text: string): void {
-  process.stderr.write(`boxyard: ${visibleText(text)}\n`)
+  reportLine(`boxyard: ${text}`)
 }

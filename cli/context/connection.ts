@@ -55,11 +55,14 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
     ...addressOf({ url, login, name, isFlag: flags.context !== undefined }, environment),
     project: given.project ?? file.project ?? login?.project ?? null,
     box: given.box ?? file.box ?? null,
-    chosen: file.path === null ? null : {
-      path: file.path,
-      hasContext: fileContext !== undefined && fileContext !== stored.current,
-      hasProject: given.project === undefined && file.project !== undefined,
-    },
+    chosen:
+      file.path === null
+        ? null
+        : {
+            path: file.path,
+            hasContext: fileContext !== undefined && fileContext !== stored.current,
+            hasProject: given.project === undefined && file.project !== undefined,
+          },
     ignored: file.ignored,
   }
 }
@@ -69,8 +72,13 @@ function namesGiven(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
 ): { context: string | undefined; project: string | undefined; box: string | undefined } {
-  const either = (flag: keyof ConnectionFlags, variable: string, check: typeof checkProjectName): string | undefined => {
-    const [text, source] = flags[flag] === undefined ? [environment[variable] || undefined, variable] : [flags[flag], `--${flag}`]
+  const either = (
+    flag: keyof ConnectionFlags,
+    variable: string,
+    check: typeof checkProjectName,
+  ): string | undefined => {
+    const [text, source] =
+      flags[flag] === undefined ? [environment[variable] || undefined, variable] : [flags[flag], `--${flag}`]
     return text === undefined ? undefined : check(text, source)
   }
   const box = environment['BOXYARD_BOX'] || undefined
@@ -100,7 +108,8 @@ function addressOf(
     const found = token ?? (login?.url === url ? login.token : undefined) ?? null
     return { url, token: () => found, context: null }
   }
-  if (login?.url === undefined) return { ...localService(environment, token), context: login === undefined ? null : name }
+  if (login?.url === undefined)
+    return { ...localService(environment, token), context: login === undefined ? null : name }
   if (token !== undefined)
     throw new UsageError(
       `BOXYARD_TOKEN is set without BOXYARD_URL. A token is sent only to the address it came with: set both, or unset it to use the login "${name}".`,

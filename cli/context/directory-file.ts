@@ -49,7 +49,11 @@ export function writeDirectoryDefaults(directory: string, changes: DirectoryDefa
 
 function readDefaults(path: string): DirectoryDefaults {
   const { project, box, context } = readTable(path)
-  const checked = (name: string, value: unknown, check: (text: string, source: string) => string): string | undefined => {
+  const checked = (
+    name: string,
+    value: unknown,
+    check: (text: string, source: string) => string,
+  ): string | undefined => {
     if (value === undefined) return undefined
     if (typeof value !== 'string') throw new UsageError(`${path}: ${name} must be text in quotes.`)
     return check(value, path)

@@ -95,7 +95,14 @@ function mergeInto(from: string, to: string): void {
 }
 
 function modeHere({ mode, preserves }: Pick<Saving, 'mode' | 'preserves'>): number {
-  return preserves ? mode & 0o7777 : mode & 0o777 & ~process.umask()
+  return preserves ? mode & 0o7777 : mode & 0o777 & ~currentUmask()
+}
+
+/** Reads the umask, which is had only by setting another one. */
+function currentUmask(): number {
+  const mask = process.umask(0o077)
+  process.umask(mask)
+  return mask
 }
 
 /** Whether a path is a descriptor that this process has, such as `/dev/stdout`: it may be a link to a file that the shell opened. */

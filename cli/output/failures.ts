@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import { visibleText } from './visible-text.ts'
+import { reportLine } from './terminal.ts'
 
 /** A command line that makes no sense: exit code 2. */
 export class UsageError extends Error {
@@ -11,17 +11,13 @@ export class UsageError extends Error {
  * Prints an error for people, on stderr, and returns the exit code that it means. `placeOf` says where in the command line the
  * fault is that a JSON pointer tells of.
  */
-export function reportFailure(
-  error: unknown,
-  write: (text: string) => void,
-  placeOf: (pointer: string) => string = (pointer) => pointer,
-): number {
+export function reportFailure(error: unknown, placeOf: (pointer: string) => string = (pointer) => pointer): number {
   const [first = '', ...more] = linesOf(error, placeOf)
-  write(`boxyard: ${visibleText(first)}\n`)
-  for (const line of more) write(`  ${visibleText(line)}\n`)
+  reportLine(`boxyard: ${first}`)
+  for (const line of more) reportLine(`  ${line}`)
   if (error instanceof UsageError) return 2
   if (!(error instanceof ApiError) || error.status !== 401) return 1
-  write('Log in with: boxyard login\n')
+  reportLine('Log in with: boxyard login')
   return 4
 }
 

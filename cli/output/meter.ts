@@ -1,3 +1,5 @@
+import { isSeen, redrawLine } from './terminal.ts'
+
 /** Tells on stderr how many bytes have gone, and how fast, where that is a terminal. */
 export interface Meter {
   add(bytes: number): void
@@ -7,7 +9,7 @@ export interface Meter {
 
 /** Begins to tell of a transfer of `totalBytes`, or of a number that nobody knows. */
 export function createMeter(label: string, totalBytes: number | null): Meter {
-  if (!process.stderr.isTTY) return { add: () => undefined, end: () => undefined }
+  if (!isSeen()) return { add: () => undefined, end: () => undefined }
   const begun = performance.now()
   let bytes = 0
   let shownAt = begun
@@ -19,9 +21,9 @@ export function createMeter(label: string, totalBytes: number | null): Meter {
       shownAt = now
       const of = totalBytes === null ? '' : ` of ${formatBytes(totalBytes)}`
       const rate = formatBytes((bytes * 1000) / (now - begun))
-      process.stderr.write(`\r${label}: ${formatBytes(bytes)}${of}, ${rate}/s${ERASE_TO_END}`)
+      redrawLine(`${label}: ${formatBytes(bytes)}${of}, ${rate}/s`)
     },
-    end: () => void process.stderr.write(`\r${ERASE_TO_END}`),
+    end: () => redrawLine(''),
   }
 }
 
@@ -45,4 +47,3 @@ export function formatBytes(bytes: number): string {
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 const REDRAW_MS = 100
-const ERASE_TO_END = '\x1b[K'

@@ -1,5 +1,6 @@
-import { styleText } from 'node:util'
 import { cellText, recordText } from './records.ts'
+import { printLine, printTable } from './terminal.ts'
+import { commandsTerminal, escapeYaml, visibleJson, visibleLine } from './visible-text.ts'
 
 export type OutputFormat = 'table' | 'json' | 'yaml' | 'name'
 
@@ -9,17 +10,19 @@ export type OutputFormat = 'table' | 'json' | 'yaml' | 'name'
  */
 export async function printAnswer(answer: unknown, format: OutputFormat, columns?: readonly string[]): Promise<void> {
   if (answer === undefined) return
-  if (format === 'json') return write(JSON.stringify(answer, null, 2))
-  if (format === 'yaml') return write((await import('yaml')).stringify(answer).trimEnd())
+  if (format === 'json') return printLine(visibleJson(answer, 2))
+  if (format === 'yaml') return printLine(await yamlOf(answer))
   const items = itemsOf(answer)
-  if (format === 'name') return write((items ?? [answer]).map(nameOf).join('\n'))
-  write(items === null ? fieldsOf(answer) : tableOf(items, columns))
+  if (format === 'name') return print((items ?? [answer]).map(nameOf).join('\n'))
+  if (items === null) return print(fieldsOf(answer))
+  if (items.some(isRecord)) printTable(tableOf(items.filter(isRecord), columns))
+  else print(items.map(String).join('\n'))
 }
 
 /** Prints rows of one shape as a table with all their columns. */
 export function printRows(rows: readonly Record<string, string>[]): void {
   const [first] = rows
-  if (first !== undefined) write(alignedText(Object.keys(first), rows))
+  if (first !== undefined) printTable(alignedText(Object.keys(first), rows))
 }
 
 /** Returns the elements of an answer that is a list; null for another. */
@@ -31,9 +34,7 @@ export function itemsOf(answer: unknown): unknown[] | null {
   return isList ? (lists[0] ?? null) : null
 }
 
-function tableOf(items: readonly unknown[], chosen: readonly string[] | undefined): string {
-  const records = items.filter(isRecord)
-  if (records.length === 0) return items.map(String).join('\n')
+function tableOf(records: readonly Record<string, unknown>[], chosen: readonly string[] | undefined): string {
   if (chosen !== undefined) return alignedText(chosen, records)
   const present = COLUMNS.filter((column) => records.some((record) => isShown(record[column])))
   const columns =
@@ -56,7 +57,7 @@ function alignedText(columns: readonly string[], records: readonly Record<string
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))
       .join('  ')
       .trimEnd()
-  return [hasColours() ? styleText('bold', line(head)) : line(head), ...rows.map(line)].join('\n')
+  return [line(head), ...rows.map(line)].join('\n')
 }
 
 function cellOf(column: string, value: unknown): string {
@@ -64,17 +65,12 @@ function cellOf(column: string, value: unknown): string {
   return column === 'command' && text.length > COMMAND_MAX ? `${text.slice(0, COMMAND_MAX - 1)}…` : text
 }
 
-function hasColours(): boolean {
-  return process.stdout.isTTY && process.stdout.hasColors()
-}
-
 function fieldsOf(answer: unknown): string {
   return isRecord(answer) ? recordText(answer, alignedText) : cellText('', answer)
 }
 
 function nameOf(item: unknown): string {
-  if (!isRecord(item)) return cellText('', item)
-  return cellText('', item['name'] ?? item['id'] ?? item['path'] ?? '')
+  return visibleLine(cellText('', isRecord(item) ? (item['name'] ?? item['id'] ?? item['path'] ?? '') : item))
 }
 
 function isShown(value: unknown): boolean {
@@ -85,8 +81,20 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function write(text: string): void {
-  if (text !== '') process.stdout.write(`${text}\n`)
+function print(text: string): void {
+  if (text !== '') printLine(text)
+}
+
+/** Formats an answer as YAML, with the texts that could command a terminal in quotes and escaped. */
+async function yamlOf(answer: unknown): Promise<string> {
+  const { Document, visit } = await import('yaml')
+  const document = new Document(answer)
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && commandsTerminal(node.value)) node.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return escapeYaml(document.toString().trimEnd())
 }
 
 const PAGING = new Set(['has_more', 'next_continuation_token', 'next_cursor'])

@@ -1,6 +1,40 @@
-/** Shows control characters but tabs and new lines by their codes: what boxes say must not command a terminal. A pure function. */
+/** Shows characters that command a terminal by their codes, all but tabs and new lines. A pure function. */
 export function visibleText(text: string): string {
-  return text.replaceAll(CONTROLS, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  return text.replaceAll(COMMANDS, codeOf)
 }
 
-const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
+/** The same for what must stay one line, such as a name in a list of names: tabs and new lines are shown, too. A pure function. */
+export function visibleLine(text: string): string {
+  return visibleText(text).replaceAll(/[\t\n]/g, codeOf)
+}
+
+/** Formats a value as JSON in which such characters are escaped, also those that JSON leaves as they are. A pure function. */
+export function visibleJson(value: unknown, indent?: number): string {
+  return escapeJson(JSON.stringify(value, null, indent))
+}
+
+/** Escapes such characters in text that is JSON already. A pure function. */
+export function escapeJson(json: string): string {
+  return json.replaceAll(COMMANDS, (character) => `\\u${hex(character, 4)}`)
+}
+
+/** Escapes such characters in YAML, where they stand only between double quotes. A pure function. */
+export function escapeYaml(yaml: string): string {
+  return yaml.replaceAll(COMMANDS, codeOf)
+}
+
+/** Whether a text has a character that commands a terminal. A pure function. */
+export function commandsTerminal(text: string): boolean {
+  return text.search(COMMANDS) >= 0
+}
+
+function codeOf(character: string): string {
+  return character.charCodeAt(0) > 0xff ? `\\u${hex(character, 4)}` : `\\x${hex(character, 2)}`
+}
+
+function hex(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0')
+}
+
+/** C0 but tab and new line, DEL, C1, and what changes the direction of text (Unicode, UAX #9). */
+const COMMANDS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g

@@ -2,6 +2,7 @@ import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { toApiError } from '../../sdk/typescript/src/problems.ts'
 import type { Operation } from '../../sdk/typescript/src/waits.ts'
 import { whileInterruptible } from './interrupts.ts'
+import { isSeen, redrawLine, reportLine } from './terminal.ts'
 
 /**
  * Waits for the end of an operation, an id or what `Operation-Location` says, and tells on a terminal how far it is. Whoever
@@ -9,20 +10,17 @@ import { whileInterruptible } from './interrupts.ts'
  */
 export async function followOperation(boxyard: Boxyard, location: string): Promise<Operation> {
   const id = location.slice(location.lastIndexOf('/') + 1)
-  const goesOn = `boxyard: it goes on by itself; to see how: boxyard operation ${id}\n`
-  const write = (text: string): void => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${text}\x1b[K`)
-  }
+  const goesOn = `boxyard: it goes on by itself; to see how: boxyard operation ${id}`
   return whileInterruptible(
-    () => void process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}${goesOn}`),
+    () => reportLine(`${isSeen() ? '\n' : ''}${goesOn}`),
     async () => {
       for (;;) {
-        const query = { wait_seconds: process.stderr.isTTY ? 1 : 25 }
+        const query = { wait_seconds: isSeen() ? 1 : 25 }
         const operation = await boxyard.call('getOperation', { path: { operation: id }, query })
-        if (operation.status !== 'running') write('')
+        if (operation.status !== 'running') redrawLine('')
         if (operation.status === 'failed') throw toApiError(409, operation.error)
         if (operation.status === 'done') return operation
-        write(progressLine(operation))
+        redrawLine(progressLine(operation))
       }
     },
   )

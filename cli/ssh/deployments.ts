@@ -1,29 +1,28 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { UsageError } from '../output/failures.ts'
 import type { OpenedBox } from '../context/box-host.ts'
+import { UsageError } from '../output/failures.ts'
 import { writeWhole } from './keys.ts'
 
 /**
  * Checks that a host name leads to the deployment that it led to before, which OpenSSH cannot: its other end is a program of this
  * machine. A name that the user's own choice leads elsewhere, by a login, a flag or the environment, is reported; one that a
- * `.boxyard` file leads elsewhere is refused. `path` is of the file that remembers names.
+ * `.boxyard` file leads elsewhere is refused. `names` is the path of the file that remembers them.
  * @throws UsageError for the latter
  */
 export function checkDeployment(
-  path: string,
   host: string,
   { connection, box }: OpenedBox,
-  report: (message: string) => void,
+  { names, report }: { names: string; report: (message: string) => void },
 ): void {
   const { url, chosen, context } = connection
-  const before = deploymentOf(path, host)
+  const before = deploymentOf(names, host)
   if (before === url) return
   if (before !== null && chosen?.hasContext === true)
     throw new UsageError(
       `${host} is a box of ${before}, but ${chosen.path} chose ${url}. To reach that one: ssh ${box.name}.${box.project}.${context}.boxyard`,
     )
   if (before !== null) report(`${host} is now a box of ${url}; it was one of ${before} before.`)
-  remember(path, host, url)
+  remember(names, host, url)
 }
 
 function deploymentOf(path: string, host: string): string | null {
@@ -36,7 +35,9 @@ function deploymentOf(path: string, host: string): string | null {
 
 function remember(path: string, host: string, url: string): void {
   appendFileSync(path, `${host} ${url}\n`, { mode: 0o600 })
-  const lines = readFileSync(path, 'utf8').split('\n').filter((line) => line !== '')
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
   if (lines.length <= NAMES_MAX) return
   // The last line of a name is the one that counts. A name that is forgotten is learned again.
   const byName = new Map(lines.map((line) => [line.split(' ')[0], line]))

@@ -2,12 +2,12 @@ import { posix } from 'node:path'
 import ssh2, { type Attributes } from 'ssh2'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxAccount } from '../files/accounts.ts'
+import { isLocalName } from '../files/local-name.ts'
 import { orNull } from '../files/remote-path.ts'
 import { type BoxFiles, createBoxFiles, type FileChange, FileError } from './box-files.ts'
 import type { SshGuest } from './guest.ts'
 import { type OpenBoxFile, openToRead, openToWrite } from './open-files.ts'
 import { createSftpHandles, type SftpHandles } from './sftp-handles.ts'
-import { isLocalName } from '../files/local-name.ts'
 import { attributesOf, entryOf, nameOf, type SftpReply } from './sftp-text.ts'
 
 /** Attributes that a client gives: what it leaves out is undefined. */

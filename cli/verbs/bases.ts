@@ -3,6 +3,8 @@ import { sendBytes } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter } from '../output/meter.ts'
 import { printAnswer } from '../output/printing.ts'
+import { reportLine } from '../output/terminal.ts'
+import { visibleJson } from '../output/visible-text.ts'
 import { followOperation } from '../output/waiting.ts'
 import { callAndPrint, fieldsFrom } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
@@ -97,7 +99,7 @@ async function sendArchive(context: VerbContext, { name, file, flags }: ArchiveT
     const made = await sendBytes(from, meter, (body) => context.boxyard.createBaseFrom(context.project(), body, query))
     meter.end()
     const { refused = [] } = (made.body.unpacked ?? {}) as { refused?: object[] }
-    for (const each of refused) process.stderr.write(`boxyard: left out: ${JSON.stringify(each)}\n`)
+    for (const each of refused) reportLine(`boxyard: left out: ${visibleJson(each)}`)
     return made.status === 202 ? made.headers.get('operation-location') : null
   } finally {
     meter.end()

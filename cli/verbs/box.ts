@@ -3,6 +3,8 @@ import type { CallInput } from '../../sdk/typescript/src/calls.ts'
 import { reportFailure, UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
+import { printLine, reportLine } from '../output/terminal.ts'
+import { visibleJson } from '../output/visible-text.ts'
 import { tellIfSlow } from '../output/waiting.ts'
 import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
 import { hidingRemark } from './remarks.ts'
@@ -38,7 +40,7 @@ const create: Verb = {
     })
     for (const { path } of mounts.map(mountOf)) {
       const remark = hidingRemark(path)
-      if (remark !== null) process.stderr.write(`boxyard: ${remark}\n`)
+      if (remark !== null) reportLine(`boxyard: ${remark}`)
     }
   },
 }
@@ -111,7 +113,7 @@ const remove: Verb = {
     }
     // The last is told as the end of the verb.
     const last = failures.pop()
-    for (const failure of failures) reportFailure(failure, (text) => void process.stderr.write(text))
+    for (const failure of failures) reportFailure(failure)
     if (last !== undefined) throw last
   },
 }
@@ -163,8 +165,8 @@ const events: Verb = {
       return printAnswer(all, format)
     }
     for await (const event of boxyard.events(project(), { since: query.since ?? 'now', types: query.type })) {
-      if (format === 'table') process.stdout.write(`${event.ts}  ${event.type}  ${event.resource}\n`)
-      else if (format === 'json') process.stdout.write(`${JSON.stringify(event)}\n`)
+      if (format === 'table') printLine(`${event.ts}  ${event.type}  ${event.resource}`)
+      else if (format === 'json') printLine(visibleJson(event))
       else await printAnswer(format === 'yaml' ? [event] : event, format)
     }
   },
@@ -183,9 +185,9 @@ async function makeBox(
   body: CallInput<'createBox'>['body'],
 ): Promise<void> {
   const { name } = body
-  const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}\n`
+  const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}`
   await whileInterruptible(
-    () => void process.stderr.write(goesOn),
+    () => reportLine(goesOn),
     async () => {
       // A user who sees this line can interrupt the wait.
       tell(`Making ${name}`)

@@ -1,5 +1,6 @@
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
+import { printLine } from '../output/terminal.ts'
 import type { Verb } from './verb.ts'
 
 const consoleUrl: Verb = {
@@ -17,7 +18,7 @@ const consoleUrl: Verb = {
     const { ticket, expires_at } = await boxyard.call('createSignInLink', {})
     const url = `${page}#${ticket}`
     if (format === 'json' || format === 'yaml') await printAnswer({ url, expires_at }, format)
-    else process.stdout.write(`${url}\n`)
+    else printLine(url)
   },
 }
 

@@ -2,6 +2,7 @@ import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { printAnswer } from '../output/printing.ts'
+import { printLine, reportLine } from '../output/terminal.ts'
 import { tellIfSlow } from '../output/waiting.ts'
 import { numberOf, pairsOf } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
@@ -36,7 +37,7 @@ const exec: Verb = {
         const started = await boxyard.call('createExec', { path, body: { ...common, no_hup: true } })
         if (flags['json'] === true || format !== 'table')
           await printAnswer(started, flags['json'] === true ? 'json' : format)
-        else process.stdout.write(`${started.id}\n`)
+        else printLine(started.id)
         return 0
       }
       const { command: _, ...options } = common
@@ -91,7 +92,7 @@ export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
 
 /** Says that the time was over, and returns the exit code of that, as of timeout(1). */
 function tellTimeOut(flags: VerbFlags): number {
-  process.stderr.write(`boxyard: timed out after ${String(flags['timeout'])} s\n`)
+  reportLine(`boxyard: timed out after ${String(flags['timeout'])} s`)
   return TIMED_OUT
 }
 

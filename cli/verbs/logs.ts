@@ -2,6 +2,7 @@ import { type ExecFollow, followExec, persist } from '../../sdk/typescript/src/e
 import type { OutputPiece } from '../../sdk/typescript/src/terminal-stream.ts'
 import { UsageError } from '../output/failures.ts'
 import type { OutputFormat } from '../output/printing.ts'
+import { visibleJson } from '../output/visible-text.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const logs: Verb = {
@@ -102,7 +103,7 @@ export function lastLines(bytes: Buffer, lines: number): Buffer {
 async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat): Promise<void> {
   const isObject = format === 'json' || format === 'yaml'
   const target = isObject || stream === 'stdout' ? process.stdout : process.stderr
-  const text = isObject ? `${JSON.stringify({ stream, data: Buffer.from(bytes).toString('utf8') })}\n` : bytes
+  const text = isObject ? `${visibleJson({ stream, data: Buffer.from(bytes).toString('utf8') })}\n` : bytes
   if (!target.write(text)) await new Promise((resolve) => target.once('drain', resolve))
 }
 

@@ -2,6 +2,8 @@ import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
+import { printLine } from '../output/terminal.ts'
+import { escapeJson } from '../output/visible-text.ts'
 import { jsonFrom } from './plain.ts'
 import type { Verb } from './verb.ts'
 
@@ -28,7 +30,7 @@ const api: Verb = {
     const text = await response.text()
     if (!response.ok) throw toApiError(response.status, parseJson(text))
     if (format !== 'table') await printAnswer(parseJson(text), format)
-    else if (text !== '') process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+    else if (text !== '') printLine(isJson(response) ? escapeJson(text.trimEnd()) : text.trimEnd())
   },
 }
 
@@ -54,3 +56,7 @@ const health: Verb = {
 
 /** Further verbs. */
 export const MORE_VERBS: readonly Verb[] = [api, health]
+
+function isJson({ headers }: Response): boolean {
+  return /^application\/([\w.]+\+)?json\b/.test(headers.get('content-type') ?? '')
+}

@@ -3,6 +3,7 @@ import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
+import { reportLine } from '../output/terminal.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
@@ -69,7 +70,7 @@ export function plainVerb(row: PlainVerb): Verb {
         input: { ...input, ...bodyOf(operation, input, options) },
       })
       const remark = (await row.remark?.(answer, given, context)) ?? null
-      if (remark !== null) process.stderr.write(`boxyard: ${remark}\n`)
+      if (remark !== null) reportLine(`boxyard: ${remark}`)
     },
   }
 }

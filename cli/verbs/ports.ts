@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { createHostOpener } from '../context/box-host.ts'
 import { UsageError } from '../output/failures.ts'
+import { printLine, reportLine } from '../output/terminal.ts'
 import { isLeaving, joinPort, listenUntilInterrupted } from '../ports/forwarding.ts'
 import type { Verb } from './verb.ts'
 
@@ -21,7 +22,7 @@ const portForward: Verb = {
       return { host, port: local, take: (socket: Socket) => carry(socket, box, port) }
     })
     await listenUntilInterrupted(listeners, (index, at) => {
-      process.stdout.write(`Forwarding ${host}:${at} to port ${pairs[index]?.port} of ${name}\n`)
+      printLine(`Forwarding ${host}:${at} to port ${pairs[index]?.port} of ${name}`)
     })
   },
 }
@@ -46,7 +47,7 @@ const proxy: Verb = {
     const open = createHostOpener(context)
     const take = (socket: Socket): Promise<void> => serveSocks(socket, open, tellError)
     await listenUntilInterrupted([{ host, port: Number(port), take }], (_, at) => {
-      process.stdout.write(`SOCKS5 proxy at ${host}:${at}\n`)
+      printLine(`SOCKS5 proxy at ${host}:${at}`)
     })
   },
 }
@@ -73,7 +74,7 @@ async function carry(socket: Socket, box: BoxHandle, port: number): Promise<void
 }
 
 function tellError(what: string, error: unknown): void {
-  process.stderr.write(`boxyard: ${what}: ${error instanceof Error ? error.message : String(error)}\n`)
+  reportLine(`boxyard: ${what}: ${error instanceof Error ? error.message : String(error)}`)
 }
 
 function addressOf(flag: unknown): string {

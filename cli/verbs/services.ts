@@ -1,5 +1,6 @@
 import type { AnswerOf, CallInput, FullAnswer } from '../../sdk/typescript/src/calls.ts'
 import { printAnswer } from '../output/printing.ts'
+import { reportLine } from '../output/terminal.ts'
 import { followOperation } from '../output/waiting.ts'
 import { fieldsFrom, jsonFrom } from './plain.ts'
 import type { Verb, VerbContext } from './verb.ts'
@@ -30,7 +31,7 @@ const deploy: Verb = {
     const found = await settle(context, path, answer)
     await printService(context, found)
     if (found.preview === null || found.preview.state !== 'failed') return 0
-    process.stderr.write(`boxyard: it failed${found.preview.message === null ? '' : `: ${found.preview.message}`}\n`)
+    reportLine(`boxyard: it failed${found.preview.message === null ? '' : `: ${found.preview.message}`}`)
     return 1
   },
 }

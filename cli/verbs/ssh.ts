@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { BOX_DOMAIN, createHostOpener } from '../context/box-host.ts'
+import { printLine, reportRawLine } from '../output/terminal.ts'
 import { startProgram } from '../programs.ts'
 import type { Verb } from './verb.ts'
 
@@ -18,9 +19,9 @@ const sshConfig: Verb = {
     const { sshPathsOf } = await import('../ssh/keys.ts')
     const paths = sshPathsOf(environment)
     const config = writeSshFiles(paths, ownProgram())
-    if (flags['install'] !== true || flags['print'] === true) return void process.stdout.write(config)
+    if (flags['install'] !== true || flags['print'] === true) return printLine(config.trimEnd())
     const { path, isChanged } = includeSshConfig(paths)
-    process.stdout.write(`${path} ${isChanged ? 'now includes' : 'includes'} ${paths.config}\n`)
+    printLine(`${path} ${isChanged ? 'now includes' : 'includes'} ${paths.config}`)
     tell(`Try: ssh BOX.PROJECT${BOX_DOMAIN}`)
   },
 }
@@ -34,11 +35,11 @@ const sshProxy: Verb = {
   operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
     const opened = createHostOpener(context)(host)
-    const tell = (message: string): void => void process.stderr.write(`boxyard: ${message}\r\n`)
+    const tell = (message: string): void => reportRawLine(`boxyard: ${message}`)
     const { sshPathsOf } = await import('../ssh/keys.ts')
     const { checkDeployment } = await import('../ssh/deployments.ts')
     const paths = sshPathsOf(context.environment)
-    checkDeployment(paths.names, host, opened, tell)
+    checkDeployment(host, opened, { names: paths.names, report: tell })
     const { readPasswd } = await import('../files/accounts.ts')
     // Answered while the rest is loaded.
     const passwd = readPasswd(opened)

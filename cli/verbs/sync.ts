@@ -5,7 +5,7 @@ import { createSync, type Sync, type SyncOptions, type SyncResult } from '../fil
 import { UsageError } from '../output/failures.ts'
 import { createMeter, formatBytes } from '../output/meter.ts'
 import { printAnswer } from '../output/printing.ts'
-import { visibleText } from '../output/visible-text.ts'
+import { reportLine } from '../output/terminal.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const sync: Verb = {
@@ -58,14 +58,14 @@ async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'
   // The first round needs no watch; the one after it finds what changed until the watch began.
   await tellRound(context, options, rounds)
   const changes = await watchChanges(options.from, options.isExcluded)
-  process.stderr.write(`Watching ${options.from}; Ctrl-C ends it.\n`)
+  reportLine(`Watching ${options.from}; Ctrl-C ends it.`)
   for (;;) {
     try {
       await tellRound(context, options, rounds)
     } catch (error) {
       const isAway = error instanceof ConnectionError || (error instanceof ApiError && error.retryable)
       if (!isAway && (error instanceof ApiError || error instanceof UsageError)) throw error
-      process.stderr.write(`boxyard: ${error instanceof Error ? error.message : String(error)}\n`)
+      reportLine(`boxyard: ${error instanceof Error ? error.message : String(error)}`)
       if (isAway) {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
         continue
@@ -85,7 +85,7 @@ async function tellRound(
   if (format === 'name') await printAnswer([...result.sent, ...result.deleted], format)
   else if (format !== 'table') await printAnswer(result, format)
   const line = resultLine(result, isTrial)
-  if (line !== null) process.stderr.write(`${visibleText(line)} (${Math.round(performance.now() - begun)} ms)\n`)
+  if (line !== null) reportLine(`${line} (${Math.round(performance.now() - begun)} ms)`)
 }
 
 /** Says in a line what a round did; null for nothing. A pure function. */

@@ -4,6 +4,7 @@ import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
 import { formatBytes } from '../output/meter.ts'
 import { printAnswer, printRows } from '../output/printing.ts'
+import { clearScreen } from '../output/terminal.ts'
 import type { Verb } from './verb.ts'
 
 const top: Verb = {
@@ -29,7 +30,7 @@ const top: Verb = {
           before.find((each) => each.box === box.box),
         ),
       )
-      if (isLive) process.stdout.write(CLEAR)
+      if (isLive) clearScreen()
       if (format === 'json' || format === 'yaml') return printAnswer(now, format)
       if (format === 'name') await printAnswer(rows, format)
       else printRows(rows)
@@ -127,5 +128,3 @@ export function historyRow(point: AnswerOf<'getBoxMetricsHistory'>['points'][num
 
 const READS_AT_ONCE = 8
 const ONCE_MS = 500
-/** Puts the cursor home and clears what is below. */
-const CLEAR = '\x1b[H\x1b[J'

@@ -1,4 +1,5 @@
 import { printAnswer } from '../output/printing.ts'
+import { printLine } from '../output/terminal.ts'
 import { startOpener } from '../programs.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
@@ -58,5 +59,5 @@ async function urlOf({ boxyard, project }: VerbContext, name: string, service: s
 
 async function printUrl({ format }: VerbContext, found: string): Promise<void> {
   if (format === 'json' || format === 'yaml') await printAnswer({ url: found }, format)
-  else process.stdout.write(`${found}\n`)
+  else printLine(found)
 }

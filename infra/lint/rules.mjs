@@ -3,6 +3,10 @@ const rules = {
     /^(node:)?child_process$/,
     'Only agent/lib/run.ts starts processes, and cli/programs.ts, which puts a -- before words that are not ours.',
   ),
+  'one-terminal': ban(
+    'CallExpression[callee.property.name="write"][callee.object.property.name=/^std(out|err)$/]',
+    'Text goes through cli/output/terminal.ts, which shows what would command the terminal of the user.',
+  ),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(

@@ -79,7 +79,8 @@ test('sockets that a box does not read take no more memory than the box may have
     expect(tcpMib(told) - before).toBeGreaterThan(8)
     expect(tcpMib(told) - before).toBeLessThan(128)
   }
-  expect(Number(await machine().run(`cat ${group}/memory.peak`))).toBeLessThanOrEqual(128 * 1024 ** 2)
+  // The kernel charges a packet that it has already taken beyond the limit (memcontrol.c, mem_cgroup_charge_skmem).
+  expect(Number(await machine().run(`cat ${group}/memory.peak`))).toBeLessThan(129 * 1024 ** 2)
 })
 
 test('a box that exceeds what it may do with the disk is paused, writes no more than that, and goes on', async () => {

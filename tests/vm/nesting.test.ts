@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, test } from '@jest/globals'
 import { runOk } from '../../agent/lib/run.ts'
 import { unpackDebian } from '../helpers/bases/debian-root.ts'
+import { untilSucceeds } from '../helpers/eventually.ts'
 import { untilServing } from '../helpers/vm/boxyard.ts'
 import { TEST_LIMIT_MS, useInstalled } from '../helpers/vm/use-installed.ts'
 
@@ -81,8 +82,11 @@ test('podman runs containers with limits and a network of their own', async () =
 
 test('Docker runs containers with limits and a network of their own', async () => {
   const daemon = 'exec dockerd >/var/log/dockerd 2>&1'
-  const started = await client.shell('demo', 'nest', daemon, { no_hup: true })
-  expect(started.status).toBe(202)
+  // Beside other work an emulated machine may take longer to start a command than the agent waits (runtime_unavailable).
+  await untilSucceeds(async () => {
+    const started = await client.shell('demo', 'nest', daemon, { no_hup: true })
+    expect([started.status, started.body]).toEqual([202, expect.anything()])
+  })
   await inBox(
     'for i in $(seq 300); do docker version >/dev/null 2>&1 && exit; sleep 1; done; tail -n 30 /var/log/dockerd; exit 1',
   )

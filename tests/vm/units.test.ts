@@ -4,6 +4,7 @@ import { connectClient, installPackage, untilServing } from '../helpers/vm/boxya
 import { startBooted } from '../helpers/vm/installed.ts'
 import type { Machine } from '../helpers/vm/machine.ts'
 import { packWorkTree } from '../helpers/vm/release.ts'
+import { keepLogs } from '../helpers/vm/use-installed.ts'
 
 const UNIT = '/sys/fs/cgroup/system.slice/boxyard-boxes.service'
 const BOXES = '/v1/projects/demo/boxes'
@@ -21,7 +22,10 @@ beforeAll(async () => {
   expect((await client.post(BOXES, { name: 'web' })).status).toBe(201)
 })
 
-afterAll(() => machine?.close())
+afterAll(async () => {
+  await keepLogs(machine ?? null)
+  await machine?.close()
+})
 
 /** Returns what runs outside the agent: inits of boxes, a command that stays, the shim and the edge. */
 const processes = (): Promise<string> =>

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { parse } from 'yaml'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
@@ -46,7 +47,9 @@ describe('a box does not choose what a copy is called', () => {
   test.each(['/x/..', '/x/.', '/x/.ssh', '/x', '/', '/x/../x/..', '/x//', '/x/a\\b'])(
     'by making %j the home of root',
     async (rootHome) => {
-      await inBox('mkdir -p /x/.ssh "/x/a\\b"; echo evil > /x/.bashrc; echo evil > /x/.ssh/authorized_keys; echo hi > /x/hi')
+      await inBox(
+        'mkdir -p /x/.ssh "/x/a\\b"; echo evil > /x/.bashrc; echo evil > /x/.ssh/authorized_keys; echo hi > /x/hi',
+      )
       await inBox(`sed -i 's,^root:.*,root:x:0:0:root:${rootHome.replaceAll('\\', '\\\\')}:/bin/sh,' /etc/passwd`)
       try {
         for (const source of ['web:', 'web:~', 'web:.', 'web:./']) {
@@ -78,10 +81,14 @@ describe('a box does not choose what a copy is called', () => {
 
 describe('a link that a copy brought', () => {
   test('is replaced by the next, and not written through', async () => {
-    await inBox(`mkdir -p /srv/t1; ln -s ${home}/.bashrc /srv/t1/file; ln -s ${home}/.ssh /srv/t1/dir; ln -s ../.ssh /srv/t1/up`)
+    await inBox(
+      `mkdir -p /srv/t1; ln -s ${home}/.bashrc /srv/t1/file; ln -s ${home}/.ssh /srv/t1/dir; ln -s ../.ssh /srv/t1/up`,
+    )
     await copy('web:/srv/t1', 'tree')
     expect(readlinkSync(join(home, 'tree/dir'))).toBe(`${home}/.ssh`)
-    await inBox('mkdir -p /srv/t2/dir /srv/t2/up; echo evil > /srv/t2/file; for d in dir up; do echo evil > /srv/t2/$d/authorized_keys; done')
+    await inBox(
+      'mkdir -p /srv/t2/dir /srv/t2/up; echo evil > /srv/t2/file; for d in dir up; do echo evil > /srv/t2/$d/authorized_keys; done',
+    )
     await copy('web:/srv/t2/.', 'tree')
     expectUntouched()
     expect(lstatSync(join(home, 'tree/dir')).isDirectory()).toBe(true)
@@ -94,7 +101,9 @@ describe('a link that a copy brought', () => {
     ['a directory into one', ['web:/srv/u2/dir', 'tree']],
     ['several into one', ['web:/srv/u2/dir', 'web:/srv/u2/file', 'tree']],
   ])('nor by a copy of %s', async (_, args) => {
-    await inBox('rm -rf /srv/u2; mkdir -p /srv/u2/dir; echo evil > /srv/u2/file; echo evil > /srv/u2/dir/authorized_keys')
+    await inBox(
+      'rm -rf /srv/u2; mkdir -p /srv/u2/dir; echo evil > /srv/u2/file; echo evil > /srv/u2/dir/authorized_keys',
+    )
     mkdirSync(join(home, 'tree'))
     symlinkSync(join(home, '.bashrc'), join(home, 'tree/file'))
     symlinkSync(join(home, '.ssh'), join(home, 'tree/dir'))
@@ -125,6 +134,40 @@ describe('modes', () => {
     expect((statSync(join(home, 'one')).mode & 0o7777).toString(8)).toBe('755')
     await copy('--preserve', 'web:/srv/m/suid', 'kept-one')
     expect((statSync(join(home, 'kept-one')).mode & 0o7777).toString(8)).toBe('4777')
+  })
+})
+
+describe('what a box is called, holds or says does not command the terminal', () => {
+  const name = 'a\x1b]0;pwned\x07\x7f\u009b2J\u202eb\nc'
+  // What is left are tabs, new lines, and characters that are shown.
+  const safe = /^[^\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/
+
+  test('in each form of output', async () => {
+    const place = '/v1/projects/demo/boxes/web/files'
+    await cli.client.post(`${place}/mkdir`, { path: `/srv/names/${name}`, parents: true })
+    const list = (format: string): Promise<{ stdout: string }> =>
+      cli.run(['files', 'ls', 'web', '/srv/names', '-o', format])
+    for (const format of ['table', 'json', 'yaml', 'name']) expect((await list(format)).stdout).toMatch(safe)
+    expect(JSON.parse((await list('json')).stdout).files[0].path).toBe(name)
+    expect(parse((await list('yaml')).stdout).files[0].path).toBe(name)
+    expect((await list('name')).stdout.split('\n')).toHaveLength(2)
+    const api = await cli.run(['api', 'GET', `${place}/list?path=/srv/names`])
+    expect([api.code, api.stdout]).toEqual([0, expect.stringMatching(safe)])
+  })
+
+  test('in errors, and of what is synced', async () => {
+    const { code, stderr } = await cli.run(['cat', `web:/srv/${name}`])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(safe)])
+    mkdirSync(join(home, 'sync'))
+    writeFileSync(join(home, 'sync', name), 'text')
+    for (const format of ['table', 'json', 'yaml', 'name']) {
+      const synced = await cli.run(['sync', 'sync', `web:/srv/sync-${format}`, '-o', format], { cwd: home })
+      expect(synced).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(safe),
+        stderr: expect.stringMatching(safe),
+      })
+    }
   })
 })
 

@@ -137,7 +137,10 @@ describe('what is no file of the user’s', () => {
     expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('at most 65536') })
     rmSync(join(checkout, '.boxyard'))
     execFileSync('mkfifo', [join(checkout, '.boxyardignore')])
-    expect(await boxyard('sync', '.', 'web:srv')).toMatchObject({ code: 2, stderr: expect.stringContaining('not a file') })
+    expect(await boxyard('sync', '.', 'web:srv')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not a file'),
+    })
   })
 
   test('is ignored, and said to be: a file of another user, or a link to one', async () => {
@@ -188,7 +191,10 @@ describe('a token', () => {
 
   test('does not keep commands of logins from work', async () => {
     write('project = [')
-    for (const args of [['context', 'ls'], ['context', 'use', 'home']])
+    for (const args of [
+      ['context', 'ls'],
+      ['context', 'use', 'home'],
+    ])
       expect(await boxyardWith({ BOXYARD_TOKEN: 'secret' }, ...args)).toMatchObject({ code: 0 })
   })
 })
@@ -204,7 +210,9 @@ describe('what a file chose is said', () => {
     expect(read).not.toContain('in the project')
     write('project = "demo"\nbox = "web"\n')
     expect((await boxyard('ls')).stderr).toBe('')
-    expect((await boxyard('exec', '.', 'true')).stderr).toMatch(/^boxyard: in the project "demo", chosen by .*\.boxyard\.\n$/)
+    expect((await boxyard('exec', '.', 'true')).stderr).toMatch(
+      /^boxyard: in the project "demo", chosen by .*\.boxyard\.\n$/,
+    )
   })
 
   test('not of what the user named', async () => {
@@ -216,7 +224,10 @@ describe('what a file chose is said', () => {
 })
 
 describe('a host name of SSH', () => {
-  const ssh = async (env: Record<string, string>, ...args: string[]): Promise<{ code: number | null; stderr: string }> =>
+  const ssh = async (
+    env: Record<string, string>,
+    ...args: string[]
+  ): Promise<{ code: number | null; stderr: string }> =>
     lab.run('/usr/bin/env', ['-C', checkout, 'ssh', ...lab.config(), ...args], {
       env: { BOXYARD_URL: '', BOXYARD_TOKEN: '', BOXYARD_PROJECT: '', ...env },
     })
@@ -240,7 +251,10 @@ describe('a host name of SSH', () => {
     }
     expect(await ssh({}, 'web.demo.boxyard', 'true')).toMatchObject({ code: 0 })
     const { code, stderr } = await ssh(aliased, 'web.demo.boxyard', 'true')
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/^boxyard: .* is now a box of http:\/\/localhost:\d+; it was/)])
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^boxyard: .* is now a box of http:\/\/localhost:\d+; it was/),
+    ])
     expect(await ssh(aliased, 'web.demo.boxyard', 'true')).toMatchObject({ code: 0, stderr: '' })
   })
 

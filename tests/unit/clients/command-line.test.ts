@@ -4,7 +4,7 @@ import { accountOf } from '../../../cli/files/accounts.ts'
 import { checkLocalName, copyNameOf, isLocalName } from '../../../cli/files/local-name.ts'
 import { remotePathOf } from '../../../cli/files/remote-path.ts'
 import { formatBytes } from '../../../cli/output/meter.ts'
-import { visibleText } from '../../../cli/output/visible-text.ts'
+import { escapeYaml, visibleJson, visibleLine, visibleText } from '../../../cli/output/visible-text.ts'
 import { progressLine } from '../../../cli/output/waiting.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { findVerbs } from '../../../cli/verbs/find.ts'
@@ -64,8 +64,22 @@ test('the last lines of a text are whole', () => {
   expect([of('a\n', 0), of('', 3)]).toEqual(['', ''])
 })
 
-test('what a box says does not command the terminal', () => {
-  expect(visibleText('a\x1b[2Jb\x07\x9bc\td\n')).toBe('a\\x1b[2Jb\\x07\\x9bc\td\n')
+describe('what a box says does not command the terminal', () => {
+  const hostile = 'a\x1b[2Jb\x07\x7f\x9bc\u202e\u2066\u061cd\te\n'
+
+  test('as text, a line of names, JSON and YAML', () => {
+    expect(visibleText(hostile)).toBe('a\\x1b[2Jb\\x07\\x7f\\x9bc\\u202e\\u2066\\u061cd\te\n')
+    expect(visibleLine('a\tb\nc\r')).toBe('a\\x09b\\x0ac\\x0d')
+    const json = visibleJson({ [hostile]: hostile })
+    expect(json).toMatch(/^[ -~]*$/)
+    expect(JSON.parse(json)).toEqual({ [hostile]: hostile })
+    expect(escapeYaml('"\x9b\u202e"')).toBe('"\\x9b\\u202e"')
+  })
+
+  test('other text, of any script, stays what it is', () => {
+    for (const text of ['שלום עולם', 'مرحبا', '日本語', '👩‍🚀', 'é'])
+      expect([visibleText(text), visibleLine(text), JSON.parse(visibleJson(text))]).toEqual([text, text, text])
+  })
 })
 
 test('bytes are told in the units of limits, which are powers of 1024', () => {
