@@ -46,11 +46,11 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
   const file = readDirectoryFile(directory)
   const given = namesGiven(flags, environment)
   const url = flags.context === undefined ? environment['BOXYARD_URL'] || null : null
-  const name = given.context ?? (url === null ? file.context : undefined) ?? stored.current ?? null
+  const fileContext = given.context === undefined && url === null ? file.context : undefined
+  const name = given.context ?? fileContext ?? stored.current ?? null
   const login = name === null ? undefined : contextNamed(stored, name)
   if (name !== null && name !== stored.current && login === undefined)
     throw new UsageError(`There is no context "${name}": boxyard login.`)
-  const fileContext = given.context === undefined && url === null ? file.context : undefined
   return {
     ...addressOf({ url, login, name, isFlag: flags.context !== undefined }, environment),
     project: given.project ?? file.project ?? login?.project ?? null,
