@@ -16,7 +16,7 @@ export interface Connection {
   project: string | null
   /** The box of the directory, which `.` stands for; null: none was named. */
   box: string | null
-  /** What a `.boxyard` file chose, which its reader may not know of; null: nothing. */
+  /** The choices of a `.boxyard` file, which the user may not have read. Null: there is no file. */
   chosen: FileChoice | null
   /** `.boxyard` files that were passed over, since other users own them. */
   ignored: readonly string[]
@@ -37,8 +37,8 @@ export interface ConnectionFlags {
 
 /**
  * Finds the connection: flags win over the environment (of which what is empty says nothing), that over the `.boxyard` file of the directory, that over the context.
- * Without a login it is the service of this host, with the administrator's token where this user may read it. A token goes only to the
- * address that it came with: that of its login, or BOXYARD_URL beside BOXYARD_TOKEN.
+ * Without a login it is the service of this host, with the administrator's token where this user may read it. The client sends a token
+ * only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
  * @throws UsageError for a context that nobody has logged in to, a name that cannot be one, and a token without an address
  */
 export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {
@@ -93,7 +93,7 @@ interface AddressChoice {
   /** BOXYARD_URL; null: not given, or a flag names a context. */
   url: string | null
   login: StoredContext | undefined
-  /** Of the login. */
+  /** Name of the login. */
   name: string | null
   isFlag: boolean
 }

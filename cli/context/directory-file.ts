@@ -5,7 +5,7 @@ import { readRegularFile } from '../files/regular-file.ts'
 import { UsageError } from '../output/failures.ts'
 import { checkBoxName, checkContextName, checkProjectName } from './names.ts'
 
-/** What a `.boxyard` file says for its directory and those below. */
+/** Defaults that a `.boxyard` file sets for its directory and the directories below. */
 export interface DirectoryDefaults {
   project?: string | undefined
   box?: string | undefined
@@ -30,7 +30,7 @@ export function readDirectoryFile(directory: string): DirectoryFile {
     const path = join(at, NAME)
     const target = statSync(path, { throwIfNoEntry: false })
     if (target !== undefined) {
-      // A link is as good as its owner and that of the file.
+      // The user must own both the link and its target.
       if (isOwn(lstatSync(path).uid) && isOwn(target.uid)) return { ...readDefaults(path), path, ignored }
       ignored.push(path)
     }
@@ -76,7 +76,7 @@ function readTable(path: string): Record<string, unknown> {
   }
 }
 
-/** Whether a file of this user id is the user's own; so are those of who became root by sudo. Windows has no such ids. */
+/** Reports whether the user owns a file with this user id. After sudo, the files of the original user count too. Windows has no user ids. */
 function isOwn(uid: number): boolean {
   const user = process.geteuid?.()
   if (user === undefined || uid === user) return true

@@ -8,7 +8,7 @@ export function checkProjectName(name: string, source: string): string {
   return name === ALL_PROJECTS ? name : checkName(name, source)
 }
 
-/** Checks the name or the id of a box, likewise. @throws UsageError */
+/** Checks the name or the id of a box. `source` is where it was read. @throws UsageError */
 export function checkBoxName(name: string, source: string): string {
   return BOX_ID.test(name) ? name : checkName(name, source)
 }
