@@ -35,7 +35,7 @@ export function formatSshConfig(
     'Compression no',
     ...(isAtLeast(version, 10, 1) ? ['WarnWeakCrypto no'] : []),
   ]
-  // What `'%h'` does not quote is a quote.
+  // The quotes around `%h` do not protect against a quote in the host name.
   const hosts = `Host *${BOX_DOMAIN} "!*'*"`
   return `# Written by "boxyard ssh-config"; changes are lost.\n${hosts}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }

@@ -1,4 +1,4 @@
-/** What follows the host on a command line of ssh. */
+/** Words after the host on a command line of ssh. */
 export interface SshWords {
   options: string[]
   command: string[]
