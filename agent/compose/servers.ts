@@ -7,6 +7,7 @@ import type { HttpHandler } from '../../shared/http/messages.ts'
 import { serve } from '../../shared/http/serve.ts'
 import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
+import { repeat } from '../../shared/repeat.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
 import { meterEdge } from '../core/edge/metrics.ts'
@@ -18,6 +19,7 @@ import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '..
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch, createRefuse } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
+import { OpenRequests } from '../server/open-requests.ts'
 import { createProcessorTurns } from '../server/processor-turns.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
 import { createStreamServer } from '../server/streams.ts'
@@ -140,7 +142,7 @@ function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {
 }
 
 function createReception(
-  { settings, deployment, clock, logger, state, meter }: ServedParts,
+  { settings, deployment, clock, logger, state, meter, closers }: ServedParts,
   audit: ReceptionDeps['audit'],
 ): Omit<ReceptionDeps, 'trust' | 'match'> {
   const { keys, tokens, actorContext } = deployment
@@ -154,7 +156,17 @@ function createReception(
     return publicKeys
   }
   const { limits } = settings
+  const openRequests = new OpenRequests({ clock, checkAlive: (id) => tokens.checkAlive(id) })
+  tokens.onRevoke(() => openRequests.endRevoked())
+  closers.add(
+    'open requests',
+    repeat(() => openRequests.endExpired(), {
+      everyMs: EXPIRY_MS,
+      onError: (error) => logger.error('requests of expired tokens could not be ended', { error }),
+    }),
+  )
   return {
+    openRequests,
     tickets: createTickets({ clock, cell: settings.fleet?.cell ?? null }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
@@ -206,3 +218,5 @@ const PORTS_OPEN = {
   labels: [],
 } as const
 const METRICS_CLOSE_MS = 1_000
+/** Between looks for tokens that have expired: what they opened ends within a second. */
+const EXPIRY_MS = 500

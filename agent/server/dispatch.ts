@@ -22,6 +22,7 @@ import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
+import { bytesUntilEnded, untilEnded } from './open-requests.ts'
 import { admit, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import type { RequestHead } from './trust.ts'
@@ -44,14 +45,25 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
       if (isOwn && facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
       const headers = { ...response.headers, 'x-request-id': facts.requestId }
+      const body = openBody(response.body, facts)
       // Of strangers each source address is one.
-      return { ...response, headers, ...(facts.caller && { account: accountIn(facts) }) }
+      return { ...response, headers, body, ...(facts.caller && { account: accountIn(facts) }) }
     } catch (error) {
+      facts.open?.close()
       const refusal = refusalOf(error, facts, deps)
       end(refusal.status)
       return refusal
     }
   }
+}
+
+/** Keeps a request open until all of its answer was read. An answer that streams breaks off when the token ends. */
+function openBody(body: HttpResponse['body'], { open }: RequestFacts): HttpResponse['body'] {
+  if (open === null) return body
+  if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body)
+    return bytesUntilEnded(body, open.signal, () => open.close())
+  open.close()
+  return body
 }
 
 /** Answers a request that cannot be carried out for a reason from before the dispatch, as the dispatch would. Never rejects. */
@@ -68,6 +80,8 @@ export function createRefuse(deps: ReceptionDeps): Refuse {
       await admit(receive(request, context), context)
     } catch (refusal) {
       error = refusal
+    } finally {
+      facts.open?.close()
     }
     // One that the dispatch has had here already is audited.
     const isKnown = error instanceof ServiceError && error.headers[REFUSAL_HEADER] === 'replayed'
@@ -81,13 +95,15 @@ type Context = DispatchDeps & { facts: RequestFacts }
 
 async function answer(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const received = receive(request, context)
+  const { facts } = context
   const { operation, trusted } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
   // Authenticates before reading a body, unless the body is part of the authentication.
   const identity = trusted.openBody === null ? null : await admit(received, context)
   const isBytes = operation.bytesIn !== null && !isJsonType(trusted.headers['content-type'])
   if (isBytes && trusted.openBody !== null) {
-    const bytes = trusted.openBody(request.openBody())
+    const sent = trusted.openBody(request.openBody())
+    const bytes = facts.open === null ? sent : bytesUntilEnded(sent, facts.open.signal)
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
   }
   const owners = () => ownersOf(received, identity?.caller ?? null)
@@ -115,7 +131,9 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const refusal = body === null ? null : trusted.refuseBody(body)
   if (refusal) throw refuse(refusal, facts, context)
   const identity = read.identity ?? (await admit(read, context))
-  return context.turns.run(accountIn(facts), (later) => perform({ ...read, identity }, { ...context, later }))
+  const work = context.turns.run(accountIn(facts), (later) => perform({ ...read, identity }, { ...context, later }))
+  // A long poll ends with its token. What changes something ends as it would.
+  return facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
 }
 
 type Performing = Context & { later: LaterPart }

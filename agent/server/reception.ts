@@ -17,6 +17,7 @@ import type { ActorContext, InTurn } from '../ports/store/events.ts'
 import { type AuditSink, accountIn } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
+import type { OpenRequests } from './open-requests.ts'
 import type { ProcessorTurns } from './processor-turns.ts'
 import type { RequestFacts } from './request-facts.ts'
 import type { RequestHead, Trust, Trusted } from './trust.ts'
@@ -30,6 +31,7 @@ export interface ReceptionDeps {
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
   tickets: Tickets
+  openRequests: OpenRequests
   actorContext: Pick<ActorContext, 'run'>
   rateLimit: RateLimit
   /** Those of the event loop, for all servers. */
@@ -89,6 +91,7 @@ export async function admit(received: Received, context: Context): Promise<Ident
       onCaller: (caller) => {
         facts.caller = caller
         rateLimit(rateAccountOf(caller, facts.project))
+        facts.open = context.openRequests.open(caller)
       },
     },
   ).catch((error: unknown) => {

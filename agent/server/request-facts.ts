@@ -3,6 +3,7 @@ import { givenRequestId, type HttpRequest } from '../../shared/http/messages.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Operation } from '../../shared/operation.ts'
 import type { Caller } from '../core/common/caller.ts'
+import type { OpenRequest } from './open-requests.ts'
 
 /** The facts of a request for log, metrics and audit, filled in as they become known. */
 export interface RequestFacts {
@@ -14,6 +15,8 @@ export interface RequestFacts {
   /** The project in the path. */
   project: string | null
   caller: Caller | null
+  /** Its place among the open requests of its token; null before it is known. */
+  open: OpenRequest | null
   clientAddress: string
   startedAt: number
 }
@@ -27,6 +30,7 @@ export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'heade
     operation: null,
     project: null,
     caller: null,
+    open: null,
     clientAddress: '',
     startedAt: now,
   }

@@ -119,6 +119,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   try {
     opened = await openStream(given, context)
   } catch (error) {
+    facts.open?.close()
     const refusal = refusalOf(error, facts, deps)
     end(refusal.status)
     endWithResponse(given.socket, refusal)
@@ -135,6 +136,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
     const openOutput: ClientEnd['openOutput'] = (valve) => deps.outputTurns.open(owner, valve)
     await serveBridge(stream.join({ socket, wire: given.incoming.socket, intake, openOutput }), stream, context)
   }
+  facts.open?.close()
   release()
 }
 
@@ -188,6 +190,7 @@ async function serveBridge(bridge: StreamBridge, stream: OpenedStream, context: 
   state.bridges.add(bridge)
   heartbeat.watch(bridge.socket, bridge.wire)
   closeIfDraining(bridge, state)
+  closeWithToken(bridge, facts)
   const { bytesIn, bytesOut, closeCode } = await bridge.closed
   state.bridges.delete(bridge)
   logBounded(`streams of ${accountIn(facts)}`, lines, (leftOut) =>
@@ -197,6 +200,17 @@ async function serveBridge(bridge: StreamBridge, stream: OpenedStream, context: 
       ...{ duration_ms: clock.now() - facts.startedAt, ...leftOut },
     }),
   )
+}
+
+/** Closes a stream when its token ends, or has ended since it was admitted. */
+function closeWithToken(bridge: StreamBridge, { open }: RequestFacts): void {
+  if (open === null) return
+  const close = (): void => {
+    const { code, message } = open.signal.reason as ServiceError
+    bridge.close(POLICY_VIOLATION, `${code}: ${message}`)
+  }
+  if (open.signal.aborted) close()
+  else open.signal.addEventListener('abort', close, { once: true })
 }
 
 async function drain(state: State, signal: AbortSignal): Promise<void> {
@@ -277,6 +291,8 @@ const PIECES = 1024
 /** Most frames of a message: those of one are read in one turn. */
 const FRAGMENTS = 256
 const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
+/** RFC 6455, 7.4.1. */
+const POLICY_VIOLATION = 1008
 const TERMINATE_MS = 1_000
 // An upgrade still pending then is closed when it completes.
 const GIVE_UP_MS = 1_500

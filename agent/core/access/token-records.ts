@@ -33,7 +33,7 @@ export interface TokenRecords {
   revoke(id: string): Promise<void>
   /** Revokes a session alone: what was minted in it lives on. */
   signOut(record: TokenRecord): Promise<void>
-  /** Calls `listener` after each revocation, here or elsewhere, and waits for it before `revoke` resolves; at most one listener. */
+  /** Calls `listener` after each revocation, here or elsewhere, and waits for them before `revoke` resolves. */
   onRevoke(listener: () => Promise<void>): void
   /**
    * Follows the fleet from now on. Resolves once all that it has told up to now is applied, or it cannot be asked now; what it lacks of
@@ -73,7 +73,7 @@ class Records {
   readonly #reads = new Map<string, Promise<TokenRecord | null>>()
   /** Ids that the fleet has no token of, and until when (ms since the epoch) it is not asked again. */
   readonly #absent = new Map<string, number>()
-  #onRevoke = (): Promise<void> => Promise.resolve()
+  readonly #listeners: (() => Promise<void>)[] = []
   /** What the fleet tells is applied in its order. */
   #applied: Promise<void> = Promise.resolve()
 
@@ -86,7 +86,11 @@ class Records {
   }
 
   onRevoke(listener: () => Promise<void>): void {
-    this.#onRevoke = listener
+    this.#listeners.push(listener)
+  }
+
+  async #onRevoke(): Promise<void> {
+    await Promise.all(this.#listeners.map((listener) => listener()))
   }
 
   async insert(record: TokenRecord, room: TokenRoom | undefined): Promise<boolean> {

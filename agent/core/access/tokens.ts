@@ -74,7 +74,7 @@ export interface Tokens {
   revokeOwn(id: string): Promise<void>
   /** @throws ServiceError `token_revoked`, `token_expired`, or `token_invalid` for one without a record here */
   checkAlive(id: string): Promise<void>
-  /** Calls `listener` after each revocation, and waits for it before `revoke` resolves; at most one listener. */
+  /** Calls `listener` after each revocation, and waits for it before `revoke` resolves. */
   onRevoke(listener: () => Promise<void>): void
 }
 

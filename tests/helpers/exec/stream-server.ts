@@ -1,3 +1,4 @@
+import { OpenRequests } from '../../../agent/server/open-requests.ts'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -77,12 +78,15 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     return made.stream
   }
   const tickets = createTickets({ clock })
+  const checkAlive = async (id: string): Promise<void> => {
+    if (options.isRevoked?.(id)) throw new ServiceError('token_revoked', 'The token was revoked.')
+  }
+  const openRequests = new OpenRequests({ clock, checkAlive })
   const logger = options.logger ?? silentLogger
   const server = createStreamServer({
     verifyToken: options.verifyToken,
-    checkAlive: async (id) => {
-      if (options.isRevoked?.(id)) throw new ServiceError('token_revoked', 'The token was revoked.')
-    },
+    checkAlive,
+    openRequests,
     tickets,
     rateLimit: () => undefined,
     turns: createProcessorTurns(),

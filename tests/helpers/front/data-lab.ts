@@ -1,3 +1,4 @@
+import { OpenRequests } from '../../../agent/server/open-requests.ts'
 import { createRateLimit } from '../../../agent/core/access/rate-limit.ts'
 import { createTickets } from '../../../agent/core/access/tickets.ts'
 import type { Handlers, Reply } from '../../../agent/handlers/common/call.ts'
@@ -41,6 +42,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     match: matchTicketed(),
     verifyToken: createTokenVerifier({ keys: () => deployment.tokenKeys, now: Date.now }),
     checkAlive: async () => undefined,
+    openRequests: new OpenRequests({ clock, checkAlive: async () => undefined }),
     tickets,
     rateLimit: createRateLimit({ perSecond: 1, burst, clock }),
     turns: createProcessorTurns(),

@@ -1,3 +1,4 @@
+import { OpenRequests } from '../../../agent/server/open-requests.ts'
 import { startCoreParts } from '../../../agent/compose/core.ts'
 import type { Deployment, DeploymentDeps } from '../../../agent/compose/deployment.ts'
 import type { Drivers } from '../../../agent/compose/drivers.ts'
@@ -101,6 +102,7 @@ export async function startImaginedAgent(host: ImaginedHost, { clock, tap }: Age
       match: matchOperation,
       verifyToken: async () => CLAIMS,
       checkAlive,
+      openRequests: new OpenRequests({ clock, checkAlive }),
       tickets,
       actorContext,
     },
