@@ -57,7 +57,7 @@ export function makeFront(options: {
   connections?: number
   strangers?: StrangerTurns
 }): { app: HttpHandler; transport: AgentTransport } {
-  const { agentUrl, keyring, kind = 'pool', timeoutMs = 5000, logger = silentLogger, audit = silentLogger } = options
+  const { agentUrl, keyring, kind = 'pool', timeoutMs = 30_000, logger = silentLogger, audit = silentLogger } = options
   const { bodies = null, strangers = null, ...more } = options
   const signing = createSigning({ keyring, logger, now: Date.now })
   const authenticate = createAuthenticator({ keyring, now: Date.now })
