@@ -5,6 +5,7 @@ import type { ChannelKey } from '../../shared/auth/channel.ts'
 import { TOKEN_PREFIX, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
+import { repeat } from '../../shared/repeat.ts'
 import type { HealthFault } from '../../shared/schemas/health.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import type { EdgeSettings } from '../config/edge.ts'
@@ -77,6 +78,11 @@ export async function openEdge(
   const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, clock, logger })
   await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
   closers.add('edge', () => edge.close({ release: false }))
+  const onError = (error: unknown): void => logger.error('grants of the edge could not be renewed', { error })
+  closers.add(
+    'renewal of grants',
+    repeat(() => grants.renewUsed(), { everyMs: RENEWAL_MS, onError }),
+  )
   const leads = createLeads({ ...fleet, hosts: routes, edge, address, prober: netProber, clock, logger })
   closers.add('leads', () => leads.close())
   return {
@@ -173,3 +179,6 @@ function addressOf({ domain, seenAs, certificates, acme }: EdgeSettings, listeni
     },
   }
 }
+
+/** A fraction of the time before their end at which grants are renewed. */
+const RENEWAL_MS = 1_800_000

@@ -8,7 +8,7 @@ import { digestOf } from '../common/digest.ts'
 
 export interface EdgeGrantsDeps {
   grants: EdgeGrantStore
-  edge: Pick<Edge, 'grant' | 'revoke'>
+  edge: Pick<Edge, 'grant' | 'revoke' | 'credentials'>
   clock: Clock
 }
 
@@ -37,6 +37,11 @@ export interface EdgeGrants {
    * none of them.
    */
   revokeEnded(): Promise<void>
+  /**
+   * Renews the grants of tokens that lapse within two hours and that open requests were admitted by, which would end with them. Call it
+   * more often than that.
+   */
+  renewUsed(): Promise<void>
 }
 
 /** Serializes grants and writes each to the store before the edge, so that a revocation in between finds it. */
@@ -90,6 +95,17 @@ export function createEdgeGrants({ grants, edge, clock }: EdgeGrantsDeps): EdgeG
     },
     endSession: (value) => turns.run(() => end([digestOf(value)])),
     revokeEnded: () => turns.run(async () => end(await grants.ended(clock.now()))),
+    renewUsed: () =>
+      turns.run(async () => {
+        const now = clock.now()
+        const lapsing = await grants.lapsing(now, now + RENEWED_BEFORE_MS)
+        if (lapsing.length === 0) return
+        const used = await edge.credentials()
+        for (const { tokenEndsAt, ...grant } of lapsing) {
+          const expiresAt = Math.min(tokenEndsAt ?? Number.POSITIVE_INFINITY, now + TOKEN_MS)
+          if (used.has(grant.credential)) await allow({ ...grant, expiresAt })
+        }
+      }),
   }
 }
 
@@ -105,5 +121,6 @@ const SESSION_BYTES = 32
 const SESSION_MS = 7 * 86_400_000
 /** How long the edge admits a token without asking again, unless it is revoked. */
 const TOKEN_MS = 86_400_000
+const RENEWED_BEFORE_MS = 7_200_000
 /** Grants that are kept, of one token and in all. */
 export const EDGE_GRANT_BOUNDS = { ofToken: 1_000, inAll: 20_000 }

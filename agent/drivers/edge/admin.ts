@@ -7,11 +7,15 @@ export interface EdgeInfo {
   mark: string
 }
 
-/** Counters of a box at one of its addresses. */
+/** Counters of a box at one of its addresses, for one credential. */
 export interface BoxUse {
   /** `<address>:<port>`. */
   target: string
   boxId: string
+  /** SHA-256 of the credential that admitted the requests, hexadecimal; null: of a public route. */
+  credential: string | null
+  /** Number of the one stream that this counts, as in `BoxStream`; null: it counts all that have no entry of their own. */
+  stream: number | null
   open: number
   requests: number
 }
@@ -62,24 +66,43 @@ export async function readMap(socketPath: string, path: string): Promise<Map<str
   return new Map(lines.flatMap(([, key, value]) => (key !== undefined && value !== undefined ? [[key, value]] : [])))
 }
 
+/** A stream to a box. */
+export interface BoxStream {
+  /** As `shutdown session` takes it. */
+  id: string
+  /** Its number in this process. */
+  number: number
+  /** `<address>:<port>`. */
+  target: string
+}
+
 /** Reads the counters of boxes per address; `isOpen` limits them to those with open streams. */
 export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean }): Promise<BoxUse[]> {
   const text = await askHaproxy(socketPath, `show table boxes_use${isOpen ? ' data.conn_cur gt 0' : ''}`)
-  return [...text.matchAll(TABLE_LINE)].map(([, target = '', boxId = '', open, requests]) => ({
+  return [...text.matchAll(TABLE_LINE)].map(([, target = '', boxId = '', credential, stream, open, requests]) => ({
     target,
     boxId,
+    credential: credential || null,
+    stream: stream ? Number(stream) : null,
     open: Number(open),
     requests: Number(requests),
   }))
 }
 
-/** Finds the ids of streams to `<address>:<port>`. */
-export async function findStreams(socketPath: string, target: string): Promise<string[]> {
+/** Lists the streams to boxes. */
+export async function readStreams(socketPath: string): Promise<BoxStream[]> {
   const text = await askHaproxy(socketPath, 'show sess all')
   return text.split(/^(?=0x)/m).flatMap((block) => {
-    const id = /^0x[0-9a-f]+/.exec(block)?.[0]
-    return id !== undefined && block.includes(`\n  server=box (id=1) addr=${target}\n`) ? [id] : []
+    const [, id, number] = STREAM_HEAD.exec(block) ?? []
+    const target = STREAM_TARGET.exec(block)?.[1]
+    return id === undefined || target === undefined ? [] : [{ id, number: Number(number), target }]
   })
+}
+
+/** Ends streams; those that have just ended are ignored. */
+export async function shutDownStreams(socketPath: string, streams: readonly BoxStream[]): Promise<void> {
+  const commands = streams.map(({ id }) => `shutdown session ${id}`)
+  await commandHaproxy(socketPath, commands).catch(() => undefined)
 }
 
 function* linesOf(commands: readonly string[]): Generator<string> {
@@ -94,7 +117,10 @@ function* linesOf(commands: readonly string[]): Generator<string> {
   if (line !== '') yield line
 }
 
-const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/(\S+) .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
+// Processes of earlier versions have only the box in their keys.
+const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/([^|\s]+)(?:\|([0-9a-f]*)\|(\d*))? .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
+const STREAM_HEAD = /^(0x[0-9a-f]+): .*? id=(\d+) proto=/
+const STREAM_TARGET = /^ {2}server=box \(id=1\) addr=(\S+)$/m
 const SILENCE_TIMEOUT_MS = 3_000
 // HAProxy's buffer for a command line has 16 KiB.
 const LINE_CHARACTERS = 12_000

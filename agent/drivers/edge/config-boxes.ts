@@ -4,9 +4,14 @@ import { clientTables } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
-/** The table of requests and open streams by box, a stream being open until it ends, and those of clients. */
+/**
+ * The table of requests and open streams, and those of clients. Its keys are `<address>:<port>/<box id>|<credential>|<stream>`:
+ * the digest of the credential that admitted the request, empty for a public route, and the number of the stream (`id` in `show sess`) of
+ * a WebSocket or an event stream, empty for other requests.
+ */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
-  const use = ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
+  // Of streams only those that last have entries of their own, so that frequent requests share few.
+  const use = ['backend boxes_use', '  stick-table type string len 192 size 20k store conn_cur,http_req_cnt']
   return [...use, ...clientTables(limits)]
 }
 
@@ -34,7 +39,10 @@ function delivery(tokenPrefixes: readonly string[]): string[] {
     '  retries 0',
     '  http-request set-dst var(txn.route),word(1,:)',
     '  http-request set-dst-port var(txn.route),word(2,:/)',
-    '  http-request track-sc0 var(txn.route),word(1,|) table boxes_use',
+    '  acl is_lasting req.hdr(upgrade) -m found',
+    '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
+    '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
+    '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
     // Closes idle connections before the box does, which could race with a request.
     '  server box 0.0.0.0:0 pool-purge-delay 2s',

@@ -21,7 +21,8 @@ export function routeLookup({ routes, signInHost }: { routes: string; signInHost
  */
 export function shortcut({ grants }: { grants: string }): string[] {
   const passIfGranted = [
-    `  http-request set-var(txn.expiry) var(sess.kept),bytes(0,${DIGEST_CHARACTERS}),concat(@,txn.project),map_str_int('${grants}') if is_kept_bearer`,
+    `  http-request set-var(txn.credential) var(sess.kept),bytes(0,${DIGEST_CHARACTERS}) if is_kept_bearer`,
+    `  http-request set-var(txn.expiry) var(txn.credential),concat(@,txn.project),map_str_int('${grants}') if is_kept_bearer`,
     '  http-request allow if is_granted',
   ]
   return [
@@ -36,8 +37,7 @@ export function shortcut({ grants }: { grants: string }): string[] {
     ...passIfGranted,
     '  http-request set-var(sess.kept) var(txn.bearer),sha2(256),hex,lower,concat(:,txn.bearer) if !is_kept_bearer is_short_bearer',
     ...passIfGranted,
-    '  http-request unset-var(txn.route)',
-    '  http-request unset-var(txn.expiry)',
+    ...['route', 'credential', 'expiry'].map((name) => `  http-request unset-var(txn.${name})`),
   ]
 }
 

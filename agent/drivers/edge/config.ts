@@ -180,7 +180,8 @@ function soundness(): string[] {
 
 /** Decides by the maps, and asks the agent where they have no answer. */
 function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: HaproxySettings): string[] {
-  const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
+  const credentialOf = { bearer: `http_auth_bearer,${DIGEST}`, cookie: `req.cook(${SESSION_COOKIE}),${DIGEST}` }
+  const grantIn = (scope: string): string => `var(txn.credential),concat(@,${scope}),map_str_int('${paths.grants}')`
   return [
     `  acl is_own var(txn.host) -m str ${signInHost}`,
     `  acl is_own path_beg ${OWN_PATH}`,
@@ -192,9 +193,13 @@ function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: H
     '  acl is_decided var(txn.by) -m str gate',
     `  acl is_bearer http_auth_bearer -m beg ${tokenPrefixes.join(' ')}`,
     '  http-request set-var(txn.project) var(txn.route),word(2,|) if is_token',
-    `  http-request set-var(txn.expiry) http_auth_bearer,${grant.replace('%', 'txn.project')} if is_token`,
+    `  http-request set-var(txn.credential) ${credentialOf.bearer} if is_token`,
+    `  http-request set-var(txn.expiry) ${grantIn('txn.project')} if is_token`,
     '  http-request set-var(txn.by) str(bearer) if is_granted',
-    `  http-request set-var(txn.expiry) req.cook(${SESSION_COOKIE}),${grant.replace('%', 'txn.host')} if !is_known is_token`,
+    // A bearer must not be looked up as a session.
+    '  http-request unset-var(txn.credential) if !is_known',
+    `  http-request set-var(txn.credential) ${credentialOf.cookie} if !is_known is_token`,
+    `  http-request set-var(txn.expiry) ${grantIn('txn.host')} if !is_known is_token`,
     '  http-request set-var(txn.by) str(cookie) if !is_known is_granted',
     '  http-request set-var(txn.asks) bool(1) if is_own or !is_known !is_public',
     '  acl is_question var(txn.asks) -m found',
@@ -205,6 +210,8 @@ function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: H
     ...(cells ? ['  http-request allow if is_away'] : []),
     ...refusalRules({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent reads the cookie only if there is no bearer.
+    `  http-request set-var(txn.credential) ${credentialOf.cookie} if is_decided is_token !is_bearer`,
+    `  http-request set-var(txn.credential) ${credentialOf.bearer} if is_decided is_token is_bearer`,
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
     ...sessionRules({ scheme }),
   ]
@@ -240,6 +247,7 @@ const NOT_SOUND: EdgeRefusal = {
   code: 'invalid_request',
   detail: 'The request does not name one host and one path, or says in more than one way where it ends.',
 }
+const DIGEST = 'sha2(256),hex,lower'
 const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
 const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/

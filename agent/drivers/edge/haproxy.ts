@@ -5,9 +5,9 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import { programFile } from '../../lib/program-files.ts'
-import type { Edge, EdgeGate, EdgeLimits, EdgeUse } from '../../ports/edge/edge.ts'
+import type { Edge, EdgeGate, EdgeLimits } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { commandHaproxy, findStreams, readUses } from './admin.ts'
+import { commandHaproxy } from './admin.ts'
 import { type CellSideOptions, cellSideOf } from './cell-side.ts'
 import { fingerprintOf, readCertificates } from './certificates.ts'
 import { haproxyConfig } from './config.ts'
@@ -16,9 +16,10 @@ import { type GateServer, openGateServer } from './gate-server.ts'
 import { haproxyProgram } from './haproxy-program.ts'
 import { createEdgeMap, type EdgeMap, grantChange, leadChange, type MapChange, routeChange } from './maps.ts'
 import { readServed } from './metrics.ts'
-import { edgePaths } from './names.ts'
+import { credentialOf, edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
-import { type EdgeProcess, endEdge, endFront, hasConfigurations } from './process.ts'
+import { endEdge, endFront, hasConfigurations } from './process.ts'
+import { drainTarget, endUngranted, readCredentials, readUse } from './streams.ts'
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
 
 export interface HaproxyEdgeOptions {
@@ -68,9 +69,27 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
     inTurn(() => serveChange(supervisor, map.change(changeOf()), maps))
-  const maintain = async (): Promise<void> => {
+  const granted = (): Set<string> => new Set(Array.from(grants.keys(), credentialOf))
+  /** Until when the chore looks for requests that nothing admits any more: one just admitted is not counted at once. 0: no need. */
+  let looksUntil = 0
+  const look = async (): Promise<void> => {
+    const until = looksUntil
+    const isLast = clock.now() >= until
+    await endUngranted({ processes: supervisor.processes(), granted, clock })
+    if (isLast && looksUntil === until) looksUntil = 0
+  }
+  const withdraw = async (changeOf: () => MapChange): Promise<void> => {
+    await change(grants, changeOf)
+    looksUntil = clock.now() + LOOK_MS
+    // The chore tries again.
+    await look().catch(() => undefined)
+  }
+  const endExpired = async (): Promise<void> => {
     const expired = grantsWhere(grants, (_key, expiry) => expiry <= clock.now() / 1000)
-    if (expired.size > 0) await change(grants, () => expired)
+    if (expired.size > 0) await withdraw(() => expired)
+    else if (looksUntil > 0) await look()
+  }
+  const maintain = async (): Promise<void> => {
     await inTurn(() => supervisor.refresh())
     await inTurn(() => supervisor.reap())
   }
@@ -95,8 +114,16 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       opening.catch(() => undefined)
       // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
       if (mayRun) await opening
+      // For grants that ended while no agent ran.
+      looksUntil = clock.now() + LOOK_MS
       const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
-      stopMaintenance = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
+      const stops = [
+        repeat(endExpired, { everyMs: EXPIRY_MS, onError }),
+        repeat(maintain, { everyMs: MAINTENANCE_MS, onError }),
+      ]
+      stopMaintenance = () => {
+        for (const stop of stops) stop()
+      }
     },
     started: () => opening,
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
@@ -104,10 +131,11 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     grant: (given) => change(grants, () => grantChange(given)),
     revoke: (credentials) => {
       const gone = new Set(credentials)
-      return change(grants, () => grantsWhere(grants, (key) => gone.has(key.split('@', 1)[0] ?? '')))
+      return withdraw(() => grantsWhere(grants, (key) => gone.has(credentialOf(key))))
     },
+    credentials: () => readCredentials(supervisor.processes()),
     drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
-    use: () => readUse(supervisor),
+    use: () => readUse(supervisor.processes()),
     metrics: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
     problems: async () => problemsOf(supervisor, REMEDY),
     close: async ({ release }) => {
@@ -183,18 +211,6 @@ async function serveChange(
   }
 }
 
-async function readUse(supervisor: EdgeSupervisor): Promise<Map<string, EdgeUse>> {
-  const use = new Map<string, EdgeUse>()
-  for (const { socket } of supervisor.processes()) {
-    const uses = await readUses(socket, { isOpen: false }).catch(() => [])
-    for (const { boxId, open, requests } of uses) {
-      const sum = use.get(boxId) ?? { requests: 0, open: 0 }
-      use.set(boxId, { requests: sum.requests + requests, open: sum.open + open })
-    }
-  }
-  return use
-}
-
 function grantsWhere(grants: EdgeMap, is: (key: string, expirySeconds: number) => boolean): MapChange {
   const keys = [...grants.keys()].filter((key) => is(key, Number(grants.valueOf(key))))
   return new Map(keys.map((key) => [key, null]))
@@ -204,45 +220,11 @@ function* entriesOf(change: MapChange): Generator<[string, string]> {
   for (const [key, value] of change) if (value !== null) yield [key, value]
 }
 
-interface DrainOptions {
-  target: { address: string; port: number }
-  graceMs: number
-  clock: Clock
-  processes(): readonly EdgeProcess[]
-}
-
-/** Resolves once no request is open to the target; shuts those down that are after the grace, trying for `DRAIN_CUT_MS` at most. */
-async function drainTarget({ target, graceMs, clock, processes }: DrainOptions): Promise<void> {
-  const name = `${target.address}:${target.port}`
-  const deadline = clock.now() + graceMs
-  // Requires two quiet polls: a request that was just routed may not be counted yet.
-  for (let quiet = 0; quiet < 2 && clock.now() < deadline + DRAIN_CUT_MS; ) {
-    quiet = (await countOpen(processes(), name)) === 0 ? quiet + 1 : 0
-    if (quiet === 0 && clock.now() >= deadline) await cutOff(processes(), name)
-    if (quiet < 2) await clock.sleep(quiet > 0 ? DRAIN_QUIET_MS : DRAIN_POLL_MS)
-  }
-}
-
-async function countOpen(processes: readonly EdgeProcess[], name: string): Promise<number> {
-  const tables = await Promise.all(processes.map(({ socket }) => readUses(socket, { isOpen: true }).catch(() => [])))
-  return tables.flat().reduce((sum, { target, open }) => (target === name ? sum + open : sum), 0)
-}
-
-async function cutOff(processes: readonly EdgeProcess[], name: string): Promise<void> {
-  for (const { socket } of processes) {
-    const ids = await findStreams(socket, name).catch(() => [])
-    // Ignores streams that have just ended.
-    await commandHaproxy(
-      socket,
-      ids.map((id) => `shutdown session ${id}`),
-    ).catch(() => undefined)
-  }
-}
-
-const DRAIN_POLL_MS = 20
-const DRAIN_CUT_MS = 5_000
-const DRAIN_QUIET_MS = 5
 const LUA_PATH = programFile('agent/drivers/edge/gate.lua').pathname
 const MAINTENANCE_MS = 5_000
+/** Between looks for grants that have expired: what they admitted ends within a second. */
+const EXPIRY_MS = 500
+/** Far longer than a request takes from its admission to its count. */
+const LOOK_MS = 1_000
 const REMEDY =
   'Install haproxy (infra/setup.sh host), see that nothing else listens on BOXYARD_EDGE_PORT and that BOXYARD_EDGE_CERTIFICATES holds good PEM files; it is tried again by itself.'

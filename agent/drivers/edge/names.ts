@@ -83,6 +83,12 @@ export function encodeGrant({ credential, scope, expiresAt }: EdgeGrant): [key: 
   return [`${credential}@${scope}`, String(seconds)]
 }
 
+/** Returns the credential of a key of the map of grants. */
+export function credentialOf(key: string): string {
+  return key.slice(0, CREDENTIAL_CHARACTERS)
+}
+
+const CREDENTIAL_CHARACTERS = 64
 const NAME = /^[A-Za-z0-9_-]{1,128}$/
 const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
 const CREDENTIAL = /^[0-9a-f]{64}$/

@@ -27,6 +27,11 @@ export function createEdgeGrantStore(database: Database): EdgeGrantStore {
         WHERE expires_at <= ? OR tokens.id IS NULL OR revoked_at IS NOT NULL OR ${IS_FOREIGN}`
       return credentialsOf(database.all(sql, now))
     },
+    lapsing: async (now, before) =>
+      database.all(LAPSING, now, before).map((row) => ({
+        ...recordOf(row),
+        tokenEndsAt: row['ends_at'] === null ? null : Number(row['ends_at']),
+      })),
     prune: async (endedBefore) => void database.run('DELETE FROM edge_grants WHERE expires_at < ?', endedBefore),
     remove: async (credentials) => {
       const sql = 'DELETE FROM edge_grants WHERE credential IN (SELECT value FROM json_each(?))'
@@ -89,5 +94,9 @@ const IS_FOREIGN = `EXISTS (SELECT 1 FROM domains JOIN boxes ON boxes.id = domai
   WHERE domains.domain = edge_grants.scope AND boxes.project <> edge_grants.project)`
 const LIVE = `SELECT edge_grants.* FROM edge_grants JOIN tokens ON tokens.id = token_id
   WHERE revoked_at IS NULL AND NOT ${IS_FOREIGN} AND expires_at > ?`
+// The scope of a token's grant is its project, that of a session a host.
+const LAPSING = `SELECT edge_grants.*, ends_at FROM edge_grants JOIN tokens ON tokens.id = token_id
+  WHERE revoked_at IS NULL AND scope = project AND expires_at > ? AND expires_at <= ?
+    AND (ends_at IS NULL OR ends_at > expires_at)`
 const OTHERS = 'SELECT credential FROM edge_grants WHERE credential <> ?'
 const OLDEST = 'ORDER BY edge_grants.created_at LIMIT ?'

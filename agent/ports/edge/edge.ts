@@ -118,7 +118,7 @@ export interface Edge {
   readonly cellPort: number | null
   /**
    * Sets routes and grants to exactly these, and starts it if none runs, which later changes wait for, but not this call. Call once,
-   * before the other methods.
+   * before the other methods. Requests of a credential without a grant, which one that ran meanwhile has open, end soon after.
    */
   open(state: { routes: readonly EdgeRoute[]; grants: readonly EdgeGrant[]; gate: EdgeGate }): Promise<void>
   /** Resolves once it serves after `open`, or could not be started, which `problems` tells. */
@@ -131,8 +131,13 @@ export interface Edge {
   /** Changes which hosts are led to the edges of other cells; none after `open`. As `change`. */
   lead(change: { set?: ReadonlyMap<string, CellEdge>; remove?: readonly string[] }): Promise<void>
   grant(grants: readonly EdgeGrant[]): Promise<void>
-  /** Revokes credentials in every scope. */
+  /**
+   * Revokes credentials in every scope. Resolves once none is admitted; the requests, WebSockets and event streams that they admitted
+   * have ended a second later, as they do after a grant has expired.
+   */
   revoke(credentials: readonly string[]): Promise<void>
+  /** Lists the credentials by which open requests were admitted. */
+  credentials(): Promise<ReadonlySet<string>>
   /** Resolves once no request is open to that address and port; those open after `graceMs` are closed. */
   drain(target: { address: string; port: number }, graceMs: number): Promise<void>
   /** Use by box id; boxes without requests are left out. */

@@ -9,6 +9,11 @@ export interface EdgeGrantRecord extends EdgeGrant {
   createdAt: number
 }
 
+/** A grant that expires before its token. */
+export interface LapsingGrant extends EdgeGrantRecord {
+  tokenEndsAt: number | null
+}
+
 /** Maximum number of grants, of one token and in all; these are shared by the roots at which chains of tokens begin. */
 export interface EdgeGrantBounds {
   ofToken: number
@@ -31,6 +36,8 @@ export interface EdgeGrantStore {
   live(now: number): Promise<EdgeGrantRecord[]>
   /** Lists the credentials with a grant that is not valid any more at `now`. */
   ended(now: number): Promise<string[]>
+  /** Lists valid grants of tokens that expire by `before`, sooner than their token, with the end of that (null: none). */
+  lapsing(now: number, before: number): Promise<LapsingGrant[]>
   /** Deletes grants that expired before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
   /** Deletes the grants of credentials, in every scope. */

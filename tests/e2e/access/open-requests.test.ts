@@ -1,7 +1,9 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { followEvents } from '../../helpers/event-stream.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openStream, type StreamClient } from '../../helpers/exec/stream-client.ts'
-import { followEvents } from '../../helpers/event-stream.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
 const { client, service } = useSharedService()
@@ -9,12 +11,33 @@ const BOXES = '/v1/projects/demo/boxes'
 const STDIN = 0
 const STDOUT = 1
 
+/** Serves an answer that does not end at /cgi-bin/endless. */
+const ENDLESS = `mkdir -p /www/cgi-bin
+printf '#!/bin/sh\\necho "Content-Type: text/plain"\\necho\\nexec sleep 1000\\n' > /www/cgi-bin/endless
+chmod +x /www/cgi-bin/endless
+exec httpd -f -p 8080 -h /www`
+
 beforeAll(async () => {
   expect((await client.post(BOXES, { name: 'web', config: { ram_mb: 128 } })).status).toBe(201)
   const command = ['/bin/sh', '-c', 'exec nc -ll -p 7001 -e /bin/cat']
   await client.put(`${BOXES}/web/services/echo`, { command, port: 7001, readiness: { tcp: true } })
-  await eventually(async () => (await client.get(`${BOXES}/web/services/echo`)).body.active?.health === 'healthy')
+  const page = ['/bin/sh', '-c', ENDLESS]
+  await client.put(`${BOXES}/web/services/page`, { command: page, port: 8080, readiness: { tcp: true } })
+  for (const name of ['echo', 'page'])
+    await eventually(async () => (await client.get(`${BOXES}/web/services/${name}`)).body.active?.health === 'healthy')
 })
+
+/** Asks the URL of a service for an answer that does not end. Resolves once that has begun. */
+async function openUrl({ token }: Pick<Minted, 'token'>): Promise<{ ended: Promise<string> }> {
+  const { body } = await client.get(`${BOXES}/web/services/page`)
+  const { host, port } = new URL(body.active_url)
+  const headers = { host, authorization: `Bearer ${token}` }
+  const outgoing = request({ host: '127.0.0.1', port, path: '/cgi-bin/endless', headers, agent: false }).end()
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+  expect(answer.statusCode).toBe(200)
+  answer.resume().once('error', () => undefined)
+  return { ended: once(outgoing, 'close').then(() => 'over') }
+}
 
 interface Minted {
   id: string
@@ -30,10 +53,11 @@ async function mint(more: object = {}, token?: string): Promise<Minted> {
 }
 
 /** Opens one of each kind with a token; returns what resolves with how each has ended. */
-async function openAll({ token }: Minted): Promise<{ typed: StreamClient; ends: Promise<unknown>[] }> {
+async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: StreamClient; ends: Promise<unknown>[] }> {
   const url = service().url
   const headers = { authorization: `Bearer ${token}` }
-  const command = 'command=sh&command=-c&command=while+read+line%3B+do+echo+got+%24line%3B+echo+%24line+%3E%3E%2Ftyped%3B+done'
+  const command =
+    'command=sh&command=-c&command=while+read+line%3B+do+echo+got+%24line%3B+echo+%24line+%3E%3E%2Ftyped%3B+done'
   const exec = await openStream(`${url}${BOXES}/web/exec/ws?${command}&stdin=true`, { token })
   exec.send(STDIN, 'before\n')
   await exec.until(STDOUT, 'got before')
@@ -45,8 +69,11 @@ async function openAll({ token }: Minted): Promise<{ typed: StreamClient; ends: 
     { token },
   )
   const direct = await openStream(ticket.url, {})
+  const page = await openUrl({ token })
   const events = await followEvents(`${url}/v1/projects/demo/events?since=now`, headers)
-  const poll = fetch(`${url}/v1/projects/demo/events?since=now&wait_seconds=25`, { headers }).then(({ status }) => status)
+  const poll = fetch(`${url}/v1/projects/demo/events?since=now&wait_seconds=25`, { headers }).then(
+    ({ status }) => status,
+  )
   const upload = fetch(`${url}${BOXES}/web/files/write?path=/slow`, {
     method: 'PUT',
     headers: { ...headers, 'content-type': 'application/octet-stream' },
@@ -61,6 +88,7 @@ async function openAll({ token }: Minted): Promise<{ typed: StreamClient; ends: 
     ends: [
       ...[exec, terminal, port, direct].map(({ closed }) => closed),
       eventually(() => events.isOver()).then(() => 'over'),
+      page.ended,
       poll,
       upload,
     ],
@@ -71,7 +99,7 @@ async function expectEnd(ends: Promise<unknown>[], code: string): Promise<void> 
   const closing = { code: 1008, reason: expect.stringContaining(code) }
   const late = new Promise((_, reject) => setTimeout(() => reject(new Error('not all have ended')), 30_000).unref())
   const all = await Promise.race([Promise.all(ends), late])
-  expect(all).toEqual([closing, closing, closing, closing, 'over', 401, expect.anything()])
+  expect(all).toEqual([closing, closing, closing, closing, 'over', 'over', 401, expect.anything()])
 }
 
 describe('what a token opened ends with it', () => {

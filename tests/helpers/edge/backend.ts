@@ -147,8 +147,9 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   return { store, tokens, grants, activity, backend }
 }
 
-function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke'> {
+function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke' | 'credentials'> {
   return {
+    credentials: async () => new Set(),
     grant: async (grants) => {
       for (const { credential, scope, expiresAt } of grants) passing.set(`${credential}@${scope}`, expiresAt)
     },

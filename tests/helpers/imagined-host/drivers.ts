@@ -34,6 +34,7 @@ export function createImaginedEdge(world: ImaginedWorld): Edge {
       for (const [key, { credential }] of grants) if (credentials.includes(credential)) grants.delete(key)
       world.effects++
     },
+    credentials: async () => new Set(),
     drain: async () => undefined,
     use: async () => new Map(),
     metrics: async () => ({ starts: 0, served: null }),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { digestOf } from '../../../agent/core/common/digest.ts'
 import { createEdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { EdgeGrant } from '../../../agent/ports/edge/edge.ts'
 import { type BackendLab, BOX_HOST, openBackendLab, START } from '../../helpers/edge/backend.ts'
@@ -8,18 +9,22 @@ let shown: { tokenId: string; expiresAt: null; project: string }
 /** Runs before the edge applies a grant or revocation. */
 let atEdge: () => void | Promise<void>
 let passing: Set<string>
+/** Credentials of open requests. */
+let used: Set<string>
 
 beforeEach(async () => {
   lab = await openBackendLab()
   shown = { tokenId: (await lab.mint()).id, expiresAt: null, project: 'demo' }
   atEdge = () => undefined
   passing = new Set()
+  used = new Set()
 })
 
 afterEach(() => lab.close())
 
 const clock = { now: () => START, sleep: () => Promise.resolve() }
 const edge = {
+  credentials: async () => used,
   grant: async (grants: readonly EdgeGrant[]) => {
     await atEdge()
     for (const { credential } of grants) passing.add(credential)
@@ -117,5 +122,24 @@ describe('grants', () => {
     expect(await edgeGrants.ended(START + 1_000)).toHaveLength(2)
     await edgeGrants.prune(START + 9_001)
     expect(await edgeGrants.ended(START + 9_001)).toEqual([])
+  })
+
+  test('that open requests were admitted by are renewed up to the end of their token; others lapse', async () => {
+    const DAY_MS = 86_400_000
+    const grants = open()
+    const [endless, ending] = [shown, { tokenId: (await lab.mint()).id, expiresAt: null, project: 'demo' }]
+    await grants.allowToken('used', endless)
+    await grants.allowToken('unused', ending)
+    const session = await grants.beginSession(BOX_HOST, { ...endless, expiresAt: START + DAY_MS })
+    used = new Set(['used', session.value].map(digestOf))
+    const later = createEdgeGrants({
+      ...{ grants: lab.store.edgeGrants, edge },
+      clock: { ...clock, now: () => START + DAY_MS - 3_600_000 },
+    })
+    await later.renewUsed()
+    const live = await lab.store.edgeGrants.live(START + DAY_MS)
+    expect(live.map(({ credential, expiresAt }) => [credential, expiresAt])).toEqual([
+      [digestOf('used'), START + 2 * DAY_MS - 3_600_000],
+    ])
   })
 })

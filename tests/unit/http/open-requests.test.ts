@@ -31,7 +31,8 @@ describe('the register of open requests', () => {
 
   test('ends each when its token expires', () => {
     const { register, at } = makeRegister()
-    const open = (expiresAt: number | null): ReturnType<OpenRequests['open']> => register.open({ tokenId: 'a', expiresAt })
+    const open = (expiresAt: number | null): ReturnType<OpenRequests['open']> =>
+      register.open({ tokenId: 'a', expiresAt })
     const [soon, later, never] = [open(10), open(20), open(null)]
     const ended = (): boolean[] => [soon, later, never].map(({ signal }) => signal.aborted)
     at.now = 9

@@ -1,0 +1,118 @@
+import type { EdgeUse } from '../../ports/edge/edge.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import { type BoxStream, type BoxUse, readStreams, readUses, shutDownStreams } from './admin.ts'
+import type { EdgeProcess } from './process.ts'
+
+type Processes = readonly Pick<EdgeProcess, 'socket'>[]
+
+/** Sums the use of each box; a process that does not answer counts as unused. */
+export async function readUse(processes: Processes): Promise<Map<string, EdgeUse>> {
+  const use = new Map<string, EdgeUse>()
+  for (const { boxId, open, requests } of await readAll(processes, { isOpen: false })) {
+    const sum = use.get(boxId) ?? { requests: 0, open: 0 }
+    use.set(boxId, { requests: sum.requests + requests, open: sum.open + open })
+  }
+  return use
+}
+
+/** Lists the credentials that requests are open with; a process that does not answer has none. */
+export async function readCredentials(processes: Processes): Promise<Set<string>> {
+  const uses = await readAll(processes, { isOpen: true })
+  return new Set(uses.flatMap(({ credential }) => credential ?? []))
+}
+
+async function readAll(processes: Processes, which: { isOpen: boolean }): Promise<BoxUse[]> {
+  const tables = await Promise.all(processes.map(({ socket }) => readUses(socket, which).catch(() => [])))
+  return tables.flat()
+}
+
+export interface DrainOptions {
+  target: { address: string; port: number }
+  graceMs: number
+  clock: Clock
+  processes(): Processes
+}
+
+/** Resolves once no request is open to the target; shuts those down that are after the grace, trying for `DRAIN_CUT_MS` at most. */
+export async function drainTarget({ target, graceMs, clock, processes }: DrainOptions): Promise<void> {
+  const name = `${target.address}:${target.port}`
+  const deadline = clock.now() + graceMs
+  // Requires two quiet polls: a request that was just routed may not be counted yet.
+  for (let quiet = 0; quiet < 2 && clock.now() < deadline + DRAIN_CUT_MS; ) {
+    const uses = await readAll(processes(), { isOpen: true })
+    quiet = uses.every(({ target: one }) => one !== name) ? quiet + 1 : 0
+    if (quiet === 0 && clock.now() >= deadline) await cutOff(processes(), name)
+    if (quiet < 2) await clock.sleep(quiet > 0 ? DRAIN_QUIET_MS : DRAIN_POLL_MS)
+  }
+}
+
+async function cutOff(processes: Processes, name: string): Promise<void> {
+  for (const { socket } of processes) {
+    const streams = await readStreams(socket).catch(() => [])
+    await shutDownStreams(
+      socket,
+      streams.filter(({ target }) => target === name),
+    )
+  }
+}
+
+export interface EndingOptions {
+  processes: Processes
+  /** Returns the credentials that are granted something now. */
+  granted(): ReadonlySet<string>
+  clock: Clock
+}
+
+/**
+ * Ends the requests whose credential is granted nothing any more. WebSockets and event streams are told apart by their number. Other requests
+ * to one port of a box are not: where several credentials have some open, those of the one that ended get `SHARED_MS` to end by
+ * themselves; then all of them are ended.
+ * @throws Error for a process that does not answer, once the others are done
+ */
+export async function endUngranted({ processes, ...options }: EndingOptions): Promise<void> {
+  const ends = await Promise.allSettled(processes.map(({ socket }) => endUngrantedOf(socket, options)))
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+}
+
+async function endUngrantedOf(socket: string, { granted, clock }: Omit<EndingOptions, 'processes'>): Promise<void> {
+  const deadline = clock.now() + SHARED_MS
+  for (;;) {
+    const uses = await readUses(socket, { isOpen: true })
+    const known = uses.some(({ credential }) => credential !== null) ? granted() : NONE
+    const ended = uses.filter(({ credential }) => credential !== null && !known.has(credential))
+    if (ended.length === 0) return
+    const isLast = clock.now() >= deadline
+    const streams = await readStreams(socket)
+    await shutDownStreams(
+      socket,
+      ended.flatMap((use) => streamsOf(use, { streams, uses, ended, isLast })),
+    )
+    if (isLast) return
+    await clock.sleep(SHARED_POLL_MS)
+  }
+}
+
+interface OpenNow {
+  streams: readonly BoxStream[]
+  uses: readonly BoxUse[]
+  ended: readonly BoxUse[]
+  /** Whether requests that cannot be told apart are to be ended as well. */
+  isLast: boolean
+}
+
+function streamsOf({ stream, target }: BoxUse, { streams, uses, ended, isLast }: OpenNow): BoxStream[] {
+  if (stream !== null) return streams.filter(({ number }) => number === stream)
+  const others = uses.filter((use) => use.target === target)
+  const isShared = others.some((use) => use.stream === null && !ended.includes(use))
+  if (isShared && !isLast) return []
+  const numbered = new Set(others.map((use) => use.stream))
+  return streams.filter((one) => one.target === target && !numbered.has(one.number))
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const DRAIN_POLL_MS = 20
+const DRAIN_CUT_MS = 5_000
+const DRAIN_QUIET_MS = 5
+const SHARED_MS = 600
+const SHARED_POLL_MS = 50
