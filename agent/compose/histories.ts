@@ -38,15 +38,14 @@ export async function openHistories(
   trail: AuditTrail,
 ): Promise<HistoryParts> {
   const { directory, api } = fleet
-  const { store, tokens, actorContext } = deployment
+  const { store, actorContext } = deployment
   const opening = { ...deps, deployment, trail, cell: directory.cell }
   const tls = readLinkTls(deps.settings)
   const { own, others, eventCursors, auditCursors, wrap, close } =
     api === null
       ? openSingleHistory(opening)
       : await openFleetHistories({ ...opening, cells: () => directory.cells(), tls })
-  const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
-  const reading = { own, others, store, clock: deps.clock, checkAlive, actorContext }
+  const reading = { own, others, store, clock: deps.clock, actorContext }
   const feed = createEventFeed({ ...reading, cursors: eventCursors })
   return {
     feed,

@@ -69,9 +69,8 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const reception = createReception(parts, trail)
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, listening.data)
-  const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
   const { feed, auditLog, wrapChannel, closeHistories } = await openHistories(parts, trail)
-  const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock, checkAlive })
+  const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock })
   const { handlers, streams, boxes, viewCard } = wireHandlers({
     ...parts,
     feed,

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../shared/errors.ts'
+import type { ToldBytes } from '../../shared/http/messages.ts'
 import type { Caller } from '../core/common/caller.ts'
 
 /** A request that is open, from its admission to its end. */
@@ -97,21 +98,24 @@ export function untilEnded<T>(signal: AbortSignal, work: Promise<T>): Promise<T>
 }
 
 /**
- * Passes bytes on until the signal aborts, which throws its reason and ends the source. `onEnd` is called once at whichever end, also
+ * Passes bytes on until the signal aborts, which ends the source: with its last piece where it can tell the reason, else by throwing that.
+ * `onEnd` is called once at whichever end, also
  * if the reader leaves before it has read anything, which the `finally` of a generator would miss.
  */
 export function bytesUntilEnded(
-  bytes: AsyncIterable<Uint8Array>,
+  bytes: AsyncIterable<Uint8Array> | ToldBytes,
   signal: AbortSignal,
   onEnd: () => void = () => undefined,
 ): AsyncIterableIterator<Uint8Array> {
   const source = bytes[Symbol.asyncIterator]()
+  let isOver = false
   const leave = async (): Promise<void> => {
     onEnd()
     await source.return?.()
   }
   const passed: AsyncIterableIterator<Uint8Array> = {
     next: async () => {
+      if (isOver) return { done: true, value: undefined }
       try {
         const step = await untilEnded(signal, source.next())
         if (step.done === true) onEnd()
@@ -119,7 +123,9 @@ export function bytesUntilEnded(
       } catch (error) {
         // A source that waits for its next piece settles this only later.
         void leave().catch(() => undefined)
-        throw error
+        if (error !== signal.reason || !('lastPiece' in bytes)) throw error
+        isOver = true
+        return { done: false, value: bytes.lastPiece(error as ServiceError) }
       }
     },
     return: async () => {

@@ -31,11 +31,17 @@ export interface HttpRequest {
   openBody(): AsyncIterable<Uint8Array>
 }
 
+/** Bytes of an answer that can tell its reader why it ends early. */
+export interface ToldBytes extends AsyncIterable<Uint8Array> {
+  /** Returns the piece to send last. */
+  lastPiece(reason: ServiceError): Uint8Array
+}
+
 /** An answer; a stream is read only as fast as the client takes it. */
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | ToldBytes | null
   /** Who shares the memory of answers that wait for their clients by it; default: the client's source address. */
   readonly account?: string
 }

@@ -5,8 +5,6 @@ import type { Caller } from './caller.ts'
 
 export interface ValueStreamsDeps {
   clock: Clock
-  /** @throws ServiceError for a token that was revoked */
-  checkAlive(tokenId: string): Promise<void>
 }
 
 /** A value of a stream, with the cursor from which a client resumes after it. */
@@ -42,8 +40,7 @@ export interface ValueStreams<T> {
   /** Aborts when these streams are closed. */
   closing: AbortSignal
   /**
-   * Streams the values of a source on demand, until the reader leaves, the source fails, the token ends, or the streams are
-   * closed. Buffers the result of one read at most.
+   * Streams the values of a source on demand, until the reader leaves, the source fails, or the streams are closed. Buffers the result of one read at most.
    * @throws ServiceError `rate_limited` if too many are open
    */
   open(caller: Caller, source: ValueSource<T>): ValueStream<T>
@@ -76,7 +73,7 @@ export function createValueStreams<T>(
       const end = new AbortController()
       end.signal.addEventListener('abort', leave, { once: true })
       const signal = AbortSignal.any([end.signal, closing.signal])
-      return endingWith(end, stepsOf(source, { ...deps, tokenId: caller.tokenId, signal }))
+      return endingWith(end, stepsOf(source, { ...deps, signal }))
     },
     close: () => closing.abort(),
   }
@@ -84,13 +81,12 @@ export function createValueStreams<T>(
 
 async function* stepsOf<T>(
   source: ValueSource<T>,
-  { clock, checkAlive, tokenId, signal }: ValueStreamsDeps & { tokenId: string; signal: AbortSignal },
+  { clock, signal }: ValueStreamsDeps & { signal: AbortSignal },
 ): AsyncGenerator<StreamStep<T>, undefined> {
   let sentAt = clock.now()
   while (!signal.aborted) {
     let values: readonly StreamedValue<T>[]
     try {
-      await checkAlive(tokenId)
       values = await source.read(signal)
     } catch (error) {
       yield { kind: 'failed', cursor: source.cursor(), error: asServiceError(error) }

@@ -1,10 +1,12 @@
+import type { ServiceError } from '../../../shared/errors.ts'
+import type { ToldBytes } from '../../../shared/http/messages.ts'
 import type { StreamStep, ValueStream } from '../../core/common/value-streams.ts'
 
 /** Encodes a stream as server-sent events, whose data are the values as `view` shows them; a step is one piece. */
 export function encodeEventStream<T>(
   stream: ValueStream<T>,
   view: (value: T) => unknown,
-): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {
+): ToldBytes & AsyncIterator<Uint8Array> {
   let isBegun = false
   return {
     [Symbol.asyncIterator]() {
@@ -29,6 +31,7 @@ export function encodeEventStream<T>(
       await stream.return()
       return { done: true, value: undefined }
     },
+    lastPiece: (reason) => Buffer.from(encodeProblem(reason)),
   }
 }
 
@@ -38,16 +41,19 @@ function encodeStep<T>(step: StreamStep<T>, view: (value: T) => unknown): string
       return step.values.map(({ value, ...head }) => encodeEvent({ ...head, data: view(value) })).join('')
     case 'waiting':
       return `id: ${step.cursor}\n: still here\n\n`
-    case 'failed': {
-      const { code, message: detail } = step.error
-      return encodeEvent({ cursor: step.cursor, name: 'problem', data: { code, detail } })
-    }
+    case 'failed':
+      return encodeProblem(step.error, step.cursor)
   }
+}
+
+// Without a cursor the client keeps the last that it had.
+function encodeProblem({ code, message: detail }: ServiceError, cursor: string | null = null): string {
+  return encodeEvent({ cursor, name: 'problem', data: { code, detail } })
 }
 
 /** An event; without a name a `message`. */
 interface ServerSentEvent {
-  cursor: string
+  cursor: string | null
   name?: string
   data: unknown
 }
@@ -55,7 +61,8 @@ interface ServerSentEvent {
 /** Encodes an event on one `data` line: JSON has no line breaks. */
 function encodeEvent({ cursor, name, data }: ServerSentEvent): string {
   const event = name === undefined ? '' : `event: ${name}\n`
-  return `id: ${cursor}\n${event}data: ${JSON.stringify(data)}\n\n`
+  const id = cursor === null ? '' : `id: ${cursor}\n`
+  return `${id}${event}data: ${JSON.stringify(data)}\n\n`
 }
 
 const RETRY = 'retry: 1000\n\n'

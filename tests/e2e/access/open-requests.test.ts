@@ -87,7 +87,9 @@ async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: Strea
     typed: exec,
     ends: [
       ...[exec, terminal, port, direct].map(({ closed }) => closed),
-      eventually(() => events.isOver()).then(() => 'over'),
+      eventually(() => events.isOver()).then(
+        () => /"code":"(\w+)"/.exec(events.text().split('event: problem')[1] ?? '')?.[1],
+      ),
       page.ended,
       poll,
       upload,
@@ -99,7 +101,7 @@ async function expectEnd(ends: Promise<unknown>[], code: string): Promise<void> 
   const closing = { code: 1008, reason: expect.stringContaining(code) }
   const late = new Promise((_, reject) => setTimeout(() => reject(new Error('not all have ended')), 30_000).unref())
   const all = await Promise.race([Promise.all(ends), late])
-  expect(all).toEqual([closing, closing, closing, closing, 'over', 'over', 401, expect.anything()])
+  expect(all).toEqual([closing, closing, closing, closing, code, 'over', 401, expect.anything()])
 }
 
 describe('what a token opened ends with it', () => {

@@ -108,8 +108,7 @@ async function startCell({ cell, path, keys, directory, isAlone, prepare }: Cell
         cells: () => [...directory.values()].filter((each) => each.cell !== cell),
       })
   const { eventCursors, auditCursors, own, others } = histories
-  const checkAlive = async (): Promise<void> => undefined
-  const feed = createEventFeed({ own, others, store, clock, actorContext, checkAlive, cursors: eventCursors })
+  const feed = createEventFeed({ own, others, store, clock, actorContext, cursors: eventCursors })
   const asked = new Map<string, number>()
   const server: Server = createServer(SERVER_OPTIONS)
   const handler = histories.wrap(async () => ({ status: 404, headers: {}, body: null }))

@@ -94,7 +94,7 @@ export async function startImaginedAgent(host: ImaginedHost, { clock, tap }: Age
   const wired = wireHandlers({
     ...{ ...starting, ...parts, tickets, feed, auditLog, edge: { routes, address: AT_EDGE, claims: fleet.claims } },
     ...{ version: { version: VERSION, commit: null }, dataUrl: 'http://127.0.0.1:8091', health: NO_HEALTH },
-    logStreams: createLogStreams({ ...deployment, outputs: drivers.outputs, clock, checkAlive }),
+    logStreams: createLogStreams({ ...deployment, outputs: drivers.outputs, clock }),
   })
   const dispatch = createDispatch({
     ...{

@@ -48,7 +48,6 @@ const LIMITS = publishedLimits(readAgentSettings({}))
 const MIB = 1024 ** 2
 const ATTEMPTS_MAX = 20_000
 const clock = { now: () => 0, sleep: () => new Promise<void>(() => undefined) }
-const checkAlive = async (): Promise<void> => undefined
 
 /** Who takes something: a box of a project, by a token minted with `root`. */
 interface User {
@@ -105,7 +104,7 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
   event_streams: () => {
     const own = createOwnHistory({ cell: '00', store, trail: { readOwn: fail }, aloneThrough: 0 })
     const cells = { own, others: noOtherHistories(), cursors: createSingleCursors('00') }
-    const feed = createEventFeed({ ...cells, store, clock, checkAlive, actorContext: { current: () => null } })
+    const feed = createEventFeed({ ...cells, store, clock, actorContext: { current: () => null } })
     return {
       total: LIMITS.event_streams_at_once,
       // Streams and reads that wait.
@@ -117,7 +116,7 @@ const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> 
     }
   },
   log_streams: () => {
-    const streams = createLogStreams({ outputs: {} as never, clock, checkAlive, actorContext: { current: () => null } })
+    const streams = createLogStreams({ outputs: {} as never, clock, actorContext: { current: () => null } })
     return {
       total: LIMITS.log_streams_at_once,
       take: (user, attempt) => takes(() => streams.follow(callerOf(user, attempt), {} as never, {} as never)),

@@ -31,7 +31,7 @@ const THINGS: Record<string, { atOnce: number; open(total: number): Take }> = {
   streams: {
     atOnce: 1,
     open: (atOnce) => {
-      const deps = { clock: { now: () => 0, sleep: async () => undefined }, checkAlive: async () => undefined }
+      const deps = { clock: { now: () => 0, sleep: async () => undefined } }
       const streams = createValueStreams<string>(deps, { kind: 'words', atOnce })
       return (accounts) => orNull(() => streams.enter({ ...CALLER, accounts }))
     },

@@ -8,7 +8,7 @@ import { settlePromises } from '../../helpers/fairness/settle.ts'
 
 const anySteps = fc.array(
   fc.record({
-    act: fc.constantFrom('open', 'open', 'next', 'value', 'failure', 'revoked', 'leave', 'leave again'),
+    act: fc.constantFrom('open', 'open', 'next', 'value', 'failure', 'leave', 'leave again'),
     pick: fc.nat({ max: 100 }),
   }),
   { maxLength: 50 },
@@ -24,12 +24,8 @@ interface Reader {
 
 /** Streams of which `atOnce` may be open, and those who read them. */
 function openReaders(atOnce: number) {
-  let isRevoked = false
-  const checkAlive = async (): Promise<void> => {
-    if (isRevoked) throw new Error('revoked')
-  }
   const clock = { now: () => 0, sleep: async () => undefined }
-  const streams = createValueStreams<string>({ clock, checkAlive }, { kind: 'words', atOnce })
+  const streams = createValueStreams<string>({ clock }, { kind: 'words', atOnce })
   const readers: Reader[] = []
   /** Opens one if there is a share for it. */
   const open = (): void => {
@@ -59,20 +55,12 @@ function openReaders(atOnce: number) {
     void reader.stream.return()
     await settlePromises()
   }
-  const revoke = async (reader: Reader): Promise<void> => {
-    if (reader.isOver || reader.isPending) return
-    isRevoked = true
-    await next(reader)
-    isRevoked = false
-    // The reader is told, and asks on until the end.
-    await next(reader)
-  }
-  return { streams, readers, open, next, leave, revoke }
+  return { streams, readers, open, next, leave }
 }
 
 test('a stream has one share from when it is opened until it ends, in whatever way and however often that is told', async () => {
   const property = fc.asyncProperty(fc.integer({ min: 2, max: 12 }), anySteps, async (atOnce, steps) => {
-    const { streams, readers, open, next, leave, revoke } = openReaders(atOnce)
+    const { streams, readers, open, next, leave } = openReaders(atOnce)
     for (const { act, pick } of steps) {
       const reader = readers[pick % Math.max(1, readers.length)]
       if (act === 'open') open()
@@ -81,7 +69,6 @@ test('a stream has one share from when it is opened until it ends, in whatever w
       else if (act === 'value') reader.read()?.resolve([{ cursor: 'here', value: 'word' }])
       else if (act === 'failure') reader.read()?.reject(new Error('failed'))
       else if (act === 'leave' || (act === 'leave again' && reader.isOver)) await leave(reader)
-      else if (act === 'revoked') await revoke(reader)
       await settlePromises()
     }
     for (const reader of readers) await leave(reader)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { createValueStreams, type StreamedValue, type ValueStreams } from '../../../agent/core/common/value-streams.ts'
 import { encodeEventStream } from '../../../agent/handlers/common/event-stream.ts'
+import { bytesUntilEnded } from '../../../agent/server/open-requests.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { createFakeTime } from '../../helpers/imagined-time.ts'
@@ -10,15 +11,10 @@ let streams: ValueStreams<number>
 /** Makes the next read; called once for each. */
 let read: (signal: AbortSignal) => Promise<readonly StreamedValue<number>[]>
 let cursor: string
-let isRevoked: boolean
 
 beforeEach(() => {
   cursor = 'c0'
-  isRevoked = false
-  const checkAlive = async (): Promise<void> => {
-    if (isRevoked) throw new ServiceError('token_revoked', 'The token was revoked.')
-  }
-  streams = createValueStreams({ clock: time.clock, checkAlive }, { kind: 'numbers', atOnce: 2 })
+  streams = createValueStreams({ clock: time.clock }, { kind: 'numbers', atOnce: 2 })
 })
 
 function open() {
@@ -66,7 +62,7 @@ describe('a stream of events', () => {
     expect([await textOf(stream), reads]).toEqual(['id: c9\n: still here\n\n', 6])
   })
 
-  test('ends with the error of its source, or of its token', async () => {
+  test('ends with the error of its source', async () => {
     read = async () => {
       throw new ServiceError('cursor_expired', 'They are gone.')
     }
@@ -74,11 +70,20 @@ describe('a stream of events', () => {
     await textOf(failed)
     const problem = 'id: c0\nevent: problem\ndata: {"code":"cursor_expired","detail":"They are gone."}\n\n'
     expect([await textOf(failed), await textOf(failed)]).toEqual([problem, null])
-    isRevoked = true
-    const revoked = open()
-    await textOf(revoked)
-    expect(await textOf(revoked)).toContain('"code":"token_revoked"')
-    expect(await textOf(revoked)).toBeNull()
+  })
+
+  test('tells as its last piece that its token has ended, and leaves the resumption as it was', async () => {
+    read = untilAborted
+    const end = new AbortController()
+    const stream = bytesUntilEnded(open(), end.signal)
+    const next = async (): Promise<unknown> => String((await stream.next()).value)
+    expect(await next()).toBe('retry: 1000\n\n')
+    const told = next()
+    end.abort(new ServiceError('token_revoked', 'The token was revoked.'))
+    expect(await told).toBe('event: problem\ndata: {"code":"token_revoked","detail":"The token was revoked."}\n\n')
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    // Its share is free.
+    await open().return?.()
   })
 
   test('ends the read under way, and frees its share, as soon as its reader leaves', async () => {
