@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { tokenKeyId } from '../../shared/auth/tokens.ts'
+import { type EventStream, followEvents } from '../helpers/event-stream.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { armStep, at, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
@@ -66,6 +67,19 @@ const keysOf = ({ service }: CellOfTests, file: string): string =>
 test('cells that start at once have the keys of the first of them', () => {
   for (const file of ['channel.json', 'token-private.json', 'token-public.json'])
     expect(new Set(fleet.cells.map((cell) => keysOf(cell, file))).size).toBe(1)
+})
+
+test('what a token has opened through any door ends when it is revoked at another', async () => {
+  const [{ id, token }, kept] = [await mint(aa), await mint(aa)]
+  const follow = ({ service }: CellOfTests, as: string): Promise<EventStream> =>
+    followEvents(`${service.url}/v1/projects/demo/events?since=now`, { authorization: `Bearer ${as}` })
+  const streams = await Promise.all(fleet.cells.map((cell) => follow(cell, token)))
+  const others = await Promise.all(fleet.cells.map((cell) => follow(cell, kept.token)))
+  expect(await revoke(bb, id)).toBe(204)
+  await until(async () => streams.every((stream) => stream.isOver()), 'all streams of the token are over')
+  for (const stream of streams) expect(stream.text()).toContain('"code":"token_revoked"')
+  expect(others.map((stream) => stream.isOver())).toEqual([false, false, false])
+  for (const stream of others) stream.leave()
 })
 
 test('a sign-in link is used at any door, once, and the session is good at all', async () => {

@@ -53,6 +53,8 @@ export interface TestStreamServer {
   respond(): Promise<ScriptedStream>
   /** Resolves with the next command that no earlier call has claimed. */
   next(): Promise<ScriptedStream>
+  /** Ends what revoked tokens have opened. */
+  endRevoked(): Promise<void>
   isDraining: boolean
   /** Answers a call for a port; by default there is none. */
   openPort: StreamHandlers['openPort']
@@ -117,6 +119,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     ...{ server, tickets, calls: [], actors: [], started: [], isDraining: false },
     wires: () => [...wires],
+    endRevoked: () => openRequests.endRevoked(),
     openPort: () => Promise.reject(new ServiceError('port_not_listening', 'Nothing listens at this port.')),
     respond: () => Promise.resolve(makeScriptedStream()),
     next: () => {

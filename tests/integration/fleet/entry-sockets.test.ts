@@ -11,11 +11,13 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const WEB = 'box demo/web'
 let fleet: TestFleet
+let isRevoked: boolean
 let here: StreamLab & { entry: TestEntry }
 let there: StreamLab & { entry: TestEntry }
 let front: StandaloneFront
 
 beforeEach(async () => {
+  isRevoked = false
   fleet = makeFleet(deployment.channelKeys)
   here = await startCell('aa')
   there = await startCell('bb')
@@ -42,7 +44,7 @@ async function startCell(cell: string): Promise<StreamLab & { entry: TestEntry }
   const entry = fleet.entryOf(cell)
   const { keys, agent_id: agentId } = deployment.channelKeys
   const verify = createVerifier({ keys: () => keys, agentId, now: Date.now, startedAt: Date.now() - 60_000 })
-  const lab = await startStreamLab({ trust: trustSigned(verify), entry })
+  const lab = await startStreamLab({ trust: trustSigned(verify), entry, isRevoked: () => isRevoked })
   fleet.urls.set(cell, lab.url)
   return Object.assign(lab, { entry })
 }
@@ -103,5 +105,14 @@ test('what is open ends with the entry', async () => {
   const [client, command] = await Promise.all([open(), there.next()])
   await here.entry.close()
   expect((await client.closed).code).toBe(1006)
+  await command.left
+})
+
+test('what is open ends with its token, which its owner ends', async () => {
+  fleet.homes.set(WEB, 'bb')
+  const [client, command] = await Promise.all([open(), there.next()])
+  isRevoked = true
+  await there.endRevoked()
+  expect(await client.closed).toEqual({ code: 1008, reason: expect.stringMatching(/^token_revoked: /) })
   await command.left
 })
