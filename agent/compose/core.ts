@@ -9,10 +9,11 @@ import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
 import { startUsageHistory } from '../core/boxes/usage-history.ts'
 import { serviceOutputs } from '../core/common/service-instances.ts'
+import { StorageBounds } from '../core/common/storage-bounds.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
 import { removeRestoreLeftovers } from '../core/files/restores.ts'
-import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
+import { findSubvolumeFaults, subvolumeOwners } from '../core/health/subvolume-faults.ts'
 import { createJobs, type Jobs } from '../core/operations/jobs.ts'
 import { Reconciler } from '../core/reconcile/reconciler.ts'
 import { createForks, type Forks } from '../core/services/forks.ts'
@@ -38,6 +39,7 @@ export interface CoreParts {
   forks: Forks
   jobs: Jobs
   backups: BackupParts
+  bounds: StorageBounds
   /** See `HealthDeps`. */
   standingFaults: Awaited<ReturnType<typeof findSubvolumeFaults>>
 }
@@ -71,6 +73,10 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
     supervisor.wakeBox(boxId)
   })
   const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
+  // Things that were made before there were accounts, and those of an agent that died between two of its steps.
+  await drivers.accounts.assign(await subvolumeOwners(store))
+  const bounds = new StorageBounds({ ...drivers, store, defaultQuota: settings.defaultQuota })
+  await bounds.recover()
   await reconciler.recover()
   await recoverAutomatic({ ...drivers, store, clock, reconciler, logger })
   removeRestoreLeftovers({ ...drivers, store, logger }).catch((error: unknown) =>
@@ -78,7 +84,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleRetention({ store, clock, closers, logger, limits })
-  const shares = startPoolShares({ ...drivers, store, clock, logger, reservePercent: settings.pool.reservePercent })
+  const shares = startPoolShares({ ...drivers, bounds, clock, logger, reservePercent: settings.pool.reservePercent })
   closers.add('pool shares', async () => shares.close())
   const activity = createBoxActivity()
   const execs = createExecs({ ...drivers, store, actorContext, clock, logger, meter, activity, limits })
@@ -96,7 +102,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const history = openUsageHistory(join(settings.dataDir, 'metrics.db'), logger)
   closers.add('history of metrics', () => history.close())
   closers.add('looks at boxes', startUsageHistory({ ...drivers, store, history, clock, logger }))
-  return { reconciler, execs, activity, history, supervisor, forks, jobs, backups, standingFaults }
+  return { reconciler, execs, activity, history, supervisor, forks, jobs, backups, bounds, standingFaults }
 }
 
 /** Returns what makes ids that have no owner by a name; those of a cell of a fleet name it, so that every door finds them. */

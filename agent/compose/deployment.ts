@@ -18,6 +18,7 @@ import type { Edge } from '../ports/edge/edge.ts'
 import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
 import type { Clock } from '../ports/host/clock.ts'
+import type { StorageAccounts } from '../ports/pool/accounts.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { Actor, ActorContext } from '../ports/store/events.ts'
 import type { Store } from '../ports/store/store.ts'
@@ -55,6 +56,7 @@ export interface DeploymentDeps {
 export interface DecoratedPorts {
   store: Store
   filesystem: CowFilesystem
+  accounts: StorageAccounts
   network: Network | PodNetwork
   runtime: Runtime
   outputs: ExecOutputs

@@ -19,6 +19,7 @@ import type { Prober } from '../ports/edge/prober.ts'
 import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
+import type { StorageAccounts } from '../ports/pool/accounts.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 import { openEmbeddedWorld } from './embedded.ts'
@@ -26,6 +27,7 @@ import { openEmbeddedWorld } from './embedded.ts'
 /** The opened drivers of the core: pool mounted, network ready, running boxes adopted. */
 export interface Drivers extends World {
   filesystem: CowFilesystem
+  accounts: StorageAccounts
   directory: Directory
   builder: BaseBuilder
   outputs: ExecOutputs
@@ -47,7 +49,7 @@ export async function openDrivers(
 ): Promise<Drivers> {
   const { settings } = deps
   makeRunDirectories(deps, deployment)
-  const filesystem = await openPool(deps, deployment)
+  const { filesystem, accounts } = await openPool(deps, deployment)
   const execFiles = execFilesOf(settings)
   const world = await openWorld(deps, deployment, execFiles)
   const { files, warmUp: warmUpFiles } = openFiles(deps, deployment)
@@ -57,6 +59,7 @@ export async function openDrivers(
   return {
     ...world,
     filesystem,
+    accounts,
     directory: deps.directory,
     builder: createHostBaseBuilder(),
     outputs: deps.decorate('outputs', createExecOutputs(execFiles)),
@@ -125,16 +128,20 @@ async function openWorld(
   return openClusterWorld(deps, deployment, execFiles)
 }
 
-async function openPool(deps: DeploymentDeps, { store, runDir }: DataDirectory): Promise<CowFilesystem> {
+async function openPool(
+  deps: DeploymentDeps,
+  { store, runDir }: DataDirectory,
+): Promise<Pick<Drivers, 'filesystem' | 'accounts'>> {
   const { settings, closers, logger, decorate } = deps
   const { dataDir } = settings
   const knownPool = await store.meta.get('pool_id')
   const options = { dataDir, runDir, ...settings.pool, isExpected: knownPool !== null, logger }
-  const filesystem = decorate('filesystem', await openBtrfsPool(options))
+  const pool = await openBtrfsPool(options)
+  const filesystem = decorate('filesystem', pool)
   closers.add('pool', () => filesystem.close())
   if (knownPool !== null && knownPool !== filesystem.poolId) {
     throw new Error('The pool is not the one this database was made with: restore the pair that belongs together.')
   }
   await store.meta.set('pool_id', filesystem.poolId)
-  return filesystem
+  return { filesystem, accounts: decorate('accounts', pool.accounts) }
 }

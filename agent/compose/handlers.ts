@@ -12,6 +12,7 @@ import { createBoxRestore } from '../core/boxes/restore.ts'
 import { createSnapshotDiff } from '../core/boxes/snapshot-diff.ts'
 import { createBoxSnapshots } from '../core/boxes/snapshots.ts'
 import { type Admission, createAdmission } from '../core/common/admission.ts'
+import type { StorageBounds } from '../core/common/storage-bounds.ts'
 import { createBoxPortOpener } from '../core/edge/box-ports.ts'
 import { createPublishing } from '../core/edge/publishing.ts'
 import { awaitBoxRoutes } from '../core/edge/routes.ts'
@@ -83,6 +84,7 @@ export interface HandlerParts extends DeploymentDeps {
   forks: Forks
   jobs: Jobs
   backups: BackupParts
+  bounds: StorageBounds
   feed: EventFeed
   logStreams: LogStreams
   auditLog: AuditLog
@@ -118,9 +120,9 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
     hostCores: host.load().cpu.cores,
     node,
   }
-  const { filesystem, directory, runtime, files } = drivers
+  const { filesystem, accounts, directory, runtime, files } = drivers
   const admission = createAdmission({ store, ...settings, host })
-  const shared = { store, filesystem, directory, runtime, reconciler, clock, admission, defaults }
+  const shared = { store, filesystem, accounts, directory, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })
   const operations = createOperations({
@@ -164,7 +166,7 @@ export function wireHandlers(parts: HandlerParts): WiredHandlers {
   const ports = createBoxPortOpener({ ...parts, boxes, runtime })
   const streams = { ...createCommandHandlers({ boxes, execs, consoles }), ...createPortHandlers({ boxes, ports }) }
   const viewCard: WiredHandlers['viewCard'] = (home, cell) => viewBoxCard(home, cell, { ...parts.edge, ...defaults })
-  return { handlers: guardPool(handlers, filesystem), streams, boxes, viewCard }
+  return { handlers: guardPool(handlers, { ...parts, filesystem }), streams, boxes, viewCard }
 }
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
@@ -172,13 +174,15 @@ function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
 }
 
 /** Wires tokens, sessions of the console, tickets and quotas. */
-function wireAccess({ deployment, tickets, dataUrl, settings, clock }: HandlerParts, boxes: Boxes) {
+function wireAccess(parts: HandlerParts, boxes: Boxes) {
+  const { deployment, drivers, bounds, tickets, dataUrl, settings, clock } = parts
   const { store, tokens, keys } = deployment
+  const isShared = settings.fleet !== null
   return {
     ...createTokenHandlers({ tokens }),
     ...createSignInHandlers({ tokens, tickets, clock, service: () => keys.channel().agent_id }),
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
-    ...createQuotaHandlers({ quotas: createQuotas({ store, clock, ...settings, isShared: settings.fleet !== null }) }),
+    ...createQuotaHandlers({ quotas: createQuotas({ ...drivers, store, clock, bounds, ...settings, isShared }) }),
   }
 }
 
@@ -234,12 +238,13 @@ function wireStorage(
   const shared = { store, filesystem, directory, runtime, reconciler, clock, logger, admission, defaults, boxes }
   const volumes = createVolumes(shared)
   const attachments = createAttachments(shared)
-  const restoring = { ...shared, ...parts.backups, backupStore, jobs }
+  const { bounds } = parts
+  const restoring = { ...shared, ...parts.backups, backupStore, jobs, bounds }
   const restores = { restore: createBackupRestore(restoring) }
   const backing = { ...parts.backups, ...restores, volumes, operations }
   const sizes = createBaseSizes({ store, filesystem, logger })
   sizes.countAll()
-  const bases = createBases({ ...shared, files, sizes, jobs, registry, architecture: ARCHITECTURE })
+  const bases = createBases({ ...shared, bounds, files, sizes, jobs, registry, architecture: ARCHITECTURE })
   const volumeSnapshots = createVolumeSnapshots({ ...shared, limits: settings.limits })
   return {
     ...createVolumeHandlers({ volumes, attachments, replies, createFromBackup: createFromBackup(backing) }),

@@ -78,12 +78,19 @@ export const GET_STORAGE: AnswerMerge = {
         boxes: values.flatMap(({ boxes }) => boxes),
         volumes: values.flatMap(({ volumes }) => volumes),
         bases: values.flatMap(({ bases }) => bases),
+        projects: sumStored(values.flatMap(({ projects }) => projects)),
         orphans: values.flatMap(({ orphans }) => orphans),
         deleting: isWhole ? cells.reduce((sum, { deleting }) => sum + deleting, 0) : null,
         scrub: scrubs.length === 0 ? null : joinScrubs(scrubs),
         ...(isWhole ? { cells } : {}),
       }
     }),
+}
+
+function sumStored(projects: StorageResource['projects']): StorageResource['projects'] {
+  const sums = new Map<string, number>()
+  for (const { project, stored_bytes } of projects) sums.set(project, (sums.get(project) ?? 0) + stored_bytes)
+  return [...sums].map(([project, stored_bytes]) => ({ project, stored_bytes }))
 }
 
 /** Scrubs the pool of each cell. */
@@ -172,8 +179,8 @@ function sumQuotasOfCells(quotas: CellsOf<Quota>): Quota {
 function sumQuotas(quotas: readonly Quota[]): Quota {
   // One that was set at some cells only is the latest.
   const [latest] = quotas.toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1))
-  const { boxes, cpus, ram_mb, storage_gb } = sumDeep(quotas.map(({ used }) => ({ ...used })))
-  return { ...(latest as Quota), used: { boxes, cpus, ram_mb, storage_gb } }
+  const { boxes, cpus, ram_mb, storage_gb, stored_bytes } = sumDeep(quotas.map(({ used }) => ({ ...used })))
+  return { ...(latest as Quota), used: { boxes, cpus, ram_mb, storage_gb, stored_bytes } }
 }
 
 function timeOf({ updated_at: at }: Quota): string {

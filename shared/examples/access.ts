@@ -13,7 +13,7 @@ const token = {
 const quota = {
   project: 'demo',
   allowed: { boxes: 20, cpus: null, ram_mb: 16384, storage_gb: 200 },
-  used: { boxes: 3, cpus: 3, ram_mb: 1536, storage_gb: 40 },
+  used: { boxes: 3, cpus: 3, ram_mb: 1536, storage_gb: 40, stored_bytes: 9_663_676_416 },
   updated_at: '2026-11-20T08:00:00.000Z',
 }
 

@@ -171,12 +171,15 @@ function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   })
 }
 
-/** What a quota counts: what is configured, not what is measured. */
+/** What a quota counts: what is configured, and of storage also what is there. */
 const COUNTED = {
   boxes: { description: 'Boxes, running or not.' },
   cpus: { description: 'Cores: sum of `config.cpus` of the boxes that run or are to run.' },
   ram_mb: { description: 'MiB: sum of `config.ram_mb` of the boxes that run or are to run.' },
-  storage_gb: { description: 'GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes.' },
+  storage_gb: {
+    description:
+      'GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more.',
+  },
 }
 
 const amounts = z.looseObject({
@@ -203,7 +206,14 @@ export const quotaSchema = z
         description:
           'Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`.',
       }),
-    used: amounts.meta({ description: 'What counts against it now: what is configured, not what is measured.' }),
+    used: amounts
+      .extend({
+        stored_bytes: z.int().meta({
+          description:
+            'Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.',
+        }),
+      })
+      .meta({ description: 'What counts against it now.' }),
     updated_at: timestampSchema.nullable().meta({ description: 'Last change of the quota; null: it was never set.' }),
   })
   .meta({ id: 'Quota' })

@@ -34,14 +34,19 @@ export const boxMetricsSchema = z
           'Counters of its interfaces except loopback, as the box sees them. They may not begin at 0: compare two readings.',
       }),
     storage: z.looseObject({
-      used_bytes: z
-        .int()
-        .meta({ description: 'Compressed bytes written since its creation, which `storage_gb` limits.' }),
+      used_bytes: z.int().meta({
+        description:
+          'Compressed bytes written to its disk since its creation or last restore, which `storage_gb` limits.',
+      }),
       limit_bytes: z.int().meta({ description: '`config.storage_gb` in bytes.' }),
       unique_bytes: z
         .int()
         .nullable()
         .meta({ description: 'Bytes that deleting it would free; null while a restore replaces its disk.' }),
+      project_stored_bytes: z.int().meta({
+        description:
+          'What the project of the box keeps in all, as `used.stored_bytes` of its quota: snapshots, and disks that restores replaced, included.',
+      }),
     }),
   })
   .meta({

@@ -250,6 +250,14 @@ export const storageSchema = z
         }),
       )
       .meta({ description: 'Those of the projects that the token may read, and shared ones.' }),
+    projects: z
+      .array(
+        z.looseObject({
+          project: nameSchema,
+          stored_bytes: bytesSchema.meta({ description: 'As `used.stored_bytes` of its quota.' }),
+        }),
+      )
+      .meta({ description: 'What each project keeps in all, of those that the token may read.' }),
     orphans: z
       .array(z.looseObject({ subvolume: z.string().meta({ description: 'Its name in the pool.' }), ...sizes }))
       .meta({

@@ -2,16 +2,20 @@ import { createKeyedLock } from '../../../shared/locks.ts'
 import type { ProjectListQuery, UpdateQuotaBody } from '../../../shared/schemas/access.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { ProjectUse, QuotaRecord, Usage } from '../../ports/store/volumes.ts'
 import { type Bounds, UNLIMITED_QUOTA } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
+import type { StorageBounds } from '../common/storage-bounds.ts'
 
 export interface QuotasDeps {
   store: Store
   clock: Clock
+  accounts: Pick<StorageAccounts, 'usedBytes'>
+  bounds: Pick<StorageBounds, 'apply'>
   defaultQuota: Bounds
   /** True where other cells have the same quota too, each with the time at which it was set there, which no body then needs to know. */
   isShared: boolean
@@ -34,6 +38,8 @@ export interface QuotaState {
   project: string
   allowed: Bounds
   used: Usage
+  /** What it keeps in the storage. */
+  storedBytes: number
   updatedAt: number | null
   version: number
 }
@@ -50,13 +56,14 @@ export interface ProjectPage {
 }
 
 /** Creates quotas, `defaultQuota` unless set. Lowering one does not take away what is in use. */
-export function createQuotas({ store, clock, defaultQuota, isShared }: QuotasDeps): Quotas {
-  const partsOf = (record: QuotaRecord | null): Omit<QuotaState, 'project' | 'used'> => {
+export function createQuotas({ store, clock, accounts, bounds, defaultQuota, isShared }: QuotasDeps): Quotas {
+  const partsOf = (record: QuotaRecord | null): Omit<QuotaState, 'project' | 'used' | 'storedBytes'> => {
     const { updatedAt = null, version = 0 } = record ?? {}
     return { allowed: record ?? defaultQuota, updatedAt, version }
   }
   const stateOf = async (project: string, record: QuotaRecord | null): Promise<QuotaState> => {
-    return { project, used: await store.quotas.usage(project), ...partsOf(record) }
+    const storedBytes = await accounts.usedBytes(project)
+    return { project, used: await store.quotas.usage(project), storedBytes, ...partsOf(record) }
   }
   const updates = createKeyedLock()
   return {
@@ -64,7 +71,10 @@ export function createQuotas({ store, clock, defaultQuota, isShared }: QuotasDep
     list: async ({ projects: within }, { prefix = '', max_results: limit, continuation_token: token }) => {
       const after = decodeCursor(token, 1)?.[0] ?? null
       const { records, hasMore } = await store.quotas.list({ projects: within, prefix, after, limit })
-      const projects = records.map(({ quota, ...rest }) => ({ ...rest, ...partsOf(quota) }))
+      const stateOfUse = async ({ quota, ...rest }: ProjectUse): Promise<ProjectState> => {
+        return { ...rest, storedBytes: await accounts.usedBytes(rest.project), ...partsOf(quota) }
+      }
+      const projects = await Promise.all(records.map(stateOfUse))
       const last = projects.at(-1)
       return { projects, next: hasMore && last ? encodeCursor([last.project]) : null }
     },
@@ -75,9 +85,10 @@ export function createQuotas({ store, clock, defaultQuota, isShared }: QuotasDep
         checkIfMatch(ifMatch, version)
         const readOnly = { project, ...(isShared ? {} : { updated_at: before && timestamp(before.updatedAt) }) }
         checkReadOnly(readOnly, body, Object.keys(readOnly))
-        const bounds = changedBounds(before ?? defaultQuota, body.allowed)
-        const record = { ...bounds, version: version + 1, updatedAt: clock.now() }
+        const allowed = changedBounds(before ?? defaultQuota, body.allowed)
+        const record = { ...allowed, version: version + 1, updatedAt: clock.now() }
         await store.quotas.set(project, record)
+        await bounds.apply(project)
         return stateOf(project, record)
       }),
   }

@@ -7,6 +7,7 @@ import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/create-record.ts'
 import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import type { StorageBounds } from '../common/storage-bounds.ts'
 import type { JobRun, Jobs } from '../operations/jobs.ts'
 import { type CreateVolumeDeps, createVolume, nameTaken } from '../volumes/create.ts'
 import { replaceData } from '../volumes/restore.ts'
@@ -19,6 +20,7 @@ export interface BackupRestoreDeps extends CreateVolumeDeps, VolumeSwapDeps {
   backupStore: BackupStore
   catalog: BackupCatalog
   jobs: Jobs
+  bounds: Pick<StorageBounds, 'explaining'>
 }
 
 /** The volume to create from a backup. */
@@ -90,7 +92,7 @@ export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
         replaceData(deps, volume, {
           ...{ of: `backup:${backup.id}`, tokenId: caller.tokenId, signal: run.signal },
           fill: (subvolume, quotaBytes) =>
-            whileKept(deps, backup, () => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run })),
+            whileKept(deps, backup, () => fillFromBackup(deps, { subvolume, project, quotaBytes }, { chain, run })),
           idleBy: () => idleBy(clock.now(), answerBy),
         }),
       )
@@ -143,7 +145,8 @@ async function restore(deps: BackupRestoreDeps, caller: Caller, { options, chain
   const origin = {
     from: `backup:${id}`,
     sizeGb: volume.size_gb,
-    fill: (subvolume: string, quotaBytes: number) => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run }),
+    fill: (subvolume: string, quotaBytes: number) =>
+      fillFromBackup(deps, { subvolume, project: options.project, quotaBytes }, { chain, run }),
   }
   await createVolume(deps, caller, { project: options.project, body, idempotencyKey: options.idempotencyKey, origin })
 }
@@ -153,8 +156,8 @@ async function restore(deps: BackupRestoreDeps, caller: Caller, { options, chain
  * @throws ServiceError `backup_damaged` that names what is missing or altered, `storage_full`
  */
 async function fillFromBackup(
-  deps: Pick<BackupRestoreDeps, 'store' | 'filesystem' | 'backupStore' | 'clock' | 'reconciler'>,
-  { subvolume, quotaBytes }: { subvolume: string; quotaBytes: number },
+  deps: Pick<BackupRestoreDeps, 'store' | 'filesystem' | 'backupStore' | 'clock' | 'reconciler' | 'bounds'>,
+  { subvolume, project, quotaBytes }: { subvolume: string; project: string; quotaBytes: number },
   { chain, run }: Pick<Restoring, 'chain' | 'run'>,
 ): Promise<void> {
   const { store, filesystem, backupStore, clock } = deps
@@ -171,7 +174,8 @@ async function fillFromBackup(
   await store.tombstones.insert(tombstone)
   try {
     const streams = readChain(backupStore, chain, { signal: AbortSignal.any([signal, ending.signal]), onBytes })
-    await filesystem.receive({ container, name: subvolume, quotaBytes, streams, signal })
+    const request = { container, name: subvolume, project, quotaBytes, streams, signal }
+    await deps.bounds.explaining(project, () => filesystem.receive(request))
   } finally {
     ending.abort()
     await discardUncommitted(deps, tombstone)

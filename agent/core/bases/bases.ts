@@ -12,6 +12,7 @@ import { releaseDeleted } from '../fleet/homes.ts'
 import { type BaseCreateDeps, findBoxSource, makeBase } from './create.ts'
 import { parseImageReference } from './image-reference.ts'
 import { type BaseImportDeps, createBaseImports, type Imported } from './import.ts'
+import { copyWhole } from './whole-copy.ts'
 
 /** A base by its path; `isShared`: the one that all projects share. */
 export interface BaseRef {
@@ -105,7 +106,8 @@ export function createBases(deps: BaseImportDeps): Bases {
       const { subvolume, source } = await findBoxSource(store, options)
       return makeBase(deps, { ...claimed.base, source }, async (name) => {
         try {
-          await filesystem.snapshot({ source: subvolume, name, project, isReadOnly: true, quotaBytes: null })
+          if (options.isShared) await copyWhole(deps, { source: subvolume, project, name })
+          else await filesystem.snapshot({ source: subvolume, name, project, isReadOnly: true, quotaBytes: null })
         } catch (error) {
           // The source may be deleted, or replaced, at any time.
           if ((await findBoxSource(store, options)).subvolume === subvolume) throw error

@@ -6,6 +6,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
+import type { StorageBounds } from '../common/storage-bounds.ts'
 import { dropCopyOf } from '../fleet/base-copies.ts'
 import { baseClaimOf, baseHomeOf, requestDigestOf } from '../fleet/base-names.ts'
 import { discardClaimed } from '../fleet/homes.ts'
@@ -19,6 +20,7 @@ export interface BaseCreateDeps {
   reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
   sizes: Pick<BaseSizes, 'count'>
+  bounds: Pick<StorageBounds, 'checkRoom' | 'explaining'>
 }
 
 /** Fields of a base's record that are known before it is made. */
@@ -50,7 +52,7 @@ export async function makeBase(
     const next = await store.bases.nextVersion(request.project, request.name)
     const { version } = await directory.bases.claim(baseClaimOf({ ...request, id, createdAt, version: next }))
     await dropCopyOf(deps, request)
-    await deps.filesystem.withSoundWrites(() => fill(id))
+    await deps.bounds.explaining(request.project, () => deps.filesystem.withSoundWrites(() => fill(id)))
     const record = await store.bases.insert({ ...request, id, version, subvolume: id, createdAt, sizeBytes: null })
     if (!record) throw nameTaken(request)
     sizes.count(record)
@@ -66,7 +68,7 @@ export async function makeBase(
  * @throws ServiceError `name_taken`, `quota_exceeded`, `storage_full`
  */
 export async function checkCreatable(
-  { store, filesystem, directory }: Pick<BaseCreateDeps, 'store' | 'filesystem' | 'directory'>,
+  { store, filesystem, directory, bounds }: Pick<BaseCreateDeps, 'store' | 'filesystem' | 'directory' | 'bounds'>,
   { project, name, createdBy }: Pick<BaseRequest, 'project' | 'name' | 'createdBy'>,
 ): Promise<void> {
   const known = directory.bases.find({ project, name })
@@ -81,6 +83,7 @@ export async function checkCreatable(
   // A copy of one that is no more is none.
   if (present !== null && present.cell === undefined) throw nameTaken({ project, name })
   if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
+  if (project !== null) await bounds.checkRoom(project)
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes < ROOM_BYTES) throw new ServiceError('storage_full', 'The storage pool has no room for a base.')
 }

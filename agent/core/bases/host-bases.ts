@@ -34,7 +34,7 @@ async function buildBase(name: string, deps: HostBasesDeps, signal: AbortSignal)
   const id = newId('bas', createdAt)
   const tombstone = { id, root: id, createdAt }
   await store.tombstones.insert(tombstone)
-  await filesystem.create(id)
+  await filesystem.create(id, null)
   const progress = (message: string): void => notices.info(message, { progress: true })
   await filesystem.withSoundWrites(async () => {
     await builder.build(name, filesystem.path(id), { progress, signal })

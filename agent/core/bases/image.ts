@@ -4,7 +4,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
 import { findLayers, type ImageDirectory, layerBytes } from './image-layout.ts'
 import { formatImageReference } from './image-reference.ts'
-import { BASE_LIMITS, checkRoot, makeTree } from './unpack.ts'
+import { BASE_LIMITS, checkRoot, makeTree, type NewTree } from './unpack.ts'
 
 export interface BaseImageDeps {
   filesystem: CowFilesystem
@@ -17,13 +17,13 @@ export interface BasePullDeps extends BaseImageDeps {
   registry: ImageRegistry
 }
 
-/** Unpacks the archive of an image, compressed or not, into a new subvolume `name`, from which `unpackImage` reads. */
+/** Unpacks the archive of an image, compressed or not, into the new subvolume `spool`, from which `unpackImage` reads. */
 export async function spoolImage(
   { filesystem, files }: BaseImageDeps,
-  name: string,
+  spool: NewTree,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<FilesRoot> {
-  const root = await makeTree(filesystem, name)
+  const root = await makeTree(filesystem, spool)
   await files.unpack(root, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
   return root
 }
@@ -40,7 +40,7 @@ export interface ImageRun {
  */
 export async function pullImage(
   deps: BasePullDeps,
-  { reference, spool }: { reference: ImageReference; spool: string },
+  { reference, spool }: { reference: ImageReference; spool: NewTree },
   { signal, progress }: ImageRun,
 ): Promise<{ root: FilesRoot; source: string }> {
   const request = { architecture: deps.architecture, maxBytes: BASE_LIMITS.unpackedBytes, signal }
@@ -60,12 +60,12 @@ export async function pullImage(
  */
 export async function unpackImage(
   { filesystem, files, architecture }: BaseImageDeps,
-  { subvolume, spool }: { subvolume: string; spool: FilesRoot },
+  { tree, spool }: { tree: NewTree; spool: FilesRoot },
   { signal, progress }: ImageRun,
 ): Promise<UnpackReport> {
   const directory: ImageDirectory = { files, root: spool, architecture }
   const layers = await findLayers(directory)
-  const root = await makeTree(filesystem, subvolume)
+  const root = await makeTree(filesystem, tree)
   const all: UnpackReport = { entries: 0, refused: [], refusedCount: 0 }
   let leftBytes = BASE_LIMITS.unpackedBytes
   for (const [index, layer] of layers.entries()) {
@@ -86,7 +86,7 @@ export async function unpackImage(
     progress((index + 1) / layers.length)
   }
   await checkRoot(files, root)
-  await filesystem.setReadOnly(subvolume, true)
+  await filesystem.setReadOnly(tree.subvolume, true)
   return all
 }
 

@@ -7,7 +7,7 @@ import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Jobs } from '../operations/jobs.ts'
 import { type BaseCreateDeps, type BaseRequest, checkCreatable, makeBase } from './create.ts'
 import { type BaseImageDeps, type ImageRun, pullImage, spoolImage, unpackImage } from './image.ts'
-import { createBaseUploads, unpackBase } from './unpack.ts'
+import { createBaseUploads, type NewTree, unpackBase } from './unpack.ts'
 
 export interface BaseImportDeps extends BaseCreateDeps, BaseImageDeps {
   jobs: Jobs
@@ -67,7 +67,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
   // `begin` calls `end` once all is done; it is also called here if `begin` rejects.
   const withSpool = async (
     { base, accounts }: ImportRequest,
-    begin: (spool: string, end: () => void) => Promise<Imported>,
+    begin: (spool: NewTree, end: () => void) => Promise<Imported>,
   ): Promise<Imported> => {
     const leave = uploads.enter(accounts)
     const spool = newSpool(deps)
@@ -78,7 +78,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     try {
       await checkCreatable(deps, base)
       await deps.store.tombstones.insert(spool.tombstone)
-      return await begin(spool.name, end)
+      return await begin({ subvolume: spool.name, project: base.project }, end)
     } catch (error) {
       end()
       throw error
@@ -90,7 +90,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
       try {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {
-          report = await unpackBase(deps, subvolume, bytes)
+          report = await unpackBase(deps, { subvolume, project: base.project }, bytes)
         })
         return { record, report }
       } finally {
@@ -99,7 +99,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     },
     image: (request, wait) =>
       withSpool(request, async (spool, end) => {
-        const root = await spoolImage(deps, spool, request.bytes)
+        const root = await deps.bounds.explaining(spool.project, () => spoolImage(deps, spool, request.bytes))
         const work: Work = (run) => makeOfSpool(deps, request.base, { root, source: 'oci', run })
         return inBackground(deps, request, { ...wait, running, end, work })
       }),
@@ -107,7 +107,8 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
       withSpool(request, (spool, end) => {
         const work: Work = async (run) => {
           const half = (from: number): ImageRun => ({ ...run, progress: (share) => run.progress(from + share / 2) })
-          const pulled = await pullImage(deps, { reference: request.reference, spool }, half(0))
+          const pull = () => pullImage(deps, { reference: request.reference, spool }, half(0))
+          const pulled = await deps.bounds.explaining(spool.project, pull)
           return makeOfSpool(deps, request.base, { ...pulled, run: half(0.5) })
         }
         return inBackground(deps, request, { ...wait, running, end, work })
@@ -167,7 +168,7 @@ async function makeOfSpool(
 ): Promise<ImportedBase> {
   let report: UnpackReport | null = null
   const record = await makeBase(deps, { ...base, source }, async (subvolume) => {
-    report = await unpackImage(deps, { subvolume, spool: root }, run)
+    report = await unpackImage(deps, { tree: { subvolume, project: base.project }, spool: root }, run)
   })
   return { record, report }
 }

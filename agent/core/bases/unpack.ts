@@ -34,20 +34,26 @@ export function createBaseUploads(): BaseUploads {
  */
 export async function unpackBase(
   { filesystem, files }: BaseUnpackDeps,
-  subvolume: string,
+  tree: NewTree,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<UnpackReport> {
-  const root = await makeTree(filesystem, subvolume)
+  const root = await makeTree(filesystem, tree)
   const report = await files.unpack(root, Buffer.from('/'), decompress(bytes, BASE_BYTES_MAX))
   await checkRoot(files, root)
-  await filesystem.setReadOnly(subvolume, true)
+  await filesystem.setReadOnly(tree.subvolume, true)
   return report
 }
 
+/** A subvolume to make, and to whom it belongs; null: to the deployment. */
+export interface NewTree {
+  subvolume: string
+  project: string | null
+}
+
 /** Makes a subvolume to unpack into, with a quota that leaves the pool some room. */
-export async function makeTree(filesystem: CowFilesystem, subvolume: string): Promise<FilesRoot> {
+export async function makeTree(filesystem: CowFilesystem, { subvolume, project }: NewTree): Promise<FilesRoot> {
   const { availableBytes } = await filesystem.capacity()
-  await filesystem.create(subvolume)
+  await filesystem.create(subvolume, project)
   await filesystem.setQuota(subvolume, Math.min(BASE_BYTES_MAX, Math.max(0, availableBytes - ROOM_BYTES)))
   return { boxId: subvolume, rootPath: filesystem.path(subvolume), mounts: [] }
 }

@@ -144,7 +144,14 @@ async function keepCopy(
   for (const tombstone of tombstones) await store.tombstones.insert(tombstone)
   try {
     const { signal } = ending
-    await filesystem.receive({ container, name: subvolume, quotaBytes: null, streams: only(stream), signal })
+    await filesystem.receive({
+      container,
+      name: subvolume,
+      project: known.project,
+      quotaBytes: null,
+      streams: only(stream),
+      signal,
+    })
     await filesystem.setReadOnly(subvolume, true)
     const { uid: id, createdBy: _, ...told } = known
     const record = await store.bases.insert({ ...told, id, subvolume, sizeBytes: null, createdBy: null })

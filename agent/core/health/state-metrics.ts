@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 import type { Meter, Sample } from '../../ports/host/meter.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
@@ -12,13 +13,14 @@ export interface StateMetricsDeps {
   store: Store
   runtime: Pick<Runtime, 'pausedSeconds'>
   filesystem: CowFilesystem
+  accounts: Pick<StorageAccounts, 'all'>
   reconciler: Reconciler
   supervisor: ServiceSupervisor
 }
 
 /** Exports gauges of boxes, services, storage and pending work. */
 export function meterState(meter: Meter, deps: StateMetricsDeps): void {
-  const { store, runtime, filesystem, reconciler, supervisor } = deps
+  const { store, runtime, filesystem, accounts, reconciler, supervisor } = deps
   meter.observable('gauge', BOXES, async () => byLabel('status', Object.entries(await store.boxes.countByStatus())))
   meter.observable('gauge', SERVICES, async () => byLabel('state', [...(await countServices(store, supervisor))]))
   meter.observable('gauge', QUEUE, () => byLabel('state', Object.entries(reconciler.queued())))
@@ -29,6 +31,10 @@ export function meterState(meter: Meter, deps: StateMetricsDeps): void {
   pool('size', 'Size of the storage pool.', 'totalBytes')
   pool('used', 'What of the storage pool is in use.', 'usedBytes')
   pool('available', 'What of the storage pool can be written to.', 'availableBytes')
+  meter.observable('gauge', STORED, async () => {
+    const most = [...(await accounts.all())].sort((one, other) => other[1] - one[1]).slice(0, PROJECTS_MAX)
+    return byLabel('project', most)
+  })
   single(SUBVOLUMES, async () => (await filesystem.list()).length)
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
   meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
@@ -55,6 +61,8 @@ function byLabel<L extends string>(label: L, counts: readonly [string, number][]
 }
 
 const SERVICES_IN_A_ROW = 64
+/** Projects with a series of their own: those that keep the most. */
+const PROJECTS_MAX = 100
 const SERVICE_STATES = ['stopped', 'starting', 'running', 'stopping', 'failed'] as const
 const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['status'] } as const
 const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const
@@ -72,6 +80,11 @@ const PAUSED = {
   name: 'boxyard_boxes_paused_seconds_total',
   help: 'For how long boxes were paused because they exceeded what they may read and write on the disk, summed over all.',
   labels: [],
+} as const
+const STORED = {
+  name: 'boxyard_project_stored_bytes',
+  help: 'What a project keeps in the storage pool, as in its quota; of the 100 projects that keep the most.',
+  labels: ['project'],
 } as const
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
 const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }

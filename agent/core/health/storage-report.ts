@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/host/clock.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { PoolCondition, Scrub } from '../../ports/pool/condition.ts'
 import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
 import type { SnapshotRecord } from '../../ports/store/snapshots.ts'
@@ -14,6 +15,8 @@ export interface StorageReport {
   boxes: OwnerUsage[]
   volumes: OwnerUsage[]
   bases: { project: string | null; name: string; usage: SubvolumeUsage | null }[]
+  /** What each project keeps, by `StorageAccounts`. */
+  projects: { project: string; storedBytes: number }[]
   /** Subvolumes without a record or tombstone. */
   orphans: { subvolume: string; usage: SubvolumeUsage | null }[]
   /** Subvolumes waiting to be destroyed. */
@@ -38,10 +41,11 @@ export interface Storage {
 export interface StorageDeps {
   store: Store
   filesystem: CowFilesystem
+  accounts: Pick<StorageAccounts, 'all'>
   clock: Clock
 }
 
-export function createStorage({ store, filesystem, clock }: StorageDeps): Storage {
+export function createStorage({ store, filesystem, accounts, clock }: StorageDeps): Storage {
   return {
     report: async (caller) => {
       const isRead = (project: string): boolean => caller.projects === '*' || caller.projects.includes(project)
@@ -70,6 +74,9 @@ export function createStorage({ store, filesystem, clock }: StorageDeps): Storag
         bases: bases
           .filter(({ project }) => project === null || isRead(project))
           .map(({ project, name, subvolume }) => ({ project, name, usage: usageOf.get(subvolume) ?? null })),
+        projects: [...(await accounts.all())].flatMap(([project, storedBytes]) =>
+          isRead(project) ? { project, storedBytes } : [],
+        ),
         orphans: orphans.map((subvolume) => ({ subvolume, usage: usageOf.get(subvolume) ?? null })),
         deleting: (await store.tombstones.all()).length,
       }

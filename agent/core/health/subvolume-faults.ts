@@ -1,21 +1,41 @@
 import type { HealthFault } from '../../../shared/schemas/health.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
+import { forkIdsOf, instancesOf } from '../common/service-instances.ts'
 import { subvolumesFor } from '../reconcile/pending-restore.ts'
 import { subvolumesOf } from '../snapshots/snapshots.ts'
 
 /** Lists the subvolumes that records refer to. */
 export async function wantedSubvolumes(store: Store): Promise<string[]> {
-  const boxes: string[] = []
-  for await (const { root, restore } of store.boxes.each())
-    boxes.push(root, ...(restore === null ? [] : subvolumesFor(restore)))
-  return [
-    ...boxes,
-    ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
-    ...(await store.snapshots.all()).flatMap(subvolumesOf),
-    ...(await store.backups.all()).flatMap(({ subvolume }) => subvolume ?? []),
-    ...(await store.bases.all()).map(({ subvolume }) => subvolume),
-  ]
+  return (await ownedSubvolumes(store)).map(([name]) => name)
+}
+
+/** Returns the project of each subvolume that a record refers to, forks included; null: the deployment. */
+export async function subvolumeOwners(store: Store): Promise<Map<string, string | null>> {
+  const owners = new Map(await ownedSubvolumes(store))
+  for await (const record of store.services.eachWithFork()) {
+    const box = await store.boxes.byId(record.boxId)
+    if (box === null) continue
+    for (const { fork } of instancesOf(record)) {
+      if (fork === null) continue
+      for (const name of [fork.root, ...forkIdsOf(fork).slice(1)]) owners.set(name, box.project)
+    }
+  }
+  return owners
+}
+
+async function ownedSubvolumes(store: Store): Promise<[name: string, project: string | null][]> {
+  const owned: [string, string | null][] = []
+  const add = (project: string | null, ...names: string[]): void => {
+    for (const name of names) owned.push([name, project])
+  }
+  for await (const { project, root, restore } of store.boxes.each())
+    add(project, root, ...(restore === null ? [] : subvolumesFor(restore)))
+  for (const { project, subvolume } of await store.volumes.all()) add(project, subvolume)
+  for (const record of await store.snapshots.all()) add(record.project, ...subvolumesOf(record))
+  for (const { project, subvolume } of await store.backups.all()) if (subvolume !== null) add(project, subvolume)
+  for (const { project, subvolume } of await store.bases.all()) add(project, subvolume)
+  return owned
 }
 
 /**

@@ -104,18 +104,18 @@ export async function findVolumeOrigin(
     const source = await findVolume(deps.store, { project, name: from })
     return findCopyOrigin(deps, source, { snapshot, sizeGb: sizeGb ?? source.sizeGb })
   }
-  if (snapshot === undefined) return emptyOrigin(deps)
+  if (snapshot === undefined) return emptyOrigin(deps, project)
   throw invalidRequest([
     { pointer: '/from_snapshot', detail: 'names a snapshot of the volume in `from`, which is missing' },
   ])
 }
 
-function emptyOrigin({ filesystem, defaults }: CreateVolumeDeps): VolumeOrigin {
+function emptyOrigin({ filesystem, defaults }: CreateVolumeDeps, project: string): VolumeOrigin {
   return {
     from: null,
     sizeGb: defaults.volumeSizeGb,
     fill: async (subvolume, quotaBytes) => {
-      await filesystem.create(subvolume)
+      await filesystem.create(subvolume, project)
       await filesystem.setQuota(subvolume, quotaBytes)
     },
   }

@@ -2,13 +2,14 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { Store } from '../../ports/store/store.ts'
-import { bytesOf } from '../common/sizes.ts'
+import type { StorageBounds } from '../common/storage-bounds.ts'
 
 export interface PoolSharesDeps {
-  store: Pick<Store, 'boxes' | 'volumes'>
-  filesystem: Pick<CowFilesystem, 'capacity' | 'condition' | 'commit' | 'usedBytes' | 'setQuota'>
+  filesystem: Pick<CowFilesystem, 'capacity' | 'condition' | 'commit'>
+  accounts: Pick<StorageAccounts, 'all'>
+  bounds: Pick<StorageBounds, 'hold' | 'held'>
   clock: Clock
   logger: Logger
   /** Part of the pool, in percent, that only projects which hold less than that take; 0: none. */
@@ -19,19 +20,18 @@ export interface PoolSharesDeps {
 export interface PoolShares {
   /** Looks once: holds back the projects that hold too much of a pool that is nearly full, or lets them go on. */
   check(): Promise<void>
-  /** Stops looking; what is held back stays so until the next start, which sets all quotas. */
+  /** Stops looking; what is held back stays so until the next start, which sets all bounds. */
   close(): void
 }
 
 /**
- * Checks the pool twice a second. While less than the reserve is left, of all or of the metadata alone, no box and no volume of a project that holds more than the
- * reserve can grow: their quotas are what they hold. They are those of the records again once half as much more is free, or the
- * project holds less. Data and metadata count alike, as quotas do.
+ * Checks the pool twice a second. While less than the reserve is left, of all or of the metadata alone, no project that keeps more than
+ * the reserve can grow: its bound is what it keeps, in whatever things. That is lifted once half as much more is free, or the project
+ * keeps less. Data and metadata count alike, as quotas do.
  */
 export function startPoolShares(deps: PoolSharesDeps): PoolShares {
-  const { logger, clock, reservePercent } = deps
-  /** Quotas that are in force in the place of those of the records, by subvolume. */
-  const held = new Map<string, number>()
+  const { logger, clock, bounds, reservePercent } = deps
+  const held = bounds.held()
   let last = { left: 0, at: 0 }
   const turn = createLimiter(1)
   const check = (): Promise<void> =>
@@ -40,11 +40,11 @@ export function startPoolShares(deps: PoolSharesDeps): PoolShares {
       const at = clock.now()
       const perSecond = Math.max(0, (last.left - left) / (at - last.at)) * 1000
       last = { left, at }
-      // A fast writer goes on while the pool is committed and quotas are set.
+      // A fast writer goes on while the pool is committed and bounds are set.
       const isShort = left - perSecond * LEAD_SECONDS < reservePercent
       if (!isShort && (held.size === 0 || left < reservePercent * RELEASE_FACTOR)) return
       const before = held.size
-      await holdBack(deps, held, isShort ? reserveBytes : Number.POSITIVE_INFINITY)
+      await holdBack(deps, isShort ? reserveBytes : Number.POSITIVE_INFINITY)
       if (held.size > 0 !== before > 0)
         logger.warn(held.size > 0 ? 'projects that hold much of the pool are held back' : 'all projects may grow again')
     })
@@ -72,59 +72,15 @@ async function measure({
   return { left: left * 100, reserveBytes: Math.floor((totalBytes * reservePercent) / 100) }
 }
 
-interface Tree {
-  name: string
-  project: string
-  quotaBytes: number
-}
-
-/** Holds back the projects that hold more than `most` bytes, and lets those go on that do not. */
-async function holdBack(deps: PoolSharesDeps, held: Map<string, number>, most: number): Promise<void> {
-  // Else what was written in the last half minute counts for nobody.
-  await deps.filesystem.commit()
-  const trees = await listTrees(deps)
-  const used = new Map<string, number>()
-  const perProject = new Map<string, number>()
-  for (const { name, project } of trees) {
-    const bytes = await usedBytes(deps, name)
-    used.set(name, bytes)
-    perProject.set(project, (perProject.get(project) ?? 0) + bytes)
+/** Holds back the projects that keep more than `most` bytes, and lets those go on that do not. */
+async function holdBack({ filesystem, accounts, bounds }: PoolSharesDeps, most: number): Promise<void> {
+  // Else deletions and metadata of the last half minute count for nobody.
+  await filesystem.commit()
+  const held = bounds.held()
+  for (const [project, bytes] of await accounts.all()) {
+    if (bytes > most) await bounds.hold(project, Math.min(bytes, held.get(project) ?? Number.POSITIVE_INFINITY))
+    else if (held.has(project)) await bounds.hold(project, null)
   }
-  const isOver = ({ project }: Tree): boolean => (perProject.get(project) ?? 0) > most
-  const changes = trees.map(async (tree) => {
-    if (isOver(tree)) {
-      // Also if it is held already: a request may have set another quota meanwhile.
-      const bytes = Math.min(used.get(tree.name) ?? 0, held.get(tree.name) ?? Number.POSITIVE_INFINITY, tree.quotaBytes)
-      held.set(tree.name, bytes)
-      await setQuota(deps, tree.name, bytes)
-    } else if (held.delete(tree.name)) await setQuota(deps, tree.name, tree.quotaBytes)
-  })
-  await Promise.all(changes)
-  const names = new Set(trees.map(({ name }) => name))
-  for (const name of held.keys()) if (!names.has(name)) held.delete(name)
-}
-
-async function listTrees({ store }: PoolSharesDeps): Promise<Tree[]> {
-  const boxes: Tree[] = []
-  for await (const { root, project, config } of store.boxes.each())
-    boxes.push({ name: root, project, quotaBytes: bytesOf(config.storage_gb) })
-  return [
-    ...boxes,
-    ...(await store.volumes.all()).map(({ subvolume, project, sizeGb }) => ({
-      name: subvolume,
-      project,
-      quotaBytes: bytesOf(sizeGb),
-    })),
-  ]
-}
-
-// One that is made or destroyed meanwhile is met at the next check.
-async function usedBytes({ filesystem }: PoolSharesDeps, name: string): Promise<number> {
-  return filesystem.usedBytes(name).catch(() => 0)
-}
-
-async function setQuota({ filesystem }: PoolSharesDeps, name: string, bytes: number): Promise<void> {
-  await filesystem.setQuota(name, bytes).catch(() => undefined)
 }
 
 const EVERY_MS = 500

@@ -5,8 +5,10 @@ import { shareRuns } from '../../../shared/locks.ts'
 import { createProjectTurns } from '../../../shared/project-turns.ts'
 import { controlBufferAsync, syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
 import type { ChangesRequest } from '../../ports/pool/tree-changes.ts'
+import { ProjectGroups } from './accounts.ts'
 import { withSoundWrites } from './condition.ts'
 import { checkWritable, convertErrors, convertReadErrors } from './faults.ts'
 import { createBtrfsInsight } from './insight.ts'
@@ -14,9 +16,9 @@ import { BTRFS } from './ioctls.ts'
 import { type BtrfsPoolOptions, type MountedPool, mountPool } from './pool.ts'
 import { createSpaceKeeper } from './space.ts'
 import {
-  countedBytes,
   createSubvolume,
   destroySubvolume,
+  groupCounter,
   limitSubvolume,
   quotaGroupIds,
   removeQuotaGroup,
@@ -30,6 +32,8 @@ import { receiveChain, sendSubvolume } from './transfer.ts'
 
 /** A copy-on-write pool that can grow. */
 export interface BtrfsPool extends CowFilesystem {
+  /** What its subvolumes hold, by project. */
+  accounts: StorageAccounts
   /** Grows the pool by a step; false if the host has no room above its reserve. */
   grow(): Promise<boolean>
 }
@@ -47,20 +51,24 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool, options)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
+  const accounts = await ProjectGroups.open(pool, commit)
   return {
+    accounts,
     kind: 'btrfs',
     poolId: pool.filesystemId,
     grow: pool.grow,
     path: (name) => path.join(pool.mountPath, checkedName(name)),
     exists: async (name) => convertErrors(pool, () => hasSubvolume(pool, checkedName(name))),
     list: async () => convertErrors(pool, () => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
-    create: async (name) => {
-      await space.use(() => createSubvolume(pool.rootFd, checkedName(name)))
+    create: async (name, project) => {
+      await space.use(async () => createSubvolume(pool.rootFd, checkedName(name), await accounts.groupOf(project)))
       await convertErrors(pool, commit)
     },
     snapshot: (request) => {
-      const act = (): Promise<void> => snapshotSubvolume(pool.rootFd, checkedRequest(request))
-      return space.use(() => turns.run(request.project, () => withSoundWrites(pool.rootFd, act)))
+      const { project, ...copy } = checkedRequest(request)
+      const act = async (): Promise<void> =>
+        snapshotSubvolume(pool.rootFd, { ...copy, group: await accounts.groupOf(project) })
+      return space.use(() => turns.run(project ?? '', () => withSoundWrites(pool.rootFd, act)))
     },
     setReadOnly: (name, isReadOnly) =>
       convertErrors(pool, () =>
@@ -79,7 +87,9 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     destroy: async (name) => {
       // Deleting writes too: a write that fails on a full disk below would end all other writes as well.
       await checkWritable(pool)
-      await convertErrors(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
+      await convertErrors(pool, () =>
+        destroySubvolume(pool.rootFd, checkedName(name), (id, work) => accounts.unbounded(id, work)),
+      )
       space.noteFreed()
       await convertErrors(pool, commit)
     },
@@ -88,11 +98,11 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     usedBytes: (name) =>
       convertErrors(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
-        return countedBytes(pool.filesystemId, id)
+        return groupCounter(pool.filesystemId, `0_${id}`, 'referenced')
       }),
     changes: (request) => convertErrors(pool, () => insight.changes(checkedPair(request))),
     measure: (names, share) => convertErrors(pool, () => insight.measure(names.map(checkedName), share)),
-    ...createTransfers(pool),
+    ...createTransfers(pool, accounts),
     withSoundWrites: (work) => convertErrors(pool, () => withSoundWrites(pool.rootFd, work)),
     capacity: space.capacity,
     checkWritable: () => checkWritable(pool),
@@ -106,19 +116,22 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   }
 }
 
-function createTransfers(pool: MountedPool): Pick<CowFilesystem, 'send' | 'receive'> {
+function createTransfers(pool: MountedPool, accounts: ProjectGroups): Pick<CowFilesystem, 'send' | 'receive'> {
   return {
     send: ({ name, parent, signal }) => {
       const from = parent === null ? null : checkedName(parent)
       return convertReadErrors(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
     },
-    receive: (request) =>
+    receive: ({ project, ...request }) =>
       convertErrors(pool, async () => {
         checkedName(request.container)
         checkedName(request.name)
+        const group = await accounts.groupOf(project)
         try {
-          await withSoundWrites(pool.rootFd, () => receiveChain(pool, request))
+          await withSoundWrites(pool.rootFd, () => receiveChain(pool, { ...request, group }))
         } catch (error) {
+          if (isOverQuota(error))
+            throw Object.assign(new Error('the project is at its bound', { cause: error }), { code: 'EDQUOT' })
           if (pool.isReadOnly()) throw Object.assign(new Error('the disk failed', { cause: error }), { code: 'EROFS' })
           throw (await isFull(pool))
             ? Object.assign(new Error('the pool is full', { cause: error }), { code: 'ENOSPC' })
@@ -179,6 +192,11 @@ async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
     if (isErrno(error, 'ENOENT')) return false
     throw error
   }
+}
+
+// The program reports a bound as text only, in English under any locale.
+function isOverQuota(error: unknown): boolean {
+  return isErrno(error, 'EDQUOT') || (error instanceof Error && error.message.includes('Disk quota exceeded'))
 }
 
 // The programs report a full pool as text only.

@@ -17,6 +17,8 @@ export const BTRFS = {
   QUOTA_CTL: 0xc0109428,
   QGROUP_CREATE: 0x4010942a,
   QGROUP_LIMIT: 0x8030942b,
+  SUBVOL_CREATE_V2: 0x50009418,
+  QGROUP_ASSIGN: 0x40189429,
   SNAP_DESTROY_V2: 0x5000943f,
 } as const
 
@@ -35,28 +37,40 @@ export function encodeVolumeArgs(name: string, fd = 0): Buffer {
   return buffer
 }
 
-export interface SnapshotArgs {
-  sourceFd: number
+/** A subvolume to make: a snapshot of `sourceFd`, or with null an empty one. */
+export interface NewSubvolumeArgs {
+  sourceFd: number | null
   name: string
   isReadOnly: boolean
   quotaBytes: number | null
+  /** The qgroup of which its own becomes a member in the same transaction; null: none. */
+  group: bigint | null
 }
 
 /**
- * Encodes `btrfs_ioctl_vol_args_v2` of a snapshot, followed by the `btrfs_qgroup_inherit` that limits it; `addressOf`
- * returns the address of the buffer, since the first points to the second.
+ * Encodes `btrfs_ioctl_vol_args_v2` of a new subvolume, followed by the `btrfs_qgroup_inherit` with its limit and its group;
+ * `addressOf` returns the address of the buffer, since the first points to the second.
  */
-export function encodeSnapshotArgs(args: SnapshotArgs, addressOf: (buffer: Buffer) => bigint): Buffer {
-  const buffer = Buffer.alloc(VOLUME_ARGS_BYTES + INHERIT_BYTES)
-  buffer.writeBigInt64LE(BigInt(args.sourceFd), 0)
-  buffer.write(args.name, 56)
-  let flags = args.isReadOnly ? SNAPSHOT_READ_ONLY : 0n
-  if (args.quotaBytes !== null) {
-    flags |= SNAPSHOT_QGROUP_INHERIT
-    buffer.writeBigUInt64LE(BigInt(INHERIT_BYTES), 24)
+export function encodeNewSubvolume(args: NewSubvolumeArgs, addressOf: (buffer: Buffer) => bigint): Buffer {
+  const { sourceFd, name, isReadOnly, quotaBytes, group } = args
+  // The kernel refuses any other length.
+  const inheritBytes = INHERIT_BYTES + (group === null ? 0 : 8)
+  const buffer = Buffer.alloc(VOLUME_ARGS_BYTES + inheritBytes)
+  buffer.writeBigInt64LE(BigInt(sourceFd ?? 0), 0)
+  buffer.write(name, 56)
+  let flags = isReadOnly ? SNAPSHOT_READ_ONLY : 0n
+  if (quotaBytes !== null || group !== null) {
+    flags |= QGROUP_INHERIT
+    buffer.writeBigUInt64LE(BigInt(inheritBytes), 24)
     buffer.writeBigUInt64LE(addressOf(buffer) + BigInt(VOLUME_ARGS_BYTES), 32)
+  }
+  if (quotaBytes !== null) {
     buffer.writeBigUInt64LE(INHERIT_SET_LIMITS, VOLUME_ARGS_BYTES)
-    writeLimit(buffer, VOLUME_ARGS_BYTES + 32, args.quotaBytes)
+    writeLimit(buffer, VOLUME_ARGS_BYTES + 32, quotaBytes)
+  }
+  if (group !== null) {
+    buffer.writeBigUInt64LE(1n, VOLUME_ARGS_BYTES + 8)
+    buffer.writeBigUInt64LE(group, VOLUME_ARGS_BYTES + INHERIT_BYTES)
   }
   buffer.writeBigUInt64LE(flags, 16)
   return buffer
@@ -70,10 +84,10 @@ export function encodeDestroyById(subvolumeId: bigint): Buffer {
   return buffer
 }
 
-/** Encodes `btrfs_ioctl_qgroup_limit_args` for the qgroup of a subvolume; null lifts the limit. */
-export function encodeQuotaLimit(subvolumeId: bigint, quotaBytes: number | null): Buffer {
+/** Encodes `btrfs_ioctl_qgroup_limit_args` for a qgroup, that of a subvolume by its id; null lifts the limit. */
+export function encodeQuotaLimit(groupId: bigint, quotaBytes: number | null): Buffer {
   const buffer = Buffer.alloc(QUOTA_LIMIT_BYTES)
-  buffer.writeBigUInt64LE(subvolumeId, 0)
+  buffer.writeBigUInt64LE(groupId, 0)
   writeLimit(buffer, 8, quotaBytes)
   return buffer
 }
@@ -85,10 +99,20 @@ export function encodeEnableSimpleQuotas(): Buffer {
   return buffer
 }
 
-/** Encodes `btrfs_ioctl_qgroup_create_args` to remove the qgroup of a subvolume. */
-export function encodeRemoveQuotaGroup(subvolumeId: bigint): Buffer {
+/** Encodes `btrfs_ioctl_qgroup_create_args` to make or remove a qgroup; that of a subvolume has its id. */
+export function encodeQuotaGroup(groupId: bigint, action: 'make' | 'remove'): Buffer {
   const buffer = Buffer.alloc(16)
+  buffer.writeBigUInt64LE(action === 'make' ? 1n : 0n, 0)
+  buffer.writeBigUInt64LE(groupId, 8)
+  return buffer
+}
+
+/** Encodes `btrfs_ioctl_qgroup_assign_args` to make the qgroup of a subvolume a member of another, or end that. */
+export function encodeMembership(subvolumeId: bigint, groupId: bigint, action: 'make' | 'remove'): Buffer {
+  const buffer = Buffer.alloc(24)
+  buffer.writeBigUInt64LE(action === 'make' ? 1n : 0n, 0)
   buffer.writeBigUInt64LE(subvolumeId, 8)
+  buffer.writeBigUInt64LE(groupId, 16)
   return buffer
 }
 
@@ -187,7 +211,7 @@ const SEARCH_HEADER_BYTES = 32
 const HANDLE_BYTES = 20
 const HANDLE_WITHOUT_PARENT = 0x4d
 const SNAPSHOT_READ_ONLY = 2n
-const SNAPSHOT_QGROUP_INHERIT = 4n
+const QGROUP_INHERIT = 4n
 const SPEC_BY_ID = 0x10n
 const INHERIT_SET_LIMITS = 1n
 const LIMIT_MAX_REFERENCED = 1n

@@ -32,6 +32,17 @@ export function* readRoots(fd: number): Generator<void, SubvolumeRoot[]> {
   return roots
 }
 
+/** Returns true while the kernel still frees the space of destroyed subvolumes. */
+export function* hasDestroyedRoots(fd: number): Generator<void, boolean> {
+  let isAny = false
+  const all = { treeId: ROOT_TREE, minGeneration: 0, maxGeneration: Number.MAX_SAFE_INTEGER }
+  yield* searchTree(fd, all, ({ objectId, type, start, length }, buffer) => {
+    if (type !== ROOT_ITEM_KEY || objectId < FIRST_ID || objectId > LAST_ID || length < ITEM_BYTES_MIN) return
+    isAny ||= buffer.readUInt32LE(start + REFS_AT) === 0
+  })
+  return isAny
+}
+
 /** The part of a subvolume that is known to be shared, from its ancestry. */
 export interface Origin {
   /** Extents in leaves up to this generation are also in `base`, which never changes; 0: none. */

@@ -15,6 +15,8 @@ export interface TreeItem {
   generation: number
   objectId: number
   type: number
+  /** Exact below 2^53 only. */
+  offset: number
   start: number
   length: number
 }
@@ -28,7 +30,7 @@ export function* searchTree(
   range: TreeRange,
   visit: (item: TreeItem, buffer: Buffer) => void,
 ): Generator<void, boolean> {
-  const [at, item] = [newKey(), { generation: 0, objectId: 0, type: 0, start: 0, length: 0 }]
+  const [at, item] = [newKey(), { generation: 0, objectId: 0, type: 0, offset: 0, start: 0, length: 0 }]
   for (;;) {
     encodeSearch(range, at)
     try {
@@ -43,6 +45,7 @@ export function* searchTree(
     for (let left = count; left > 0; left--) {
       item.generation = number64(start)
       item.objectId = number64(start + 8)
+      item.offset = number64(start + 16)
       item.type = BUFFER.readUInt32LE(start + 24)
       item.length = BUFFER.readUInt32LE(start + 28)
       item.start = start + HEADER_BYTES

@@ -9,9 +9,9 @@ import {
   decodeSubvolumeLookup,
   encodeChildSearch,
   encodeDestroyById,
+  encodeNewSubvolume,
+  encodeQuotaGroup,
   encodeQuotaLimit,
-  encodeRemoveQuotaGroup,
-  encodeSnapshotArgs,
   encodeSubvolumeHandle,
   encodeSubvolumeLookup,
   encodeVolumeArgs,
@@ -30,18 +30,25 @@ export async function withSubvolume<T>(rootFd: number, name: string, use: (fd: n
   }
 }
 
-/** Creates an empty subvolume; not durable before the next commit. */
-export function createSubvolume(rootFd: number, name: string): void {
-  controlBuffer(rootFd, BTRFS.SUBVOL_CREATE, encodeVolumeArgs(name))
+/** Creates an empty subvolume, whose qgroup is a member of `group`; not durable before the next commit. */
+export function createSubvolume(rootFd: number, name: string, group: bigint | null): void {
+  const args = { sourceFd: null, name, isReadOnly: false, quotaBytes: null, group }
+  controlBuffer(rootFd, BTRFS.SUBVOL_CREATE_V2, encodeNewSubvolume(args, addressOf))
 }
 
-/** Creates a durable snapshot, with its quota from the start; commits on a worker thread, which takes milliseconds. */
-export async function snapshotSubvolume(
-  rootFd: number,
-  request: { source: string; name: string; isReadOnly: boolean; quotaBytes: number | null },
-): Promise<void> {
-  await withSubvolume(rootFd, request.source, (sourceFd) => {
-    const args = encodeSnapshotArgs({ ...request, sourceFd }, addressOf)
+/** A snapshot to make; its qgroup becomes a member of `group`. */
+export interface SubvolumeCopy {
+  source: string
+  name: string
+  isReadOnly: boolean
+  quotaBytes: number | null
+  group: bigint | null
+}
+
+/** Creates a durable snapshot, with its quota and owner from the start; commits on a worker thread, which takes milliseconds. */
+export async function snapshotSubvolume(rootFd: number, { source, ...copy }: SubvolumeCopy): Promise<void> {
+  await withSubvolume(rootFd, source, (sourceFd) => {
+    const args = encodeNewSubvolume({ ...copy, sourceFd }, addressOf)
     return controlBufferAsync(rootFd, BTRFS.SNAP_CREATE_V2, args)
   })
 }
@@ -91,8 +98,15 @@ export function topSubvolumes(rootFd: number): SubvolumeReference[] {
   return childSubvolumes(rootFd, TOP_SUBVOLUME_ID)
 }
 
-/** Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. */
-export async function destroySubvolume(rootFd: number, name: string): Promise<void> {
+/**
+ * Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. `unbounded` runs
+ * work while no group bounds the subvolume of that id.
+ */
+export async function destroySubvolume(
+  rootFd: number,
+  name: string,
+  unbounded: (id: bigint, work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   let id: bigint
   try {
     id = await withSubvolume(rootFd, name, subvolumeId)
@@ -102,15 +116,15 @@ export async function destroySubvolume(rootFd: number, name: string): Promise<vo
   }
   if (id === TOP_SUBVOLUME_ID) throw new Error(`${name} is no subvolume`)
   const nested = await nestedSubvolumes(rootFd, id)
-  if (nested.length > 0) await destroyNested(rootFd, id, nested)
+  if (nested.length > 0) await unbounded(id, () => destroyNested(rootFd, id, nested))
   // Waits for a commit that is under way.
   await controlBufferAsync(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
 }
 
-/** Removes the qgroup of a destroyed subvolume; false if it is absent, or still accounts for bytes. */
+/** Removes a qgroup; false if it is absent, still accounts for bytes, or has a subvolume or members. */
 export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   try {
-    controlBuffer(rootFd, BTRFS.QGROUP_CREATE, encodeRemoveQuotaGroup(id))
+    controlBuffer(rootFd, BTRFS.QGROUP_CREATE, encodeQuotaGroup(id, 'remove'))
     return true
   } catch (error) {
     if (isErrno(error, 'EBUSY', 'ENOENT', 'ENOTCONN')) return false
@@ -118,10 +132,14 @@ export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   }
 }
 
-/** Returns the bytes that the simple quota of a subvolume counts; 0 if it has none. */
-export async function countedBytes(filesystemId: string, id: bigint): Promise<number> {
+/** Returns a counter of the qgroup `level/id`, in bytes; 0 if there is no such group. */
+export async function groupCounter(
+  filesystemId: string,
+  group: string,
+  counter: 'referenced' | 'rsv_data',
+): Promise<number> {
   try {
-    return Number(await fs.readFile(`${quotaDirectory(filesystemId)}/0_${id}/referenced`, 'utf8'))
+    return Number(await fs.readFile(`${quotaDirectory(filesystemId)}/${group}/${counter}`, 'utf8'))
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return 0
     throw error

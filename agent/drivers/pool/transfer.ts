@@ -10,7 +10,14 @@ import { closeFd, openPipe, widenPipe } from '../../lib/syscalls/descriptors.ts'
 import type { ReceiveRequest, SendRequest } from '../../ports/pool/cow-filesystem.ts'
 import type { MountedPool } from './pool.ts'
 import { sendFault } from './send-stream.ts'
-import { childSubvolumes, createSubvolume, snapshotSubvolume, subvolumeId, withSubvolume } from './subvolumes.ts'
+import {
+  childSubvolumes,
+  createSubvolume,
+  type SubvolumeCopy,
+  snapshotSubvolume,
+  subvolumeId,
+  withSubvolume,
+} from './subvolumes.ts'
 
 type PoolMount = Pick<MountedPool, 'rootFd' | 'mountPath'>
 
@@ -41,10 +48,14 @@ export async function* sendSubvolume({ mountPath }: PoolMount, request: SendRequ
  * of the last. The streams can reach nothing outside the container.
  * @throws Error for invalid streams, or ones that create anything else
  */
-export async function receiveChain(pool: PoolMount, request: ReceiveRequest): Promise<void> {
+export async function receiveChain(
+  pool: PoolMount,
+  { group, ...request }: Omit<ReceiveRequest, 'project'> & Pick<SubvolumeCopy, 'group'>,
+): Promise<void> {
   const { rootFd, mountPath } = pool
   const { container, name, quotaBytes, signal } = request
-  createSubvolume(rootFd, container)
+  // What the program makes in there becomes a member of the same group: simple quotas hand it on to nested subvolumes.
+  createSubvolume(rootFd, container, group)
   const directory = path.join(mountPath, container)
   let last = ''
   const seen = new Set<string>()
@@ -55,7 +66,7 @@ export async function receiveChain(pool: PoolMount, request: ReceiveRequest): Pr
   }
   if (last === '') throw new Error('nothing was received')
   signal?.throwIfAborted()
-  await snapshotSubvolume(rootFd, { source: `${container}/${last}`, name, isReadOnly: false, quotaBytes })
+  await snapshotSubvolume(rootFd, { source: `${container}/${last}`, name, isReadOnly: false, quotaBytes, group })
 }
 
 async function receiveOne(

@@ -22,11 +22,14 @@ export function viewMe(
 }
 
 /** Returns the quota in the form of the API. */
-export function viewQuota({ project, allowed, used, updatedAt }: QuotaState): Quota {
+export function viewQuota({ project, allowed, used, storedBytes, updatedAt }: QuotaState): Quota {
+  const { boxes, cpus, ramMb } = used
+  // The quota bounds both, so the larger one is what counts against it.
+  const storageGb = Math.max(used.storageGb, storedBytes / 1024 ** 3)
   return {
     project,
     allowed: viewBounds(allowed),
-    used: { boxes: used.boxes, cpus: used.cpus, ram_mb: used.ramMb, storage_gb: used.storageGb },
+    used: { boxes, cpus, ram_mb: ramMb, storage_gb: storageGb, stored_bytes: storedBytes },
     updated_at: updatedAt === null ? null : timestamp(updatedAt),
   }
 }

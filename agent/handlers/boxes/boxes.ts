@@ -100,7 +100,7 @@ function schedulingOf(
 
 function viewMetrics(
   { name, config }: BoxRecord,
-  { at, usage, storageBytes, disk }: BoxMetrics,
+  { at, usage, storageBytes, projectBytes, disk }: BoxMetrics,
   limits: { pidsPerBox: number },
 ) {
   const network = usage && {
@@ -124,6 +124,7 @@ function viewMetrics(
       used_bytes: storageBytes,
       limit_bytes: bytesOf(config.storage_gb),
       unique_bytes: disk?.uniqueBytes ?? null,
+      project_stored_bytes: projectBytes,
     },
   }
 }

@@ -1,41 +1,56 @@
+import type { StorageBounds } from '../../core/common/storage-bounds.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Handlers } from './call.ts'
 
+export interface PoolGuardDeps {
+  filesystem: Pick<CowFilesystem, 'checkWritable'>
+  bounds: Pick<StorageBounds, 'checkRoom' | 'explaining'>
+}
+
 /**
- * Wraps the handlers that write to the pool, to refuse before they begin while it is read-only. Deletions pass: they are recorded,
- * and carried out once the pool is writable.
+ * Wraps the handlers that write to the pool. They refuse before they begin while it is read-only, and those that make something also
+ * while the project is at its bound; a full disk is explained by that bound. Deletions pass: they are recorded, and carried out once
+ * the pool is writable.
  */
-export function guardPool<H extends Partial<Handlers>>(
-  handlers: H,
-  { checkWritable }: Pick<CowFilesystem, 'checkWritable'>,
-): H {
-  const guarded = WRITERS.flatMap((id) => {
-    const handle = handlers[id] as ((call: never) => Promise<unknown>) | undefined
+export function guardPool<H extends Partial<Handlers>>(handlers: H, { filesystem, bounds }: PoolGuardDeps): H {
+  const guarded = (Object.keys(WRITERS) as (keyof typeof WRITERS)[]).flatMap((id) => {
+    const handle = handlers[id] as ((call: ProjectCall) => Promise<unknown>) | undefined
     if (handle === undefined) return []
-    const checked = async (call: never): Promise<unknown> => {
-      await checkWritable()
-      return handle(call)
+    const checked = async (call: ProjectCall): Promise<unknown> => {
+      const { project } = call.params
+      await filesystem.checkWritable()
+      if (WRITERS[id] === 'makes') await bounds.checkRoom(project)
+      return bounds.explaining(project, () => handle(call))
     }
     return [[id, checked] as const]
   })
   return { ...handlers, ...Object.fromEntries(guarded) }
 }
 
-const WRITERS: readonly (keyof Handlers)[] = [
-  'createBox',
-  'createBoxSnapshot',
-  'restoreBox',
-  'createVolume',
-  'createVolumeSnapshot',
-  'restoreVolume',
-  'attachVolume',
-  'createBase',
-  'createBackup',
-  'restoreBackup',
-  'writeFile',
-  'deleteFile',
-  'moveFile',
-  'makeDirectory',
-  'restoreFile',
-  'writeArchive',
-]
+interface ProjectCall {
+  params: { project: string }
+}
+
+/**
+ * Makes something, or writes into it. A base may be of all projects, and checks itself; a backup of a project at its bound is what
+ * lets it delete something.
+ */
+const WRITERS = {
+  createBox: 'makes',
+  createBoxSnapshot: 'makes',
+  restoreBox: 'makes',
+  createVolume: 'makes',
+  createVolumeSnapshot: 'makes',
+  restoreVolume: 'makes',
+  restoreBackup: 'makes',
+  deployService: 'makes',
+  attachVolume: 'writes',
+  createBase: 'writes',
+  createBackup: 'writes',
+  writeFile: 'writes',
+  deleteFile: 'writes',
+  moveFile: 'writes',
+  makeDirectory: 'writes',
+  restoreFile: 'writes',
+  writeArchive: 'writes',
+} as const satisfies Partial<Record<keyof Handlers, 'makes' | 'writes'>>

@@ -16,7 +16,7 @@ export function createSpaceHandlers(storage: Storage): Pick<Handlers, 'getStorag
 
 // What projects share is shown to tokens of all projects: it tells of what others do.
 function viewReport(
-  { capacity, condition, boxes, volumes, bases, orphans, deleting }: StorageReport,
+  { capacity, condition, boxes, volumes, bases, projects, orphans, deleting }: StorageReport,
   { isWhole }: { isWhole: boolean },
 ) {
   const { data, metadata, deviceErrors, scrub } = condition
@@ -34,6 +34,7 @@ function viewReport(
     boxes: boxes.map(viewOwner),
     volumes: volumes.map(viewOwner),
     bases: bases.map(({ project, name, usage }) => ({ project, name, ...viewUsage(usage) })),
+    projects: projects.map(({ project, storedBytes }) => ({ project, stored_bytes: storedBytes })),
     orphans: isWhole ? orphans.map(({ subvolume, usage }) => ({ subvolume, ...viewUsage(usage) })) : [],
     deleting: isWhole ? deleting : null,
     scrub: isWhole && scrub ? viewScrub(scrub) : null,

@@ -18,8 +18,8 @@ export interface CowFilesystem {
   exists(name: string): Promise<boolean>
   /** Lists the subvolumes at the top of the pool. */
   list(): Promise<string[]>
-  /** Creates an empty writable subvolume. Fails with `storage_full`. */
-  create(name: string): Promise<void>
+  /** Creates an empty writable subvolume of `project`; null: of the deployment (see `StorageAccounts`). Fails with `storage_full`. */
+  create(name: string, project: string | null): Promise<void>
   /**
    * Snapshots `source` to `name`, un-fsynced data included; the cost does not depend on the size.
    * `quotaBytes` bounds what is written to the copy from now on; null is unbounded. Fails if `name` exists.
@@ -79,8 +79,8 @@ export interface CowFilesystem {
 
 export interface SnapshotRequest {
   source: string
-  /** In whose turn it is made: one is made at a time, and projects that wait take turns. */
-  project: string
+  /** To whom it belongs (null: the deployment), and in whose turn it is made: one is made at a time, and projects that wait take turns. */
+  project: string | null
   name: string
   isReadOnly: boolean
   quotaBytes: number | null
@@ -95,6 +95,8 @@ export interface SendRequest {
 export interface ReceiveRequest {
   container: string
   name: string
+  /** To whom both belong; null: the deployment. */
+  project: string | null
   quotaBytes: number | null
   streams: AsyncIterable<AsyncIterable<Uint8Array>>
   signal?: AbortSignal | undefined

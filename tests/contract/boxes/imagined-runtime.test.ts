@@ -9,7 +9,7 @@ defineRuntimeSuite('imagined', async () => {
   const open = () => createImaginedRuntime(world, () => Date.now())
   let runtime = open()
   const make = async (name: string): Promise<string> => {
-    await pool.create(name)
+    await pool.create(name, 'demo')
     return imaginedPath(name)
   }
   return {

@@ -31,7 +31,7 @@ describe('the disk of a box', () => {
 
   beforeAll(async () => {
     pools = await openPoolLab(2 * 1024 ** 3)
-    await pools.pool.create('root')
+    await pools.pool.create('root', 'demo')
     root = makeBusyboxRoot(`${pools.pool.path('root')}/root`)
     lab = await openOciLab()
   })
@@ -111,7 +111,7 @@ describe('the disk of a box', () => {
   })
 
   test('lets a box that stands still start commands, and be frozen, changed and stopped by others', async () => {
-    await pools.pool.create('volume')
+    await pools.pool.create('volume', 'demo')
     const volume = { source: pools.pool.path('volume'), path: '/data', readOnly: false }
     const timed = async (act: () => Promise<unknown>): Promise<number> => {
       const begun = performance.now()

@@ -14,7 +14,7 @@ let rootFd: number
 beforeEach(async () => {
   lab = await openPoolLab(256 * 1024 ** 2)
   rootFd = openSync(join(lab.directory, 'run', 'pool'), 'r')
-  await lab.pool.create('live')
+  await lab.pool.create('live', 'demo')
   for (const name of ['a', 'b', 'c', 'd']) await lab.freeze('live', name)
 })
 

@@ -17,7 +17,7 @@ afterAll(() => lab.close())
 
 beforeEach(async () => {
   live = `live${++round}`
-  await lab.pool.create(live)
+  await lab.pool.create(live, 'demo')
 })
 
 const at = (name: string): string => lab.pool.path(name)
@@ -235,7 +235,7 @@ describe('the differences of a pair of snapshots', () => {
   test('without common origin have what both have as modified where it differs', async () => {
     shellAt(at(live), 'mkdir d; echo 1 > d/f; echo 2 > a; echo 3 > only-here')
     await lab.freeze(live, `${live}_a`)
-    await lab.pool.create(`${live}_z`)
+    await lab.pool.create(`${live}_z`, 'demo')
     shellAt(at(`${live}_z`), 'echo 2 > a; mkdir d; echo there > only-there; echo 1 > d/f')
     await lab.freeze(`${live}_z`, `${live}_b`)
     expect((await allChanges(`${live}_a`, `${live}_b`)).map(tell)).toEqual([
@@ -262,7 +262,7 @@ describe('the differences of a pair of snapshots', () => {
   test('end the search on abort', async () => {
     shellAt(at(live), 'seq 1 2000 | xargs touch')
     await lab.freeze(live, `${live}_b`)
-    await lab.pool.create(`${live}_0`)
+    await lab.pool.create(`${live}_0`, 'demo')
     await lab.freeze(`${live}_0`, `${live}_a`)
     const wish = { from: `${live}_a`, to: `${live}_b`, after: null, limit: 1000, share: 'demo', keep: false }
     const gone = new AbortController()

@@ -36,7 +36,7 @@ function write(name: string, content: Buffer): void {
 
 describe('the condition of a pool', () => {
   test('has figures and no errors while all is well', async () => {
-    await lab.pool.create('box')
+    await lab.pool.create('box', 'demo')
     write('box', randomBytes(8 * MIB))
     const { data, metadata, deviceErrors, scrub } = await lab.pool.condition()
     expect(data.usedBytes).toBeGreaterThanOrEqual(8 * MIB)
@@ -47,7 +47,7 @@ describe('the condition of a pool', () => {
   })
 
   test('has the result of a scrub, which reads all data', async () => {
-    await lab.pool.create('box')
+    await lab.pool.create('box', 'demo')
     write('box', randomBytes(8 * MIB))
     await lab.pool.startScrub(clock)
     await lab.pool.startScrub(clock)
@@ -65,7 +65,7 @@ describe('the condition of a pool', () => {
   })
 
   test('counts an altered block, also after the pool was opened again', async () => {
-    await lab.pool.create('box')
+    await lab.pool.create('box', 'demo')
     const content = randomBytes(MIB)
     write('box', content)
     damage(content.subarray(65_536, 65_536 + 4096))
@@ -75,7 +75,7 @@ describe('the condition of a pool', () => {
   })
 
   test('shows a scrub that was cut off as interrupted', async () => {
-    await lab.pool.create('box')
+    await lab.pool.create('box', 'demo')
     write('box', randomBytes(100 * MIB))
     await lab.pool.startScrub(clock)
     await lab.pool.close()

@@ -23,7 +23,7 @@ beforeAll(async () => {
     hostReserveBytes: 0,
     logger: silentLogger,
   })
-  await pool.create('base')
+  await pool.create('base', 'demo')
   fs.writeFileSync(path.join(pool.path('base'), 'file'), 'base')
 })
 
@@ -46,7 +46,7 @@ defineCowSuite('btrfs', async () => ({
 }))
 
 test('a created subvolume has no files', async () => {
-  await pool.create('made')
+  await pool.create('made', 'demo')
   expect(fs.readdirSync(pool.path('made'))).toEqual([])
   await pool.destroy('made')
 })
@@ -75,7 +75,7 @@ describe('snapshots', () => {
   })
 
   test('writes to a subvolume are on the disk once it is made read-only', async () => {
-    await pool.create('built')
+    await pool.create('built', 'demo')
     fs.mkdirSync(path.join(pool.path('built'), 'bin'))
     const program = randomBytes(10_000)
     for (let index = 0; index < 50; index++) write('built', `bin/tool-${index}`, program)
@@ -89,7 +89,7 @@ describe('snapshots', () => {
   })
 
   test("a call's changes are on the disk when it returns", async () => {
-    await pool.create('kept_created')
+    await pool.create('kept_created', 'demo')
     expect(await namesOnDisk()).toContain('kept_created')
     await snapshot('kept_created', 'kept_copied')
     expect(await namesOnDisk()).toContain('kept_copied')
@@ -155,7 +155,7 @@ describe('destroying subvolumes of a hostile box', () => {
   })
 
   test('destroys two hundred nested subvolumes, deepest first', async () => {
-    await pool.create('deep')
+    await pool.create('deep', 'demo')
     let directoryPath = pool.path('deep')
     for (let depth = 0; depth < 20; depth++) {
       const names = Array.from({ length: 10 }, (_, index) => path.join(directoryPath, `n${index}`))
@@ -168,7 +168,7 @@ describe('destroying subvolumes of a hostile box', () => {
 
   test('does not follow a link to another subvolume', async () => {
     await snapshot('base', 'victim')
-    await pool.create('liar')
+    await pool.create('liar', 'demo')
     fs.symlinkSync(pool.path('victim'), path.join(pool.path('liar'), 'link'))
     await pool.destroy('liar')
     expect(read('victim')).toBe('base')

@@ -26,7 +26,7 @@ export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void 
     afterAll(() => lab?.close())
 
     test('has a created subvolume, empty and listed, until that is destroyed', async () => {
-      await pool.create('made')
+      await pool.create('made', 'demo')
       expect(await pool.exists('made')).toBe(true)
       expect(await pool.list()).toEqual(expect.arrayContaining(['base', 'made']))
       await pool.destroy('made')
@@ -42,7 +42,7 @@ export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void 
       await copy('base', 'taken')
       lab.write('taken', 'mine')
       await expect(copy('base', 'taken')).rejects.toMatchObject({ code: 'internal', cause: { code: 'EEXIST' } })
-      await expect(pool.create('taken')).rejects.toMatchObject({ code: 'internal', cause: { code: 'EEXIST' } })
+      await expect(pool.create('taken', 'demo')).rejects.toMatchObject({ code: 'internal', cause: { code: 'EEXIST' } })
       expect(lab.read('taken')).toBe('mine')
       await pool.destroy('taken')
     })
@@ -53,7 +53,7 @@ export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void 
     })
 
     test.each(['', '..', 'a/b', 'UPPER', 'x'.repeat(65), 'a\0b'])('refuses %j as a name', async (name) => {
-      await expect(pool.create(name)).rejects.toThrow()
+      await expect(pool.create(name, 'demo')).rejects.toThrow()
       await expect(pool.destroy(name)).rejects.toThrow()
       await expect(copy('base', name)).rejects.toThrow()
       expect(() => pool.path(name)).toThrow()
@@ -67,7 +67,7 @@ export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void 
 
     test('makes and destroys many at once', async () => {
       const names = Array.from({ length: 40 }, (_, index) => `many_${index}`)
-      await Promise.all(names.map((name, index) => (index % 2 === 0 ? pool.create(name) : copy('base', name))))
+      await Promise.all(names.map((name, index) => (index % 2 === 0 ? pool.create(name, 'demo') : copy('base', name))))
       expect(await pool.list()).toEqual(expect.arrayContaining(names))
       await Promise.all(names.map((name) => pool.destroy(name)))
       expect((await pool.list()).filter((name) => name.startsWith('many_'))).toEqual([])
@@ -108,7 +108,13 @@ export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void 
         yield pool.send({ name: 'first', parent: null })
         yield pool.send({ name: 'second', parent: 'first' })
       }
-      await pool.receive({ container: 'tmp_box', name: 'received', quotaBytes: null, streams: streams() })
+      await pool.receive({
+        container: 'tmp_box',
+        name: 'received',
+        project: 'demo',
+        quotaBytes: null,
+        streams: streams(),
+      })
       expect(lab.read('received')).toBe('second')
       lab.write('received', 'later')
       expect(await pool.exists('tmp_box')).toBe(true)

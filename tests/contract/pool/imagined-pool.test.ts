@@ -5,7 +5,7 @@ import { defineCowSuite } from './cow-suite.ts'
 defineCowSuite('imagined', async () => {
   const world = createWorld()
   const filesystem = createImaginedPool(world)
-  await filesystem.create('base')
+  await filesystem.create('base', 'demo')
   writeContent(world, 'base', 'base')
   return {
     filesystem,

@@ -11,7 +11,7 @@ let target: PoolLab
 beforeAll(async () => {
   source = await openPoolLab(512 * MIB)
   target = await openPoolLab(512 * MIB)
-  await source.pool.create('vol')
+  await source.pool.create('vol', 'demo')
   const lines = [
     'mkdir deep && echo one > deep/file && head -c 3000000 /dev/urandom > random && yes text | head -c 9000000 > text',
     'ln -s deep/file link && ln random hard && mkfifo pipe && chown 1000:2000 text && chmod 4711 text',
@@ -45,7 +45,7 @@ async function* each<T>(...items: T[]): AsyncGenerator<T> {
 async function receive(name: string, ...streams: AsyncIterable<Uint8Array>[]): Promise<void> {
   const container = `tmp_${name}`
   try {
-    await target.pool.receive({ container, name, quotaBytes: null, streams: each(...streams) })
+    await target.pool.receive({ container, name, project: 'demo', quotaBytes: null, streams: each(...streams) })
   } finally {
     await target.pool.destroy(container)
   }
@@ -82,9 +82,9 @@ describe('a subvolume sent to another pool', () => {
     await source.freeze('vol_copy', 'snp_copy')
     shellAt(pool.path('vol_copy'), 'rm -r deep; touch -d @1 .; echo more > more')
     for (const name of ['snp_a', 'snp_c', 'vol_copy', 'snp_copy']) expect(await pool.origin(name)).toBe(origin)
-    await pool.create('vol_other')
+    await pool.create('vol_other', 'demo')
     const streams = each(send('snp_a'), send('snp_b', 'snp_a'))
-    await pool.receive({ container: 'tmp_received', name: 'vol_received', quotaBytes: null, streams })
+    await pool.receive({ container: 'tmp_received', name: 'vol_received', project: 'demo', quotaBytes: null, streams })
     const others = [await pool.origin('vol_other'), await pool.origin('vol_received')]
     expect(new Set([origin, ...others]).size).toBe(3)
     for (const name of ['vol_copy', 'snp_copy', 'vol_other', 'tmp_received', 'vol_received']) await pool.destroy(name)
@@ -93,7 +93,13 @@ describe('a subvolume sent to another pool', () => {
 
   test('is bounded by its quota from the start', async () => {
     const name = 'vol_small'
-    await target.pool.receive({ container: 'tmp_small', name, quotaBytes: 4 * MIB, streams: each(send('snp_a')) })
+    await target.pool.receive({
+      container: 'tmp_small',
+      name,
+      project: 'demo',
+      quotaBytes: 4 * MIB,
+      streams: each(send('snp_a')),
+    })
     await target.pool.destroy('tmp_small')
     expect(() =>
       fs.writeFileSync(path.join(target.pool.path(name), 'big'), randomBytes(8 * MIB), { flush: true }),
@@ -133,7 +139,7 @@ describe('a subvolume sent to another pool', () => {
   })
 
   test('with a path that is too long is an error with that reason', async () => {
-    await source.pool.create('long')
+    await source.pool.create('long', 'demo')
     const line = 'd=$(printf %0250d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done'
     shellAt(source.pool.path('long'), line)
     await source.freeze('long', 'snp_long')
@@ -160,7 +166,14 @@ describe('a subvolume sent to another pool', () => {
     const container = 'tmp_stopped'
     const streams = each(endless())
     await expect(
-      target.pool.receive({ container, name: 'vol_stopped', quotaBytes: null, streams, signal: stopping.signal }),
+      target.pool.receive({
+        container,
+        name: 'vol_stopped',
+        project: 'demo',
+        quotaBytes: null,
+        streams,
+        signal: stopping.signal,
+      }),
     ).rejects.toMatchObject({ code: 'internal' })
     await target.pool.destroy(container)
     for (let tries = 0; running() !== '' && tries < 100; tries++)
@@ -172,10 +185,11 @@ describe('a subvolume sent to another pool', () => {
   test('that does not fit into the pool is an error with that reason', async () => {
     const small = await openPoolLab(256 * MIB)
     try {
-      await source.pool.create('large')
+      await source.pool.create('large', 'demo')
       fs.writeFileSync(path.join(source.pool.path('large'), 'random'), randomBytes(300 * MIB))
       await source.freeze('large', 'snp_large')
-      const request = { container: 'tmp_large', name: 'vol_large', quotaBytes: null, streams: each(send('snp_large')) }
+      const streams = each(send('snp_large'))
+      const request = { container: 'tmp_large', name: 'vol_large', project: 'demo', quotaBytes: null, streams }
       await expect(small.pool.receive(request)).rejects.toMatchObject({ code: 'storage_full' })
       await small.pool.destroy('tmp_large')
       expect(await small.pool.list()).toEqual([])

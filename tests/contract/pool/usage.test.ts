@@ -39,7 +39,7 @@ async function destroyAll(): Promise<void> {
 
 describe('the usage of a subvolume', () => {
   test('is all its own until it is copied, then only the unshared part', async () => {
-    await lab.pool.create('live')
+    await lab.pool.create('live', 'demo')
     write('live', 'a', 64 * KIB)
     write('live', 'b', 32 * KIB)
     expect(await usage('live')).toEqual([96 * KIB, 96 * KIB])
@@ -56,7 +56,7 @@ describe('the usage of a subvolume', () => {
   })
 
   test('is its size on disk: compressed, and without holes', async () => {
-    await lab.pool.create('live')
+    await lab.pool.create('live', 'demo')
     fs.writeFileSync(path.join(lab.pool.path('live'), 'zeros'), Buffer.alloc(MIB, 'a'))
     shellAt(
       lab.pool.path('live'),
@@ -71,7 +71,7 @@ describe('the usage of a subvolume', () => {
   })
 
   test('counts an extent once, even if many files share it', async () => {
-    await lab.pool.create('live')
+    await lab.pool.create('live', 'demo')
     write('live', 'a', 64 * KIB)
     shellAt(lab.pool.path('live'), 'cp --reflink=always a b; ln a c')
     settle()
@@ -80,7 +80,7 @@ describe('the usage of a subvolume', () => {
   })
 
   test('is measured for several in one pass, with null for missing ones', async () => {
-    await lab.pool.create('one')
+    await lab.pool.create('one', 'demo')
     write('one', 'a', 64 * KIB)
     await lab.freeze('one', 'two')
     write('one', 'b', 32 * KIB)
@@ -95,8 +95,8 @@ describe('the usage of a subvolume', () => {
 
   test('is measured by turns of the shares, and once for all who wait for the same', async () => {
     const names = Array.from({ length: 6 }, (_, index) => `turn${index}`)
-    for (const name of names) await lab.pool.create(name)
-    await lab.pool.create('other')
+    for (const name of names) await lab.pool.create(name, 'demo')
+    await lab.pool.create('other', 'demo')
     const order: string[] = []
     const measure = async (name: string, share: string) => {
       const usages = await lab.pool.measure([name], share)
@@ -112,7 +112,7 @@ describe('the usage of a subvolume', () => {
   })
 
   test('is measured while other subvolumes are made, filled and destroyed', async () => {
-    await lab.pool.create('base')
+    await lab.pool.create('base', 'demo')
     write('base', 'a', 256 * KIB)
     const names = Array.from({ length: 20 }, (_, index) => `busy${index}`)
     const work = Promise.all(
@@ -137,7 +137,7 @@ describe('pools that were used at random', () => {
   test.each(draw(SEEDS, 2))('have the usage that counting all extents gives: seed %i', async (seed) => {
     const random = createDice(seed)
     const names: string[] = []
-    await lab.pool.create(`n${seed}_0`)
+    await lab.pool.create(`n${seed}_0`, 'demo')
     names.push(`n${seed}_0`)
     // Writes files far apart in the tree, so that a step does not rewrite all of it.
     tryAt(`n${seed}_0`, FILL)

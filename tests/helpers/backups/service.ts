@@ -10,6 +10,7 @@ import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { UNBOUNDED } from '../access/storage-bounds.ts'
 import { CALLER } from '../caller.ts'
 import { createFakeTime } from '../imagined-time.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -47,7 +48,7 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore, newBackupId }
   const parts = createBackupParts(shared)
   const directory = createLocalDirectory()
-  const restoring = { ...shared, directory, runtime, admission, defaults, catalog: parts.catalog }
+  const restoring = { ...shared, directory, runtime, admission, defaults, bounds: UNBOUNDED, catalog: parts.catalog }
   const restores = createBackupRestore(restoring)
   const subvolumeOf = async (name: string) => {
     const record = await store.volumes.get('demo', name)

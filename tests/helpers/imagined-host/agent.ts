@@ -27,7 +27,7 @@ import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { type Tap, tapCalls } from '../tapped-calls.ts'
 import { createImaginedBackupStore, createImaginedEdge, createImaginedFiles, createImaginedOutputs } from './drivers.ts'
-import { createImaginedPool } from './pool.ts'
+import { createImaginedAccounts, createImaginedPool } from './pool.ts'
 import { createImaginedNetwork, createImaginedRuntime } from './runtime.ts'
 import type { ImaginedWorld } from './world.ts'
 
@@ -126,6 +126,7 @@ function driversOf(world: ImaginedWorld, { clock, tap }: AgentOptions, directory
   const tapped = <T extends object>(port: string, driver: T): T => tapCalls(port, driver, tap)
   return {
     filesystem: tapped('filesystem', createImaginedPool(world)),
+    accounts: tapped('accounts', createImaginedAccounts(world)),
     runtime: tapped(
       'runtime',
       createImaginedRuntime(world, () => clock.now()),

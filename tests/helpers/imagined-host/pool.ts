@@ -1,13 +1,15 @@
+import type { StorageAccounts } from '../../../agent/ports/pool/accounts.ts'
 import type { CowFilesystem, ReceiveRequest, SendRequest } from '../../../agent/ports/pool/cow-filesystem.ts'
 import { ServiceError } from '../../../shared/errors.ts'
-import { type ImaginedSubvolume, type ImaginedWorld, imaginedPath } from './world.ts'
+import { type ImaginedSubvolume, type ImaginedWorld, imaginedPath, keptBytes } from './world.ts'
 
 /** Creates the driver of an imagined pool; each effect is whole and immediate. */
 export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
   const { pool } = world
-  const put = (name: string, subvolume: ImaginedSubvolume): void => {
+  const put = (name: string, project: string | null, subvolume: ImaginedSubvolume): void => {
     if (pool.has(checked(name))) throw failed(name, 'EEXIST')
     pool.set(name, subvolume)
+    world.owners.set(name, project)
     world.effects++
   }
   const change = (name: string, changes: Partial<ImaginedSubvolume>): void => {
@@ -21,9 +23,9 @@ export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
     path: (name) => imaginedPath(checked(name)),
     exists: async (name) => pool.has(name),
     list: async () => [...pool.keys()],
-    create: async (name) => put(name, { content: '', origin: name, isReadOnly: false, quotaBytes: null }),
-    snapshot: async ({ source, name, isReadOnly, quotaBytes }) =>
-      put(name, { ...existing(pool, source), isReadOnly, quotaBytes }),
+    create: async (name, project) => put(name, project, emptyOf(name)),
+    snapshot: async ({ source, name, project, isReadOnly, quotaBytes }) =>
+      put(name, project, { ...existing(pool, source), isReadOnly, quotaBytes }),
     setReadOnly: async (name, isReadOnly) => change(name, { isReadOnly }),
     setQuota: async (name, quotaBytes) => change(name, { quotaBytes }),
     destroy: async (name) => {
@@ -39,9 +41,11 @@ export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
     measure: async (names) => names.map((name) => (pool.has(name) ? { sizeBytes: 0, uniqueBytes: 0 } : null)),
     send: (request) => send(pool, request),
     receive: async (request) => {
-      put(request.container, { content: '', origin: request.container, isReadOnly: false, quotaBytes: null })
+      const { container, name, project, quotaBytes } = request
+      put(container, project, emptyOf(container))
       const content = await receive(request)
-      put(request.name, { content, origin: request.container, isReadOnly: false, quotaBytes: request.quotaBytes })
+      const kept = [{ writer: name, bytes: Buffer.byteLength(content) }]
+      put(name, project, { ...emptyOf(container), content, quotaBytes, kept })
     },
     withSoundWrites: (work) => work(),
     capacity: async () => ({ path: '/pool', totalBytes: 64 * GIB, usedBytes: 0, availableBytes: 64 * GIB }),
@@ -52,7 +56,37 @@ export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
   }
 }
 
+/** Creates the driver of what the projects keep in an imagined pool. */
+export function createImaginedAccounts(world: ImaginedWorld): StorageAccounts {
+  const { owners, bounds } = world
+  return {
+    usedBytes: async (project) => keptBytes(world, project),
+    all: async () => {
+      const projects = new Set([...owners.values(), ...bounds.keys()].filter((project) => project !== null))
+      return new Map([...projects].map((project) => [project, keptBytes(world, project)]))
+    },
+    limit: async (project, bytes) => {
+      if ((bounds.get(project) ?? null) === bytes) return
+      if (bytes === null) bounds.delete(project)
+      else bounds.set(project, bytes)
+      world.effects++
+    },
+    settle: async () => undefined,
+    assign: async (given) => {
+      for (const [name, project] of given) {
+        if (!world.pool.has(name) || owners.get(name) === project) continue
+        owners.set(name, project)
+        world.effects++
+      }
+    },
+  }
+}
+
 type Pool = ImaginedWorld['pool']
+
+function emptyOf(origin: string): ImaginedSubvolume {
+  return { content: '', origin, isReadOnly: false, quotaBytes: null, kept: [] }
+}
 
 function checked(name: string): string {
   if (!/^[a-z0-9_]{1,64}$/.test(name)) throw new Error(`"${name}" is no name of a subvolume`)

@@ -7,6 +7,10 @@ export interface ImaginedWorld {
   poolId: string
   /** By name. */
   pool: Map<string, ImaginedSubvolume>
+  /** The project of each subvolume there ever was; null: the deployment. */
+  owners: Map<string, string | null>
+  /** Most that a project may keep, in bytes; absent: unbounded. */
+  bounds: Map<string, number>
   /** Running boxes by id, forks among them. */
   boxes: Map<string, ImaginedBox>
   /** Detached commands by id, until they are forgotten. */
@@ -33,6 +37,15 @@ export interface ImaginedSubvolume {
   readonly origin: string
   readonly isReadOnly: boolean
   readonly quotaBytes: number | null
+  /** What it keeps on the disk. A copy has the same. */
+  readonly kept: readonly KeptBytes[]
+}
+
+/** Bytes that were written at once. */
+export interface KeptBytes {
+  /** The subvolume that wrote them first. */
+  readonly writer: string
+  readonly bytes: number
 }
 
 /** A running box. */
@@ -55,17 +68,26 @@ export interface ImaginedCommand {
 /** Returns the world of a host on which no agent has run. */
 export function createWorld(): ImaginedWorld {
   return {
-    ...{ poolId: 'imagined', pool: new Map(), boxes: new Map(), commands: new Map(), outputs: new Set() },
+    ...{
+      poolId: 'imagined',
+      pool: new Map(),
+      owners: new Map(),
+      bounds: new Map(),
+      boxes: new Map(),
+      commands: new Map(),
+      outputs: new Set(),
+    },
     ...{ routes: new Map(), grants: new Map(), objects: new Map(), starts: 0, effects: 0, violations: [] },
   }
 }
 
 /** Copies a world. */
 export function copyWorld(world: ImaginedWorld): ImaginedWorld {
-  const { pool, boxes, commands, outputs, routes, grants, objects, violations } = world
+  const { pool, owners, bounds, boxes, commands, outputs, routes, grants, objects, violations } = world
   return {
     ...world,
-    ...{ pool: new Map(pool), boxes: new Map(boxes), commands: new Map(commands), outputs: new Set(outputs) },
+    ...{ pool: new Map(pool), owners: new Map(owners), bounds: new Map(bounds) },
+    ...{ boxes: new Map(boxes), commands: new Map(commands), outputs: new Set(outputs) },
     ...{ routes: new Map(routes), grants: new Map(grants), objects: new Map(objects), violations: [...violations] },
   }
 }
@@ -75,9 +97,37 @@ export function imaginedPath(name: string): string {
   return `/pool/${name}`
 }
 
-/** Writes files into a subvolume, as a box or volume's user does. */
-export function writeContent({ pool }: ImaginedWorld, name: string, content: string): void {
+/** Replaces the files of a subvolume, as the user of a box or volume does. Throws EDQUOT beyond the bound of its project. */
+export function writeContent(world: ImaginedWorld, name: string, content: string): void {
+  const found = writable(world, name)
+  const kept = write(world, name, Buffer.byteLength(content))
+  world.pool.set(name, { ...found, content, kept: [kept] })
+}
+
+/** Adds a file of so many bytes to a subvolume. Throws as `writeContent`. */
+export function writeBytes(world: ImaginedWorld, name: string, bytes: number): void {
+  const found = writable(world, name)
+  world.pool.set(name, { ...found, kept: [...found.kept, write(world, name, bytes)] })
+}
+
+/** Returns the bytes that a project keeps. */
+export function keptBytes({ pool, owners }: ImaginedWorld, project: string): number {
+  const all = new Set([...pool.values()].flatMap(({ kept }) => kept))
+  let sum = 0
+  for (const { writer, bytes } of all) if (owners.get(writer) === project) sum += bytes
+  return sum
+}
+
+function writable({ pool }: ImaginedWorld, name: string): ImaginedSubvolume {
   const found = pool.get(name)
   if (found === undefined || found.isReadOnly) throw new Error(`${name} cannot be written to`)
-  pool.set(name, { ...found, content })
+  return found
+}
+
+function write(world: ImaginedWorld, name: string, bytes: number): KeptBytes {
+  const project = world.owners.get(name) ?? null
+  const most = project === null ? undefined : world.bounds.get(project)
+  if (project !== null && most !== undefined && keptBytes(world, project) + bytes > most)
+    throw Object.assign(new Error(`${project} is at its bound`), { code: 'EDQUOT', errno: -122 })
+  return { writer: name, bytes }
 }

@@ -25,7 +25,7 @@ export async function openVolumeLab(): Promise<VolumeLab> {
   const sizes = { initialBytes: 512 * MIB, stepBytes: 0, hostReserveBytes: 0 }
   const pool = await openBtrfsPool({ dataDir, runDir: `${dataDir}/run`, ...sizes, logger: silentLogger })
   const lab = await openOciLab()
-  await pool.create('base')
+  await pool.create('base', 'demo')
   execFileSync('cp', ['-a', `${lab.makeRoot('base')}/.`, pool.path('base')])
   return {
     lab,
@@ -43,7 +43,7 @@ export async function openVolumeLab(): Promise<VolumeLab> {
       return spec
     },
     makeVolume: async (name) => {
-      await pool.create(name)
+      await pool.create(name, 'demo')
       return pool.path(name)
     },
     dropBox: async (id, ...volumes) => {

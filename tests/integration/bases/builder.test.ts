@@ -33,7 +33,7 @@ afterAll(async () => {
 /** Builds a base into a new subvolume; returns its path and the progress messages. */
 async function build(name: string, signal = new AbortController().signal): Promise<{ root: string; told: string[] }> {
   const told: string[] = []
-  await pool.create(`bas_${name}`)
+  await pool.create(`bas_${name}`, 'demo')
   const root = pool.path(`bas_${name}`)
   await builder.build(name, root, { progress: (message) => told.push(message), signal })
   return { root, told }
@@ -100,7 +100,7 @@ describe('debian', () => {
   test('an aborted build ends at once and leaves no mount', async () => {
     const controller = new AbortController()
     const reason = new Error('called off')
-    await pool.create('bas_aborted')
+    await pool.create('bas_aborted', 'demo')
     const root = pool.path('bas_aborted')
     const building = builder.build('debian', root, {
       progress: (message) => {

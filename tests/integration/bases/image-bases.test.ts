@@ -34,10 +34,10 @@ async function make(archive: Uint8Array, signal = new AbortController().signal) 
     yield archive
   }
   const deps = { filesystem: lab.pool, files, architecture: 'amd64' }
-  const spool = await spoolImage(deps, 'tmp_it', bytes())
+  const spool = await spoolImage(deps, { subvolume: 'tmp_it', project: 'demo' }, bytes())
   const shares: number[] = []
   const run = { signal, progress: (share: number) => void shares.push(share) }
-  return { report: await unpackImage(deps, { subvolume: 'bas_it', spool }, run), shares }
+  return { report: await unpackImage(deps, { tree: { subvolume: 'bas_it', project: 'demo' }, spool }, run), shares }
 }
 
 function expectBoth(): void {

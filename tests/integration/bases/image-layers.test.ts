@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await lab.pool.create('bas_it')
+  await lab.pool.create('bas_it', 'demo')
   place = { boxId: 'bas_it', rootPath: lab.pool.path('bas_it'), mounts: [] }
 })
 

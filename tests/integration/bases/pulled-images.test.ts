@@ -45,9 +45,9 @@ async function make(
   const shares: number[] = []
   const run = { signal, progress: (share: number) => void shares.push(share) }
   const reference = parseImageReference(`${registry.host}/it:1`)
-  const { root, source } = await pullImage(deps, { reference, spool: 'tmp_it' }, run)
+  const { root, source } = await pullImage(deps, { reference, spool: { subvolume: 'tmp_it', project: 'demo' } }, run)
   const brought = shares.splice(0)
-  const report = await unpackImage(deps, { subvolume: 'bas_it', spool: root }, run)
+  const report = await unpackImage(deps, { tree: { subvolume: 'bas_it', project: 'demo' }, spool: root }, run)
   return { report, source, brought, registry }
 }
 
@@ -186,7 +186,7 @@ test('a layer without room is not downloaded to its end, and the pool is as it w
   await lab.pool.destroy('tmp_it')
   await eventually(async () => (await lab.pool.capacity()).availableBytes > before - 32 * 1024 ** 2)
   // btrfs gives back the space of metadata later than that of data.
-  await eventually(() => lab.pool.create('tmp_it').then(() => true, isFull))
+  await eventually(() => lab.pool.create('tmp_it', 'demo').then(() => true, isFull))
   await lab.pool.destroy('tmp_it')
   expect((await make({ image, top })).report.refused).toEqual([])
 })

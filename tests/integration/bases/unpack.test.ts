@@ -38,7 +38,11 @@ function unpack(bytes: Uint8Array | AsyncIterable<Uint8Array>, roomMib = 256) {
     availableBytes: (64 + roomMib) * MIB,
   })
   const filesystem = { ...lab.pool, capacity }
-  return unpackBase({ filesystem, files }, 'bas_it', bytes instanceof Uint8Array ? once(bytes) : bytes)
+  return unpackBase(
+    { filesystem, files },
+    { subvolume: 'bas_it', project: 'demo' },
+    bytes instanceof Uint8Array ? once(bytes) : bytes,
+  )
 }
 
 const at = (path: string): string => `${lab.pool.path('bas_it')}/${path}`

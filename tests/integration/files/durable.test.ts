@@ -27,7 +27,7 @@ describe('after a power cut', () => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-durable-'))
     const sizes = { initialBytes: 256 * MIB, stepBytes: 0, hostReserveBytes: 0 }
     pool = await openBtrfsPool({ dataDir: directory, runDir: `${directory}/run`, ...sizes, logger: silentLogger })
-    await pool.create('sub_box')
+    await pool.create('sub_box', 'demo')
     place = { boxId: 'box', rootPath: pool.path('sub_box'), mounts: [] }
     for (const name of ['file', 'old', 'tree/a/b/file', 'dir/file']) {
       fs.mkdirSync(path.dirname(`${place.rootPath}/${name}`), { recursive: true })

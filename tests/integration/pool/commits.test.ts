@@ -7,7 +7,7 @@ test("no change waits for the kernel's own commit, which comes every 30 s", asyn
     let longestMs = 0
     for (let round = 0; round < 300; round++) {
       const startedAt = performance.now()
-      await lab.pool.create('it')
+      await lab.pool.create('it', 'demo')
       await lab.pool.setQuota('it', 1024 ** 2)
       await lab.pool.destroy('it')
       longestMs = Math.max(longestMs, performance.now() - startedAt)

@@ -62,7 +62,7 @@ test.each([
 
 test('an image with holes gets its blocks and keeps its data', async () => {
   const before = await open()
-  await before.create('kept')
+  await before.create('kept', 'demo')
   fs.writeFileSync(path.join(before.path('kept'), 'file'), 'kept')
   await before.close()
   execFileSync('cp', ['--sparse=always', image, `${image}.copy`])
@@ -75,9 +75,9 @@ test('an image with holes gets its blocks and keeps its data', async () => {
 
 test('a pool that became read-only does not grow, refuses with a reason, and is writable once reopened', async () => {
   const failing = await open({ stepBytes: 64 * MIB })
-  await failing.create('kept')
+  await failing.create('kept', 'demo')
   cutDevice(image)
-  await expect(failing.create('lost')).rejects.toMatchObject({
+  await expect(failing.create('lost', 'demo')).rejects.toMatchObject({
     code: 'internal',
     message: expect.stringMatching(/disk/),
   })
@@ -92,12 +92,12 @@ test('a pool that became read-only does not grow, refuses with a reason, and is 
   await failing.close()
   const again = await open()
   expect(await again.list()).toEqual(['kept'])
-  await again.create('more')
+  await again.create('more', 'demo')
 })
 
 test('a subvolume with lost writes is neither copied nor sealed, also if the pool goes on', async () => {
   const failing = await open()
-  await failing.create('source')
+  await failing.create('source', 'demo')
   const file = path.join(failing.path('source'), 'file')
   const copy = { source: 'source', name: 'copy', project: 'demo', isReadOnly: true, quotaBytes: null }
   // From here on data lands above the cut at 68 MiB; only names are written below it.

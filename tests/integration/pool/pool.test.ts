@@ -52,7 +52,7 @@ async function close(pool: BtrfsPool): Promise<void> {
 describe('life of a pool', () => {
   test('a pool comes back with its id and content, and closing leaves no device', async () => {
     const first = await open()
-    await first.create('box')
+    await first.create('box', 'demo')
     fs.writeFileSync(path.join(first.path('box'), 'file'), 'kept')
     expect(loopDevices()).toHaveLength(1)
     await close(first)
@@ -77,7 +77,7 @@ describe('life of a pool', () => {
 
   test('the image has all its blocks, also after data came and went', async () => {
     const pool = await open()
-    await pool.create('box')
+    await pool.create('box', 'demo')
     fs.writeFileSync(path.join(pool.path('box'), 'big'), randomBytes(40 * MIB))
     await pool.destroy('box')
     await runOk('btrfs', ['subvolume', 'sync', path.dirname(pool.path('box'))])
@@ -90,7 +90,7 @@ describe('life of a pool', () => {
     const first = await open()
     const second = await open({ runName: 'run2' })
     expect(loopDevices()).toHaveLength(1)
-    await second.create('shared')
+    await second.create('shared', 'demo')
     expect(await first.exists('shared')).toBe(true)
   })
 
@@ -138,7 +138,7 @@ describe('space', () => {
   test('the pool grows when it runs low, and the image with it', async () => {
     const pool = await open({ stepBytes: 128 * MIB })
     const before = fs.statSync(path.join(directory, 'pool.img')).size
-    await pool.create('box')
+    await pool.create('box', 'demo')
     const space = () => fs.statfsSync(pool.path('box'))
     // More in all than the pool had at first, each file once there is room for it.
     for (let index = 0; index < 18; index++) {
@@ -167,15 +167,15 @@ describe('space', () => {
 
   test('a full pool is reported, and deleting makes room again', async () => {
     const pool = await open()
-    await pool.create('data')
-    await pool.create('names')
+    await pool.create('data', 'demo')
+    await pool.create('names', 'demo')
     expect(() => fillWithData(pool.path('data'))).toThrow(/ENOSPC/)
     expect(() => fillWithNames(pool.path('names'))).toThrow(/ENOSPC/)
     const fault = await makeUntilFull(pool)
     expect(fault).toMatchObject({ code: 'storage_full', status: 507 })
     for (const name of await pool.list()) await pool.destroy(name)
     expect(await pool.list()).toEqual([])
-    await until(() => pool.create('again').then(() => true))
+    await until(() => pool.create('again', 'demo').then(() => true))
     await until(() => {
       fs.writeFileSync(path.join(pool.path('again'), 'file'), randomBytes(8 * MIB))
       return true
@@ -184,7 +184,7 @@ describe('space', () => {
 
   test('a writer that goes on in a full pool is refused at once each time and blocks no others', async () => {
     const pool = await open()
-    for (const name of ['writer', 'other']) await pool.create(name)
+    for (const name of ['writer', 'other']) await pool.create(name, 'demo')
     const { state, ended } = await startWriter(path.join(pool.path('writer'), 'fill'))
     try {
       await until(() => state.faults.length >= 50)
@@ -243,7 +243,7 @@ async function startWriter(target: string) {
 async function makeUntilFull(pool: BtrfsPool): Promise<unknown> {
   for (let index = 0; index < 5_000; index++) {
     try {
-      await pool.create(`s${index}`)
+      await pool.create(`s${index}`, 'demo')
     } catch (error) {
       return error
     }

@@ -30,13 +30,13 @@ function fill(name: string): void {
 
 test('destroying in a full pool makes room at once, though the kernel frees it later', async () => {
   for (let round = 0; round < 8; round++) {
-    await lab.pool.create('large')
+    await lab.pool.create('large', 'demo')
     await lab.pool.setQuota('large', 440 * MIB)
     fill('large')
     await lab.pool.destroy('large')
     for (let look = 0; look < 12; look++) {
       expect((await lab.pool.capacity()).availableBytes).toBeGreaterThan(0)
-      await lab.pool.create('small')
+      await lab.pool.create('small', 'demo')
       await lab.pool.destroy('small')
     }
   }

@@ -1,0 +1,122 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { createKeyedLock, type KeyedLock } from '../../../shared/locks.ts'
+import type { StorageAccounts } from '../../ports/pool/accounts.ts'
+import type { QuotaStore } from '../../ports/store/volumes.ts'
+import type { Bounds } from './admission.ts'
+import { bytesOf } from './sizes.ts'
+
+export interface StorageBoundsDeps {
+  store: { quotas: Pick<QuotaStore, 'get' | 'list'> }
+  accounts: StorageAccounts
+  /** Quota of projects that have none of their own. */
+  defaultQuota: Pick<Bounds, 'storageGb'>
+}
+
+/**
+ * Bounds what projects keep in the storage: by `storage_gb` of their quota, and to what they hold already while the pool is short of
+ * space. The kernel enforces the bounds, so that no two writers can race for the same room; this class sets them and explains them.
+ */
+export class StorageBounds {
+  readonly #deps: StorageBoundsDeps
+  /** Bounds of the projects that are held back, in bytes. */
+  readonly #held = new Map<string, number>()
+  /** Bounds that were set, in bytes; null: lifted. */
+  readonly #set = new Map<string, number | null>()
+  readonly #turns: KeyedLock = createKeyedLock()
+
+  constructor(deps: StorageBoundsDeps) {
+    this.#deps = deps
+  }
+
+  /** Sets the bounds of all projects: those of an agent before this one are still in force. */
+  async recover(): Promise<void> {
+    const { store, accounts } = this.#deps
+    const projects = new Set((await accounts.all()).keys())
+    for (let after: string | null = null; ; ) {
+      const { records, hasMore } = await store.quotas.list({ projects: '*', prefix: '', after, limit: PAGE })
+      for (const { project } of records) projects.add(project)
+      after = records.at(-1)?.project ?? null
+      if (!hasMore || after === null) break
+    }
+    for (const project of projects) await this.apply(project)
+  }
+
+  /** Sets the bound of a project by its quota as it is now. */
+  async apply(project: string): Promise<void> {
+    const { store, accounts, defaultQuota } = this.#deps
+    await this.#turns.run(project, async () => {
+      const { storageGb } = (await store.quotas.get(project)) ?? defaultQuota
+      const quotaBytes = storageGb === null ? Number.POSITIVE_INFINITY : bytesOf(storageGb)
+      const least = Math.min(quotaBytes, this.#held.get(project) ?? Number.POSITIVE_INFINITY)
+      const bytes = least === Number.POSITIVE_INFINITY ? null : least
+      if (this.#set.get(project) === bytes) return
+      await accounts.limit(project, bytes)
+      this.#set.set(project, bytes)
+    })
+  }
+
+  /** Holds a project back at so many bytes, or with null lets it grow again as far as its quota allows. */
+  async hold(project: string, bytes: number | null): Promise<void> {
+    if (bytes === null) this.#held.delete(project)
+    else this.#held.set(project, bytes)
+    await this.apply(project)
+  }
+
+  /** Returns the bounds of the projects that are held back. */
+  held(): ReadonlyMap<string, number> {
+    return this.#held
+  }
+
+  /**
+   * Checks that a project may keep one more thing, with its bound in force from then on.
+   * @throws ServiceError `quota_exceeded`, or `storage_full` while the project is held back, with figures and what to delete
+   */
+  async checkRoom(project: string): Promise<void> {
+    await this.apply(project)
+    if ((await this.#fault(project, THING_BYTES)) === null) return
+    // What was deleted a moment ago may not be free yet.
+    await this.#deps.accounts.settle()
+    const fault = await this.#fault(project, THING_BYTES)
+    if (fault !== null) throw fault
+  }
+
+  /**
+   * Runs `work` that writes for a project; null: for the deployment, which has no bound. Call it where what was written is still there
+   * when `work` fails.
+   * @throws the errors of `work`; instead of its `storage_full` the reason, as `checkRoom`, if the project is at its bound
+   */
+  async explaining<T>(project: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (project === null || !(error instanceof ServiceError) || error.code !== 'storage_full') throw error
+      throw (await this.#fault(project, NEAR_BYTES, error)) ?? error
+    }
+  }
+
+  async #fault(project: string, roomBytes: number, cause?: unknown): Promise<ServiceError | null> {
+    const most = this.#set.get(project) ?? null
+    if (most === null) return null
+    const used = await this.#deps.accounts.usedBytes(project)
+    if (used + Math.min(roomBytes, most / 2) <= most) return null
+    const held = this.#held.get(project)
+    const kept = `The project "${project}" keeps ${gib(used)} GiB in boxes, volumes, snapshots, bases and what these share with deleted ones`
+    if (held !== undefined && held <= most) {
+      const why = 'the storage of this host is nearly full, so projects with much of it cannot grow'
+      return new ServiceError('storage_full', `${kept}; ${why}. ${REMEDY}.`, { cause })
+    }
+    const detail = `${kept}; its quota allows ${gib(most)} GiB. ${REMEDY}, or ask an administrator to raise its quota.`
+    return new ServiceError('quota_exceeded', detail, { cause })
+  }
+}
+
+function gib(bytes: number): string {
+  return String(Math.round((bytes / 1024 ** 3) * 1000) / 1000)
+}
+
+const REMEDY = 'Delete snapshots, bases, volumes or boxes of the project (their space is free some seconds later)'
+const PAGE = 1000
+/** What a thing takes at least: the kernel refuses the first write to it where less is left. */
+const THING_BYTES = 1024 ** 2
+/** A failed write may have asked for this much at once. */
+const NEAR_BYTES = 4 * 1024 ** 2
