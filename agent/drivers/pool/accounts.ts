@@ -110,10 +110,19 @@ export class ProjectGroups implements StorageAccounts {
   }
 
   /**
-   * Runs `work` while the project of the subvolume `id` has no bound: removing a name inside a subvolume of a project at its bound
-   * would fail.
+   * Runs `work`, a change of the subvolume `id` that the bound of its project must not refuse; a second time without that bound if it
+   * did. It refuses the change of a flag, and the removal of a name, where it is below what the project keeps.
    */
-  async unbounded(id: bigint, work: () => Promise<void>): Promise<void> {
+  async pastBound(id: bigint, work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!isErrno(error, 'EDQUOT')) throw error
+      await this.#unbounded(id, work)
+    }
+  }
+
+  async #unbounded(id: bigint, work: () => void | Promise<void>): Promise<void> {
     const { rootFd } = this.#pool
     await this.#lifting.run(async () => {
       const groups = (await this.#memberships()).get(id) ?? []

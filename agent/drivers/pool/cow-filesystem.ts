@@ -75,7 +75,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
         withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
           // A commit alone keeps the size that files had when last written out, which is mostly 0.
           if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
-          setSubvolumeReadOnly(fd, isReadOnly)
+          await accounts.pastBound(subvolumeId(fd), () => setSubvolumeReadOnly(fd, isReadOnly))
         }),
       ),
     setQuota: (name, quotaBytes) =>
@@ -87,9 +87,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     destroy: async (name) => {
       // Deleting writes too: a write that fails on a full disk below would end all other writes as well.
       await checkWritable(pool)
-      await convertErrors(pool, () =>
-        destroySubvolume(pool.rootFd, checkedName(name), (id, work) => accounts.unbounded(id, work)),
-      )
+      await convertErrors(pool, () => destroySubvolume(pool.rootFd, checkedName(name), accounts))
       space.noteFreed()
       await convertErrors(pool, commit)
     },

@@ -98,15 +98,13 @@ export function topSubvolumes(rootFd: number): SubvolumeReference[] {
   return childSubvolumes(rootFd, TOP_SUBVOLUME_ID)
 }
 
-/**
- * Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. `unbounded` runs
- * work while no group bounds the subvolume of that id.
- */
-export async function destroySubvolume(
-  rootFd: number,
-  name: string,
-  unbounded: (id: bigint, work: () => Promise<void>) => Promise<void>,
-): Promise<void> {
+/** Runs a change of the subvolume `id` that no bound of its project may refuse. It may run twice. */
+export interface BoundLifter {
+  pastBound(id: bigint, work: () => Promise<void>): Promise<void>
+}
+
+/** Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. */
+export async function destroySubvolume(rootFd: number, name: string, lifter: BoundLifter): Promise<void> {
   let id: bigint
   try {
     id = await withSubvolume(rootFd, name, subvolumeId)
@@ -115,8 +113,10 @@ export async function destroySubvolume(
     throw error
   }
   if (id === TOP_SUBVOLUME_ID) throw new Error(`${name} is no subvolume`)
-  const nested = await nestedSubvolumes(rootFd, id)
-  if (nested.length > 0) await unbounded(id, () => destroyNested(rootFd, id, nested))
+  await lifter.pastBound(id, async () => {
+    const nested = await nestedSubvolumes(rootFd, id)
+    if (nested.length > 0) await destroyNested(rootFd, id, nested)
+  })
   // Waits for a commit that is under way.
   await controlBufferAsync(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
 }

@@ -13,11 +13,16 @@ export interface PoolLab {
   freeze(source: string, name: string): Promise<void>
   /** Takes a writable snapshot. */
   copy(source: string, name: string): Promise<void>
+  /** Closes the pool and opens it anew. */
+  reopen(): Promise<PoolLab>
   close(): Promise<void>
 }
 
-export async function openPoolLab(initialBytes: number): Promise<PoolLab> {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-lab-'))
+export function openPoolLab(initialBytes: number): Promise<PoolLab> {
+  return openLabIn(fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-lab-')), initialBytes)
+}
+
+async function openLabIn(directory: string, initialBytes: number): Promise<PoolLab> {
   const runDir = path.join(directory, 'run')
   const pool = await openBtrfsPool({
     dataDir: directory,
@@ -32,6 +37,10 @@ export async function openPoolLab(initialBytes: number): Promise<PoolLab> {
     directory,
     freeze: (source, name) => pool.snapshot({ source, name, project: 'demo', isReadOnly: true, quotaBytes: null }),
     copy: (source, name) => pool.snapshot({ source, name, project: 'demo', isReadOnly: false, quotaBytes: null }),
+    reopen: async () => {
+      await pool.close()
+      return openLabIn(directory, initialBytes)
+    },
     close: async () => {
       await pool.close()
       fs.rmSync(directory, { recursive: true, force: true })
