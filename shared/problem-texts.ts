@@ -39,7 +39,7 @@ export const PROBLEM_TEXTS = {
   ],
   quota_exceeded: [
     'The quota of the project, or a bound of the deployment or its host, leaves no room for this.',
-    'Stop or delete something, ask for less, or have the quota raised.',
+    'Stop or delete something, ask for less, or have the quota raised. Of storage, snapshots, bases and replaced disks count too.',
   ],
   route_not_found: [
     'No operation has this path, or it is not served at this address.',

@@ -98,7 +98,7 @@ export class StorageBounds {
     const most = this.#set.get(project) ?? null
     if (most === null) return null
     const used = await this.#deps.accounts.usedBytes(project)
-    if (used + Math.min(roomBytes, most / 2) <= most) return null
+    if (used + Math.min(roomBytes, most / 2) < most) return null
     const held = this.#held.get(project)
     const kept = `The project "${project}" keeps ${gib(used)} GiB in boxes, volumes, snapshots, bases and what these share with deleted ones`
     if (held !== undefined && held <= most) {

@@ -31,10 +31,7 @@ export function meterState(meter: Meter, deps: StateMetricsDeps): void {
   pool('size', 'Size of the storage pool.', 'totalBytes')
   pool('used', 'What of the storage pool is in use.', 'usedBytes')
   pool('available', 'What of the storage pool can be written to.', 'availableBytes')
-  meter.observable('gauge', STORED, async () => {
-    const most = [...(await accounts.all())].sort((one, other) => other[1] - one[1]).slice(0, PROJECTS_MAX)
-    return byLabel('project', most)
-  })
+  single(STORED, async () => [...(await accounts.all()).values()].reduce((sum, bytes) => sum + bytes, 0))
   single(SUBVOLUMES, async () => (await filesystem.list()).length)
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
   meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
@@ -61,8 +58,6 @@ function byLabel<L extends string>(label: L, counts: readonly [string, number][]
 }
 
 const SERVICES_IN_A_ROW = 64
-/** Projects with a series of their own: those that keep the most. */
-const PROJECTS_MAX = 100
 const SERVICE_STATES = ['stopped', 'starting', 'running', 'stopping', 'failed'] as const
 const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['status'] } as const
 const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const
@@ -82,10 +77,9 @@ const PAUSED = {
   labels: [],
 } as const
 const STORED = {
-  name: 'boxyard_project_stored_bytes',
-  help: 'What a project keeps in the storage pool, as in its quota; of the 100 projects that keep the most.',
-  labels: ['project'],
-} as const
+  name: 'boxyard_projects_stored_bytes',
+  help: 'What all projects keep in the storage pool, as their quotas count it.',
+}
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
 const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }
 const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Those of them that failed to be destroyed at least once.' }

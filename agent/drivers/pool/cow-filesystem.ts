@@ -64,7 +64,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
       await space.use(async () => createSubvolume(pool.rootFd, checkedName(name), await accounts.groupOf(project)))
       await convertErrors(pool, commit)
     },
-    snapshot: (request) => {
+    snapshot: async (request) => {
       const { project, ...copy } = checkedRequest(request)
       const act = async (): Promise<void> =>
         snapshotSubvolume(pool.rootFd, { ...copy, group: await accounts.groupOf(project) })
