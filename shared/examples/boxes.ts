@@ -67,7 +67,12 @@ export const BOX_EXAMPLES = {
       memory: { used_bytes: 44040192, cache_bytes: 8388608, limit_bytes: 536870912 },
       pids: { current: 4, limit: 4096 },
       network: { received_bytes: 120431, received_packets: 211, sent_bytes: 9120, sent_packets: 96 },
-      storage: { used_bytes: 1048576, limit_bytes: 10737418240, unique_bytes: 1064960 },
+      storage: {
+        used_bytes: 1048576,
+        limit_bytes: 10737418240,
+        unique_bytes: 1064960,
+        project_stored_bytes: 9_663_676_416,
+      },
     },
   },
   getBoxMetricsHistory: {

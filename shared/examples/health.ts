@@ -85,6 +85,7 @@ export const HEALTH_EXAMPLES = {
       ],
       volumes: [],
       bases: [{ project: null, name: 'debian', size_bytes: 313524224, unique_bytes: 0 }],
+      projects: [{ project: 'demo', stored_bytes: 9_663_676_416 }],
       orphans: [],
       deleting: 0,
       scrub,

@@ -204,7 +204,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect((await client.get(quota)).body).toEqual({
         project,
         allowed: { boxes: null, cpus: null, ram_mb: null, storage_gb: null },
-        used: { boxes: 1, cpus: 0.5, ram_mb: 64, storage_gb: 1 },
+        used: { boxes: 1, cpus: 0.5, ram_mb: 64, storage_gb: 1, stored_bytes: expect.any(Number) },
         updated_at: null,
       })
     })
@@ -235,7 +235,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect(told(more)).toEqual([403, 'quota_exceeded'])
       const larger = await client.call('PUT', `${data}/vol`, { body: { size_gb: 1.5 } })
       expect(told(larger)).toEqual([403, 'quota_exceeded'])
-      expect((await client.get(quota)).body.used).toEqual({ boxes: 2, cpus: 1, ram_mb: 128, storage_gb: 2.5 })
+      expect((await client.get(quota)).body.used).toMatchObject({ boxes: 2, cpus: 1, ram_mb: 128, storage_gb: 2.5 })
     })
 
     test('counts processors and memory of running boxes, and is checked at each start', async () => {
@@ -243,7 +243,10 @@ export function defineUpdatesSuite(client: Client): void {
       const now = (await client.get(quota)).body
       expect(now.used).toMatchObject({ boxes: 2, cpus: 0.5, ram_mb: 64 })
       const before = { ...now, used: { ...now.used, cpus: 1 } }
-      expect((await client.put(quota, before)).body).toMatchObject({ used: now.used, allowed: now.allowed })
+      expect((await client.put(quota, before)).body).toMatchObject({
+        used: { boxes: 2, cpus: 0.5 },
+        allowed: now.allowed,
+      })
       await set({ cpus: 0.5 })
       expect(told(await client.post(`${bounded}/one/resume`))).toEqual([403, 'quota_exceeded'])
       expect((await client.get(`${bounded}/one`)).body.status).toBe('stopped')

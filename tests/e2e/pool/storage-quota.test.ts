@@ -41,7 +41,7 @@ const stored = async (project: string): Promise<number> =>
 const atMost = (storageGb: number): number => storageGb * GIB + MIB
 
 beforeAll(async () => {
-  const pool = { BOXYARD_POOL_GB: '2', BOXYARD_POOL_STEP_GB: '0', BOXYARD_POOL_RESERVE_PERCENT: '20' }
+  const pool = { BOXYARD_POOL_GB: '1.25', BOXYARD_POOL_STEP_GB: '0', BOXYARD_POOL_RESERVE_PERCENT: '20' }
   service = await startService({ settings: pool })
 })
 

@@ -66,7 +66,7 @@ export function defineStorageSuite(client: Client): void {
       })
       expect(await client.post('/v1/storage/scrub', undefined, reader)).toMatchObject({ status: 403 })
       const elsewhere = (await client.get('/v1/storage', await mint('elsewhere', 'admin'))).body
-      expect(elsewhere).toMatchObject({ boxes: [], volumes: [] })
+      expect(elsewhere).toMatchObject({ boxes: [], volumes: [], projects: [] })
     })
 
     test('shows what projects share only to tokens of all projects', async () => {
@@ -75,6 +75,7 @@ export function defineStorageSuite(client: Client): void {
       expect((await client.get('/v1/storage', tenant)).body).toMatchObject({
         ...{ pool: null, orphans: [], deleting: null, scrub: null },
         boxes: [{ project: 'space', name: 'filled' }],
+        projects: [{ project: 'space', stored_bytes: expect.any(Number) }],
       })
       const denied = { status: 403, body: { code: 'permission_denied' } }
       expect(await client.post('/v1/storage/scrub', undefined, tenant)).toMatchObject(denied)

@@ -70,7 +70,7 @@ describe('a quota', () => {
       {
         project: 'demo',
         allowed: { boxes: 9, cpus: null, ram_mb: null, storage_gb: null },
-        used: { boxes, cpus, ram_mb: 64 * boxes, storage_gb: boxes / 10 },
+        used: { boxes, cpus, ram_mb: 64 * boxes, storage_gb: boxes / 10, stored_bytes: 10 * boxes },
         updated_at: updated,
       },
       { etag: '"3"' },
@@ -81,7 +81,7 @@ describe('a quota', () => {
     const response = await cells.ask(QUOTA)
     expect(jsonOf(response)).toMatchObject({
       allowed: { boxes: 9 },
-      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 0.3 },
+      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 0.3, stored_bytes: 30 },
     })
     expect(response.headers['etag']).toBe('"3"')
   })
@@ -128,6 +128,10 @@ describe('storage', () => {
       boxes: [{ project: 'demo', name: `of-${cell}`, size_bytes: 1, unique_bytes: null, snapshots: [] }],
       volumes: [],
       bases: [{ project: null, name: 'busybox', size_bytes: 1, unique_bytes: 1 }],
+      projects: [
+        { project: 'demo', stored_bytes: 7 },
+        { project: cell, stored_bytes: 1 },
+      ],
       orphans: [],
       deleting: pool === null ? null : 2,
       scrub: null,
@@ -160,6 +164,10 @@ describe('storage', () => {
     })
     expect((told['boxes'] as { name: string }[]).map(({ name }) => name)).toEqual(['of-aa', 'of-bb', 'of-cc'])
     expect([told['deleting'], told['scrub']]).toEqual([6, done])
+    expect(told['projects']).toEqual([
+      { project: 'demo', stored_bytes: 21 },
+      ...['aa', 'bb', 'cc'].map((project) => ({ project, stored_bytes: 1 })),
+    ])
     expect(told['cells']).toEqual([
       { cell: 'aa', pool: pool(10), deleting: 2, scrub: done },
       { cell: 'bb', pool: pool(20, 3), deleting: 2, scrub: null },

@@ -17,7 +17,7 @@ describe('projects', () => {
   const project = (name: string, boxes: number, updated: string | null = null): object => ({
     project: name,
     allowed: { boxes: updated === null ? null : 9, cpus: null, ram_mb: null, storage_gb: null },
-    used: { boxes, cpus: boxes / 10, ram_mb: 64 * boxes, storage_gb: boxes },
+    used: { boxes, cpus: boxes / 10, ram_mb: 64 * boxes, storage_gb: boxes, stored_bytes: 10 * boxes },
     updated_at: updated,
     boxes: { running: boxes, stopped: 0, other: 0 },
     volumes: 1,
@@ -33,7 +33,11 @@ describe('projects', () => {
       cc: page([]),
     })
     const { projects, ...end } = jsonOf(await cells.ask('/v1/projects'))
-    const c = { ...project('c', 3, set), used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 3 }, volumes: 2 }
+    const c = {
+      ...project('c', 3, set),
+      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 3, stored_bytes: 30 },
+      volumes: 2,
+    }
     expect(projects).toEqual([project('a', 1), project('b', 1), c])
     expect(end).toEqual({ has_more: false, next_continuation_token: null })
     const [first, second] = [

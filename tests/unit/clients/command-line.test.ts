@@ -118,7 +118,7 @@ test('the share of processors is that between two looks', () => {
     memory: { used_bytes: 1_048_576, cache_bytes: 0, limit_bytes: 2_097_152 },
     pids: { current: 3, limit: 100 },
     network: null,
-    storage: { used_bytes: 0, limit_bytes: 1000, unique_bytes: 0 },
+    storage: { used_bytes: 0, limit_bytes: 1000, unique_bytes: 0, project_stored_bytes: 0 },
   })
   const before = look('2026-01-01T00:00:00.000Z', 10)
   expect(usageRow(look('2026-01-01T00:00:02.000Z', 11), before)).toMatchObject({

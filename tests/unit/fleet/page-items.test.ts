@@ -103,7 +103,7 @@ describe('merged pages', () => {
   test('have one item for those of a key where they are joined', async () => {
     const item = (project: string, boxes: number, updatedAt: string | null = null): Buffer => {
       const allowed = { boxes: updatedAt === null ? null : boxes, cpus: null, ram_mb: null, storage_gb: null }
-      const used = { boxes, cpus: 0.1 * boxes, ram_mb: 64 * boxes, storage_gb: boxes }
+      const used = { boxes, cpus: 0.1 * boxes, ram_mb: 64 * boxes, storage_gb: boxes, stored_bytes: 10 * boxes }
       const kinds = { running: boxes - 1, stopped: 1, other: 0 }
       return Buffer.from(JSON.stringify({ project, allowed, used, updated_at: updatedAt, boxes: kinds, volumes: 1 }))
     }
@@ -127,7 +127,7 @@ describe('merged pages', () => {
     expect(b).toEqual({
       project: 'b',
       allowed: { boxes: 2, cpus: null, ram_mb: null, storage_gb: null },
-      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 3 },
+      used: { boxes: 3, cpus: 0.3, ram_mb: 192, storage_gb: 3, stored_bytes: 30 },
       updated_at: at,
       boxes: { running: 1, stopped: 2, other: 0 },
       volumes: 2,

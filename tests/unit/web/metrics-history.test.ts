@@ -10,7 +10,7 @@ function reading(seconds: number, cpu: number | null, received = 0): BoxMetrics 
     at: new Date((START + seconds) * 1000).toISOString(),
     cpu: { seconds: cpu, limit_cores: 1 },
     memory: { used_bytes: 7, cache_bytes: 0, limit_bytes: 9 },
-    storage: { used_bytes: 5, limit_bytes: 9, unique_bytes: null },
+    storage: { used_bytes: 5, limit_bytes: 9, unique_bytes: null, project_stored_bytes: 5 },
     network,
   } as BoxMetrics
 }

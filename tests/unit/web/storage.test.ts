@@ -7,6 +7,7 @@ const rows = storedOf({
   boxes: [{ project: 'demo', name: 'web', ...sizes(100, 10), snapshots: [{ name: 'v0', ...sizes(90, 40) }] }],
   volumes: [{ project: 'demo', name: 'db', ...sizes(70, 70), snapshots: [] }],
   bases: [{ project: null, name: 'debian', ...sizes(300, 0) }],
+  projects: [{ project: 'demo', stored_bytes: 170 }],
   orphans: [{ subvolume: 'lost-1', ...sizes(null, null) }],
   deleting: null,
   scrub: null,

@@ -1741,7 +1741,7 @@ export interface components {
                 cpus: number;
                 /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                 ram_mb: number;
-                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                 storage_gb: number;
             } & {
                 [key: string]: unknown;
@@ -2374,7 +2374,7 @@ export interface components {
                     cpus: number | null;
                     /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                     ram_mb: number | null;
-                    /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                    /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                     storage_gb: number | null;
                 } & {
                     [key: string]: unknown;
@@ -2724,6 +2724,14 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description What each project keeps in all, of those that the token may read. */
+            projects: ({
+                project: components["schemas"]["Name"];
+                /** @description As `used.stored_bytes` of its quota. */
+                stored_bytes: number;
+            } & {
+                [key: string]: unknown;
+            })[];
             /** @description Subvolumes without a record; they are kept. Empty for a token that is not for all projects. */
             orphans: ({
                 /** @description Its name in the pool. */
@@ -2944,12 +2952,12 @@ export interface components {
                 cpus: number | null;
                 /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                 ram_mb: number | null;
-                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                 storage_gb: number | null;
             } & {
                 [key: string]: unknown;
             };
-            /** @description What counts against it now: what is configured, not what is measured. */
+            /** @description What counts against it now. */
             used: {
                 /** @description Boxes, running or not. */
                 boxes: number;
@@ -2957,8 +2965,13 @@ export interface components {
                 cpus: number;
                 /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                 ram_mb: number;
-                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                 storage_gb: number;
+                /**
+                 * Format: int64
+                 * @description Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.
+                 */
+                stored_bytes: number;
             } & {
                 [key: string]: unknown;
             };
@@ -3005,12 +3018,12 @@ export interface components {
                 cpus: number | null;
                 /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                 ram_mb: number | null;
-                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                 storage_gb: number | null;
             } & {
                 [key: string]: unknown;
             };
-            /** @description What counts against it now: what is configured, not what is measured. */
+            /** @description What counts against it now. */
             used: {
                 /** @description Boxes, running or not. */
                 boxes: number;
@@ -3018,8 +3031,13 @@ export interface components {
                 cpus: number;
                 /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
                 ram_mb: number;
-                /** @description GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes. */
+                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
                 storage_gb: number;
+                /**
+                 * Format: int64
+                 * @description Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.
+                 */
+                stored_bytes: number;
             } & {
                 [key: string]: unknown;
             };
@@ -3214,7 +3232,7 @@ export interface components {
             storage: {
                 /**
                  * Format: int64
-                 * @description Compressed bytes written since its creation, which `storage_gb` limits.
+                 * @description Compressed bytes written to its disk since its creation or last restore, which `storage_gb` limits.
                  */
                 used_bytes: number;
                 /**
@@ -3227,6 +3245,11 @@ export interface components {
                  * @description Bytes that deleting it would free; null while a restore replaces its disk.
                  */
                 unique_bytes: number | null;
+                /**
+                 * Format: int64
+                 * @description What the project of the box keeps in all, as `used.stored_bytes` of its quota: snapshots, and disks that restores replaced, included.
+                 */
+                project_stored_bytes: number;
             } & {
                 [key: string]: unknown;
             };

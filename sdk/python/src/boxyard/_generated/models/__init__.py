@@ -175,6 +175,7 @@ from .storage_pool_type_0 import StoragePoolType0
 from .storage_pool_type_0_data import StoragePoolType0Data
 from .storage_pool_type_0_device_errors import StoragePoolType0DeviceErrors
 from .storage_pool_type_0_metadata import StoragePoolType0Metadata
+from .storage_projects_item import StorageProjectsItem
 from .storage_volumes_item import StorageVolumesItem
 from .storage_volumes_item_snapshots_item import StorageVolumesItemSnapshotsItem
 from .tags import Tags
@@ -378,6 +379,7 @@ __all__ = (
     "StoragePoolType0Data",
     "StoragePoolType0DeviceErrors",
     "StoragePoolType0Metadata",
+    "StorageProjectsItem",
     "StorageVolumesItem",
     "StorageVolumesItemSnapshotsItem",
     "Tags",

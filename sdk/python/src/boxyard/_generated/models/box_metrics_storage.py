@@ -13,14 +13,18 @@ T = TypeVar("T", bound="BoxMetricsStorage")
 class BoxMetricsStorage:
     """
     Attributes:
-        used_bytes (int): Compressed bytes written since its creation, which `storage_gb` limits.
+        used_bytes (int): Compressed bytes written to its disk since its creation or last restore, which `storage_gb`
+            limits.
         limit_bytes (int): `config.storage_gb` in bytes.
         unique_bytes (int | None): Bytes that deleting it would free; null while a restore replaces its disk.
+        project_stored_bytes (int): What the project of the box keeps in all, as `used.stored_bytes` of its quota:
+            snapshots, and disks that restores replaced, included.
     """
 
     used_bytes: int
     limit_bytes: int
     unique_bytes: int | None
+    project_stored_bytes: int
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -31,6 +35,8 @@ class BoxMetricsStorage:
         unique_bytes: int | None
         unique_bytes = self.unique_bytes
 
+        project_stored_bytes = self.project_stored_bytes
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -38,6 +44,7 @@ class BoxMetricsStorage:
                 "used_bytes": used_bytes,
                 "limit_bytes": limit_bytes,
                 "unique_bytes": unique_bytes,
+                "project_stored_bytes": project_stored_bytes,
             }
         )
 
@@ -57,10 +64,13 @@ class BoxMetricsStorage:
 
         unique_bytes = _parse_unique_bytes(d.pop("unique_bytes"))
 
+        project_stored_bytes = d.pop("project_stored_bytes")
+
         box_metrics_storage = cls(
             used_bytes=used_bytes,
             limit_bytes=limit_bytes,
             unique_bytes=unique_bytes,
+            project_stored_bytes=project_stored_bytes,
         )
 
         box_metrics_storage.additional_properties = d

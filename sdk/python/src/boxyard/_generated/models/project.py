@@ -23,7 +23,7 @@ class Project:
         project (str): A name, unique in its project.
         allowed (ProjectAllowed): Most that the project may have; null: unlimited. If it was never set, `quota` of the
             defaults of `GET /v1/config`.
-        used (ProjectUsed): What counts against it now: what is configured, not what is measured.
+        used (ProjectUsed): What counts against it now.
         updated_at (datetime.datetime | None): Last change of the quota; null: it was never set.
         boxes (ProjectBoxes): How many boxes it has of each kind of status; their sum is `used.boxes`.
         volumes (int): Data volumes.

@@ -11,19 +11,24 @@ T = TypeVar("T", bound="ProjectUsed")
 
 @_attrs_define
 class ProjectUsed:
-    """What counts against it now: what is configured, not what is measured.
+    """What counts against it now.
 
     Attributes:
         boxes (float): Boxes, running or not.
         cpus (float): Cores: sum of `config.cpus` of the boxes that run or are to run.
         ram_mb (float): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
-        storage_gb (float): GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes.
+        storage_gb (float): GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what
+            the project keeps (`used.stored_bytes`) if that is more.
+        stored_bytes (int): Bytes on the disk, compressed, that are there because of the project: its boxes, volumes,
+            snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is
+            free.
     """
 
     boxes: float
     cpus: float
     ram_mb: float
     storage_gb: float
+    stored_bytes: int
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,6 +40,8 @@ class ProjectUsed:
 
         storage_gb = self.storage_gb
 
+        stored_bytes = self.stored_bytes
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -43,6 +50,7 @@ class ProjectUsed:
                 "cpus": cpus,
                 "ram_mb": ram_mb,
                 "storage_gb": storage_gb,
+                "stored_bytes": stored_bytes,
             }
         )
 
@@ -59,11 +67,14 @@ class ProjectUsed:
 
         storage_gb = d.pop("storage_gb")
 
+        stored_bytes = d.pop("stored_bytes")
+
         project_used = cls(
             boxes=boxes,
             cpus=cpus,
             ram_mb=ram_mb,
             storage_gb=storage_gb,
+            stored_bytes=stored_bytes,
         )
 
         project_used.additional_properties = d

@@ -22,7 +22,7 @@ class Quota:
         project (str): A name, unique in its project.
         allowed (QuotaAllowed): Most that the project may have; null: unlimited. If it was never set, `quota` of the
             defaults of `GET /v1/config`.
-        used (QuotaUsed): What counts against it now: what is configured, not what is measured.
+        used (QuotaUsed): What counts against it now.
         updated_at (datetime.datetime | None): Last change of the quota; null: it was never set.
     """
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..models.storage_cells_item import StorageCellsItem
     from ..models.storage_orphans_item import StorageOrphansItem
     from ..models.storage_pool_type_0 import StoragePoolType0
+    from ..models.storage_projects_item import StorageProjectsItem
     from ..models.storage_volumes_item import StorageVolumesItem
 
 
@@ -29,6 +30,7 @@ class Storage:
         boxes (list[StorageBoxesItem]): Those of the projects that the token may read.
         volumes (list[StorageVolumesItem]): Those of the projects that the token may read.
         bases (list[StorageBasesItem]): Those of the projects that the token may read, and shared ones.
+        projects (list[StorageProjectsItem]): What each project keeps in all, of those that the token may read.
         orphans (list[StorageOrphansItem]): Subvolumes without a record; they are kept. Empty for a token that is not
             for all projects.
         deleting (float | None): Subvolumes that wait to be destroyed; copies of boxes in which previews run are counted
@@ -43,6 +45,7 @@ class Storage:
     boxes: list[StorageBoxesItem]
     volumes: list[StorageVolumesItem]
     bases: list[StorageBasesItem]
+    projects: list[StorageProjectsItem]
     orphans: list[StorageOrphansItem]
     deleting: float | None
     scrub: None | Scrub
@@ -74,6 +77,11 @@ class Storage:
             bases_item = bases_item_data.to_dict()
             bases.append(bases_item)
 
+        projects = []
+        for projects_item_data in self.projects:
+            projects_item = projects_item_data.to_dict()
+            projects.append(projects_item)
+
         orphans = []
         for orphans_item_data in self.orphans:
             orphans_item = orphans_item_data.to_dict()
@@ -103,6 +111,7 @@ class Storage:
                 "boxes": boxes,
                 "volumes": volumes,
                 "bases": bases,
+                "projects": projects,
                 "orphans": orphans,
                 "deleting": deleting,
                 "scrub": scrub,
@@ -121,6 +130,7 @@ class Storage:
         from ..models.storage_cells_item import StorageCellsItem
         from ..models.storage_orphans_item import StorageOrphansItem
         from ..models.storage_pool_type_0 import StoragePoolType0
+        from ..models.storage_projects_item import StorageProjectsItem
         from ..models.storage_volumes_item import StorageVolumesItem
 
         d = dict(src_dict)
@@ -160,6 +170,13 @@ class Storage:
             bases_item = StorageBasesItem.from_dict(bases_item_data)
 
             bases.append(bases_item)
+
+        projects = []
+        _projects = d.pop("projects")
+        for projects_item_data in _projects:
+            projects_item = StorageProjectsItem.from_dict(projects_item_data)
+
+            projects.append(projects_item)
 
         orphans = []
         _orphans = d.pop("orphans")
@@ -204,6 +221,7 @@ class Storage:
             boxes=boxes,
             volumes=volumes,
             bases=bases,
+            projects=projects,
             orphans=orphans,
             deleting=deleting,
             scrub=scrub,

@@ -17,7 +17,8 @@ class UpdateQuotaUsed:
         boxes (float): Boxes, running or not.
         cpus (float): Cores: sum of `config.cpus` of the boxes that run or are to run.
         ram_mb (float): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
-        storage_gb (float): GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes.
+        storage_gb (float): GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what
+            the project keeps (`used.stored_bytes`) if that is more.
     """
 
     boxes: float
