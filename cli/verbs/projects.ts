@@ -36,7 +36,7 @@ export function projectRow(
   current: string | null | undefined,
 ): Record<string, string | number> {
   const of = (name: 'boxes' | 'cpus' | 'ram_mb' | 'storage_gb'): string =>
-    [used[name], ...(allowed[name] === null ? [] : [allowed[name]])].join('/')
+    [Math.round(used[name] * 1000) / 1000, ...(allowed[name] === null ? [] : [allowed[name]])].join('/')
   return {
     name: project,
     boxes: of('boxes'),

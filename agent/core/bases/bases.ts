@@ -12,7 +12,7 @@ import { releaseDeleted } from '../fleet/homes.ts'
 import { type BaseCreateDeps, findBoxSource, makeBase } from './create.ts'
 import { parseImageReference } from './image-reference.ts'
 import { type BaseImportDeps, createBaseImports, type Imported } from './import.ts'
-import { copyWhole } from './whole-copy.ts'
+import { copyWhole, type WholeCopy } from './whole-copy.ts'
 
 /** A base by its path; `isShared`: the one that all projects share. */
 export interface BaseRef {
@@ -84,7 +84,7 @@ export interface Bases {
 
 /** Keeps bases as read-only subvolumes, of one project or shared by all. */
 export function createBases(deps: BaseImportDeps): Bases {
-  const { store, filesystem } = deps
+  const { store } = deps
   const imports = createBaseImports(deps)
   const usedBy: Bases['usedBy'] = (caller, { id, project }) =>
     store.bases.usedBy(id, { projects: project === null ? caller.projects : [project], limit: USERS_MAX })
@@ -106,8 +106,7 @@ export function createBases(deps: BaseImportDeps): Bases {
       const { subvolume, source } = await findBoxSource(store, options)
       return makeBase(deps, { ...claimed.base, source }, async (name) => {
         try {
-          if (options.isShared) await copyWhole(deps, { source: subvolume, project, name })
-          else await filesystem.snapshot({ source: subvolume, name, project, isReadOnly: true, quotaBytes: null })
+          await copyRoot(deps, options, { source: subvolume, project, name })
         } catch (error) {
           // The source may be deleted, or replaced, at any time.
           if ((await findBoxSource(store, options)).subvolume === subvolume) throw error
@@ -153,6 +152,11 @@ export function createBases(deps: BaseImportDeps): Bases {
       return use
     },
   }
+}
+
+async function copyRoot(deps: BaseCreateDeps, { isShared }: BaseOptions, copy: WholeCopy): Promise<void> {
+  if (isShared) return copyWhole(deps, copy)
+  await deps.filesystem.snapshot({ ...copy, isReadOnly: true, quotaBytes: null })
 }
 
 /** Deletes a base, and gives its name up; false if it is gone. */

@@ -71,13 +71,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
       return space.use(() => turns.run(project ?? '', () => withSoundWrites(pool.rootFd, act)))
     },
     setReadOnly: (name, isReadOnly) =>
-      convertErrors(pool, () =>
-        withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
-          // A commit alone keeps the size that files had when last written out, which is mostly 0.
-          if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
-          await accounts.pastBound(subvolumeId(fd), () => setSubvolumeReadOnly(fd, isReadOnly))
-        }),
-      ),
+      convertErrors(pool, () => setReadOnly(pool, accounts, { name: checkedName(name), isReadOnly })),
     setQuota: (name, quotaBytes) =>
       convertErrors(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
@@ -112,6 +106,18 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
       await pool.close()
     },
   }
+}
+
+async function setReadOnly(
+  { rootFd }: MountedPool,
+  accounts: ProjectGroups,
+  { name, isReadOnly }: { name: string; isReadOnly: boolean },
+): Promise<void> {
+  await withSubvolume(rootFd, name, async (fd) => {
+    // A commit alone keeps the size that files had when last written out, which is mostly 0.
+    if (isReadOnly) await withSoundWrites(rootFd, () => syncFilesystem(fd))
+    await accounts.pastBound(subvolumeId(fd), () => setSubvolumeReadOnly(fd, isReadOnly))
+  })
 }
 
 function createTransfers(pool: MountedPool, accounts: ProjectGroups): Pick<CowFilesystem, 'send' | 'receive'> {

@@ -37,10 +37,10 @@ describe('projects', () => {
   })
 })
 
-function project(name: string, used: Listed['used'], allowed: Listed['allowed']): Listed {
+function project(name: string, used: Omit<Listed['used'], 'stored_bytes'>, allowed: Listed['allowed']): Listed {
   return {
     project: name,
-    used,
+    used: { ...used, stored_bytes: 0 },
     allowed,
     updated_at: null,
     boxes: { running: 1, stopped: 0, other: 0 },
