@@ -37,7 +37,11 @@ describe('projects', () => {
   })
 })
 
-function project(name: string, used: Omit<Listed['used'], 'stored_bytes'>, allowed: Listed['allowed']): Listed {
+function project(
+  name: string,
+  used: { boxes: number; cpus: number; ram_mb: number; storage_gb: number },
+  allowed: Listed['allowed'],
+): Listed {
   return {
     project: name,
     used: { ...used, stored_bytes: 0 },
