@@ -1,4 +1,5 @@
 import { hostOfBox, hostOfPreview, hostOfService } from '../../../agent/core/common/urls.ts'
+import { subvolumeOwners } from '../../../agent/core/health/subvolume-faults.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from '../../../agent/core/snapshots/automatic.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
@@ -78,7 +79,7 @@ interface PoolUsers {
 
 async function differencesOfPool(
   store: Store,
-  { pool }: ImaginedWorld,
+  { pool, owners }: ImaginedWorld,
   { boxes, forks, left }: PoolUsers,
 ): Promise<string[]> {
   const subvolumes = await expectedSubvolumes(store, boxes)
@@ -95,7 +96,9 @@ async function differencesOfPool(
   ]
   const found = [...pool.keys()].filter((name) => !dying.has(name))
   const sealed = [...subvolumes].filter(([name]) => !open.has(name))
+  const accounts = await subvolumeOwners(store)
   return [
+    ...[...accounts].flatMap(([name, project]) => differ(`project of ${name}`, [owners.get(name)], [project])),
     ...differ('subvolumes', found, [...subvolumes.keys()]),
     ...sealed.flatMap(([name, isSealed]) => differ(`read-only of ${name}`, [pool.get(name)?.isReadOnly], [isSealed])),
     ...quotas.flatMap(([name, gb]) => differ(`quota of ${name}`, [pool.get(name)?.quotaBytes], [gb * 1024 ** 3])),
