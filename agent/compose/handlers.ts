@@ -190,14 +190,14 @@ type ServiceOperations = ReturnType<typeof createServiceHandlers> & ReturnType<t
 
 /** Wires services, their deployments, and the domains of services and boxes. */
 function wireServices(
-  { deployment, drivers, supervisor, forks, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
+  { deployment, drivers, supervisor, forks, bounds, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
   { boxes, replies, admission }: { boxes: Boxes; replies: BoxReplies; admission: Admission },
 ): Pick<Handlers, keyof ServiceOperations> {
   const { store, actorContext } = deployment
   const { outputs } = drivers
   const { routes, address, claims } = edge
   const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes, admission })
-  const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission })
+  const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission, bounds })
   const serviceReplies = createServiceReplies(address)
   const publishing = createPublishing({ store, clock, boxes, routes, address, admission, claims })
   return {

@@ -28,7 +28,7 @@ export const backupOperations = {
     status: 201,
     laterStatus: 202,
     laterResponse: operationSchema,
-    errors: ['volume_not_found', 'path_invalid', 'volume_busy', 'storage_full'],
+    errors: ['volume_not_found', 'path_invalid', 'volume_busy', 'quota_exceeded', 'storage_full'],
   }),
   listBackups: define({
     id: 'listBackups',

@@ -19,7 +19,7 @@ import {
 const FILES = '/v1/projects/{project}/boxes/{name}/files'
 const FAULTS = ['box_not_found', 'file_not_found', 'path_invalid', 'not_a_directory'] as const
 const READ_FAULTS = [...FAULTS, 'snapshot_not_found'] as const
-const WRITE_FAULTS = [...FAULTS, 'is_a_directory', 'storage_full'] as const
+const WRITE_FAULTS = [...FAULTS, 'is_a_directory', 'quota_exceeded', 'storage_full'] as const
 
 /** Files of boxes, running or not. */
 export const fileOperations = {
@@ -123,7 +123,7 @@ export const fileOperations = {
     params: filesParams,
     body: fileRestoreBodySchema,
     response: fileSchema,
-    errors: [...READ_FAULTS, 'storage_full'],
+    errors: [...READ_FAULTS, 'quota_exceeded', 'storage_full'],
   }),
   readArchive: define({
     id: 'readArchive',

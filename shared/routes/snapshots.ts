@@ -84,7 +84,7 @@ export const snapshotOperations = {
     laterStatus: 202,
     errors: [
       ...(['box_not_found', 'snapshot_not_found', 'volume_not_found', 'volume_in_use'] as const),
-      ...(['box_busy', 'storage_full', 'runtime_unavailable'] as const),
+      ...(['box_busy', 'quota_exceeded', 'storage_full', 'runtime_unavailable'] as const),
     ],
   }),
   diffBoxSnapshot: define({
@@ -162,7 +162,7 @@ export const snapshotOperations = {
     response: volumeSchema,
     errors: [
       ...(['volume_not_found', 'snapshot_not_found', 'volume_busy', 'volume_in_use'] as const),
-      ...(['box_busy', 'storage_full'] as const),
+      ...(['box_busy', 'quota_exceeded', 'storage_full'] as const),
     ],
   }),
 } as const

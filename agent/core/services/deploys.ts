@@ -14,6 +14,7 @@ import { bumped } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
+import type { StorageBounds } from '../common/storage-bounds.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { Forks } from './forks.ts'
 import type { ObservedService } from './observer.ts'
@@ -40,6 +41,7 @@ export interface DeploysDeps {
   traffic: Pick<Traffic, 'settle'>
   forks: Forks
   admission: Admission
+  bounds: Pick<StorageBounds, 'checkRoom'>
 }
 
 /**
@@ -109,6 +111,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
       else {
         const { cpus, ram_mb: ramMb } = box.config
         await admission.check({ project: box.project, cpus, ramMb })
+        await deps.bounds.checkRoom(box.project)
         await forks.make(box, body.snapshot, write)
       }
       const isDone = (service: ObservedService): boolean => previewStateOf(service)?.state !== 'starting'

@@ -32,7 +32,7 @@ interface ProjectCall {
 }
 
 /**
- * Makes something, or writes into it. A base may be of all projects, and checks itself; a backup of a project at its bound is what
+ * Makes something, or writes into it. A base may be of all projects and a deploy need no disk, so these two check themselves; a backup of a project at its bound is what
  * lets it delete something.
  */
 const WRITERS = {
@@ -43,7 +43,7 @@ const WRITERS = {
   createVolumeSnapshot: 'makes',
   restoreVolume: 'makes',
   restoreBackup: 'makes',
-  deployService: 'makes',
+  deployService: 'writes',
   attachVolume: 'writes',
   createBase: 'writes',
   createBackup: 'writes',
