@@ -191,5 +191,5 @@ const SECURITY_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
 }

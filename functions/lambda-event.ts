@@ -2,6 +2,7 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from '
 import { ServiceError } from '../shared/errors.ts'
 import { cancelStream, isStream } from '../shared/http/body-stream.ts'
 import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/http/messages.ts'
+import { NOSNIFF } from '../shared/http/nosniff.ts'
 
 /** Converts an API Gateway HTTP API event (payload 2.0) to a request. */
 export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
@@ -34,7 +35,7 @@ export async function toLambdaResult(
 ): Promise<APIGatewayProxyStructuredResultV2> {
   const isHead = method === 'HEAD'
   const body = isHead ? EMPTY : await wholeBody(response.body)
-  const headers: Record<string, string> = {}
+  const headers: Record<string, string> = { ...NOSNIFF }
   for (const [name, value] of Object.entries(response.headers)) {
     if (name !== 'set-cookie') headers[name] = typeof value === 'string' ? value : value.join(', ')
   }

@@ -1,4 +1,5 @@
 import { ERROR_STATUSES, type ErrorCode, isErrorCode, type ProblemTypesPath, problemFacts } from './errors.ts'
+import { NOSNIFF } from './http/nosniff.ts'
 import { escapeHtml, pageHeaders, pageOf, prefersPage } from './http/page.ts'
 import { PROBLEM_TEXTS } from './problem-texts.ts'
 
@@ -46,7 +47,7 @@ export function answerProblemTypes({ code, accept, types }: ProblemTypesQuestion
 }
 
 function jsonAnswer(value: object): ProblemTypesAnswer {
-  const headers = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff', ...KEPT }
+  const headers = { 'content-type': 'application/json', ...NOSNIFF, ...KEPT }
   return { status: 200, headers, body: JSON.stringify(value) }
 }
 

@@ -6,6 +6,7 @@ import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
 import { createReadTurns, type FlowTurns } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
+import { NOSNIFF } from '../../shared/http/nosniff.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
@@ -264,7 +265,8 @@ function createAcceptor(bounds: ServerOptions): Acceptor {
     handleProtocols: (_offered, incoming) => answers.get(incoming)?.protocol ?? false,
   })
   server.on('headers', (lines, incoming) => {
-    for (const [name, value] of Object.entries(answers.get(incoming)?.headers ?? {})) lines.push(`${name}: ${value}`)
+    const headers = { ...NOSNIFF, ...answers.get(incoming)?.headers }
+    for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
   })
   return ({ incoming, socket, head }, answer) => {
     answers.set(incoming, answer)

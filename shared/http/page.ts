@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { NOSNIFF } from './nosniff.ts'
 
 /** The content of a page: `head` and `main` are HTML, the title is text. */
 export interface Page {
@@ -45,7 +46,7 @@ export function pageHeaders(formsTo: readonly string[] = []): Record<string, str
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
+  ...NOSNIFF,
 } as const
 
 /** Returns true if a client prefers a page to JSON: `Accept` names HTML, with no lower quality than JSON. */

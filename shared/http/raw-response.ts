@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { HttpResponse } from './messages.ts'
+import { NOSNIFF } from './nosniff.ts'
 
 /**
  * Answers on a socket that no HTTP server handles, and closes it; the body of `response` must be whole. Destroys the socket if the
@@ -18,9 +19,9 @@ export function endWithResponse(socket: Duplex, response: HttpResponse): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Encodes the head of an answer, including its empty line. */
+/** Encodes the head of an answer, including its empty line. Adds the header that every answer has. */
 export function headOf(status: number, headers: HttpResponse['headers']): string {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
+  const lines = Object.entries({ ...NOSNIFF, ...headers }).flatMap(([name, value]) =>
     (typeof value === 'string' ? [value] : value).map((one) => `${name}: ${one}\r\n`),
   )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n`

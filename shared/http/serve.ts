@@ -13,6 +13,7 @@ import { HTTP_BOUNDS } from './bounds.ts'
 import { hasDueAnswers, noteDueAnswer } from './due-answers.ts'
 import { asksForWebSocket } from './handshake.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
+import { NOSNIFF } from './nosniff.ts'
 import { notePassing } from './passing-bytes.ts'
 import { endWithResponse, headOf } from './raw-response.ts'
 import { BODY_TIMEOUTS, type BodyTimeouts, requestBody, restOfBody } from './request-body.ts'
@@ -223,7 +224,7 @@ function originForm(target: string): string {
  */
 async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
   const { body, status } = response
-  const headers = response.headers as Record<string, string | string[]>
+  const headers = { ...NOSNIFF, ...response.headers } as Record<string, string | string[]>
   const isBodiless = status === 204 || status === 304
   if (isStream(body)) {
     if (outgoing.destroyed || isBodiless || outgoing.req.method === 'HEAD') {

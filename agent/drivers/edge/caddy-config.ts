@@ -99,7 +99,7 @@ function proxy({ paths }: CaddySettings): object[] {
 function redirect({ seenPort }: CaddySettings): object {
   const port = seenPort === null ? '' : `:${seenPort}`
   const location = `https://{http.request.host}${port}{http.request.uri}`
-  return { handler: 'static_response', status_code: 308, headers: { Location: [location] } }
+  return { handler: 'static_response', status_code: 308, headers: { Location: [location], ...NO_SNIFFING } }
 }
 
 /** Answers a request with more cookies than HAProxy reads, as no later request could ask to have them deleted. */
@@ -134,6 +134,7 @@ function automation({ host, port, httpPort, email, directory, roots, paths, askU
   return { policies: [{ on_demand: true, issuers }], on_demand: { ask: askUrl, rate_limit: RATE } }
 }
 
+const NO_SNIFFING = { 'X-Content-Type-Options': ['nosniff'] }
 const BARE = { automatic_https: { disable: true }, protocols: ['h1', 'h2'] }
 const NO_PORT = 1
 /** More than browsers store of cookies for a domain, 180 of 4 KiB. */
@@ -157,7 +158,11 @@ const UNAVAILABLE = {
         {
           handler: 'static_response',
           status_code: 503,
-          headers: { 'Content-Type': ['application/problem+json'], 'Cache-Control': ['no-store'] },
+          headers: {
+            'Content-Type': ['application/problem+json'],
+            'Cache-Control': ['no-store'],
+            ...NO_SNIFFING,
+          },
           body: JSON.stringify(
             problemOf(
               new ServiceError('agent_unavailable', 'The edge does not answer.'),

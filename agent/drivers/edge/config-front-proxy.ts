@@ -1,3 +1,5 @@
+import { ownErrors } from './pages.ts'
+
 /** The sockets between HAProxy and the proxy in front of it. */
 export interface FrontProxySocket {
   /** Path of the socket to listen on, in place of an address. */
@@ -53,7 +55,8 @@ export function frontProxySections({ asks }: FrontProxySocket): string[] {
   return [
     'frontend asks',
     `  bind ${ASK_HOST}:${asks.port}`,
-    `  http-request return status 404 unless { path,sha2(256),hex,lower -m str ${asks.digest} }`,
+    ...ownErrors(),
+    `  http-request return status 404 hdr x-content-type-options nosniff unless { path,sha2(256),hex,lower -m str ${asks.digest} }`,
     '  http-request set-path /',
     '  http-request lua.boxyard_await',
     '  default_backend asks',

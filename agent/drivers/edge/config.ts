@@ -22,7 +22,7 @@ import { connectionLimits, questionLimits, requestLimits } from './config-limits
 import { sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
-import { type EdgeRefusal, refusalRules } from './pages.ts'
+import { type EdgeRefusal, ownErrors, refusalRules } from './pages.ts'
 
 /** Settings of an HAProxy configuration. */
 export interface HaproxySettings {
@@ -130,6 +130,7 @@ function frontend(settings: HaproxySettings): string[] {
     frontProxy ? frontProxyBind(frontProxy) : `  bind ${address}:${port}${encryption}`,
     ...(cells ? [cellBind(cells), `  acl is_led ${IS_LED}`] : []),
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
+    ...ownErrors(),
     ...connectionLimits(sources),
     ...(cells ? cellAdmission(cells) : []),
     ...sourceRules(sources),

@@ -2,6 +2,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type HttpHandler, headerOf, parseQuery, splitTarget } from '../../../shared/http/messages.ts'
+import { NOSNIFF } from '../../../shared/http/nosniff.ts'
 import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
@@ -141,7 +142,7 @@ function encodeDecision(decision: EdgeDecision): Buffer {
   if (decision.kind === 'lead') return Buffer.from(`lead ${encodeCell(decision.to)}\n`)
   if (decision.kind === 'own') return Buffer.from('own\n')
   const body = Buffer.from(decision.body)
-  const headers = Object.entries(decision.headers).flatMap(([name, value]) =>
+  const headers = Object.entries({ ...NOSNIFF, ...decision.headers }).flatMap(([name, value]) =>
     [value].flat().map((one) => `${checkToken(name)}: ${one.replace(/[\r\n\0]/g, ' ')}\n`),
   )
   const head = `answer ${decision.status} ${headers.length} ${body.length}\n${headers.join('')}`

@@ -21,6 +21,20 @@ export function pageAnswer({ code, detail }: EdgeRefusal): string {
   return `content-type "text/html; charset=utf-8" ${HEADERS} hdr content-security-policy "${pagePolicy()}" lf-string '${page}'`
 }
 
+/**
+ * Returns the errors that HAProxy answers itself, for a frontend and its backends: its own have neither our form nor our headers. It
+ * still answers with its own what it cannot parse as a request at all, a constant page that no setting can change.
+ */
+export function ownErrors(): string[] {
+  const away = problemAnswer({ code: 'agent_unavailable', detail: 'The edge does not answer.' })
+  return [
+    `  http-error status 400 ${problemAnswer({ code: 'invalid_request', detail: 'The request is not valid HTTP.' })}`,
+    `  http-error status 408 content-type text/plain ${HEADERS} string "The request took too long to arrive."`,
+    `  http-error status 500 ${problemAnswer({ code: 'internal', detail: 'The edge failed at this request.' })}`,
+    ...[502, 503, 504].map((status) => `  http-error status ${status} ${away}`),
+  ]
+}
+
 /** Returns rules that answer with a refusal under a condition: with a page for browsers (`is_browser`), else with a problem. */
 export function refusalRules(refusal: EdgeRefusal, condition: string): string[] {
   const status = ERROR_STATUSES.get(refusal.code)

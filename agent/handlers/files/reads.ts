@@ -61,7 +61,6 @@ async function readReply(file: OpenFile, { path, call, redirect }: Reading): Pro
     'accept-ranges': 'bytes',
     'last-modified': new Date(facts.modifiedAt).toUTCString(),
     // The content of a box must not run as script of this origin.
-    'x-content-type-options': 'nosniff',
     'content-disposition': 'attachment',
   }
   if (range !== null) headers['content-range'] = `bytes ${start}-${end - 1}/${sizeBytes}`

@@ -86,6 +86,7 @@ export function readDistribution(template: Template) {
 interface HeadersConfig {
   SecurityHeadersConfig: {
     ContentSecurityPolicy: { ContentSecurityPolicy: { 'Fn::Join': [string, (string | { 'Fn::Sub': string })[]] } }
+    FrameOptions: { FrameOption: string }
     ReferrerPolicy: { ReferrerPolicy: string }
   }
   CustomHeadersConfig: { Items: { Header: string; Value: string }[] }
@@ -101,6 +102,7 @@ function headersOf({
   return new Map([
     ['content-security-policy', policy.replaceAll('${DomainName}', CONSOLE_HOST)],
     ['x-content-type-options', 'nosniff'],
+    ['x-frame-options', security.FrameOptions.FrameOption],
     ['referrer-policy', security.ReferrerPolicy.ReferrerPolicy],
     ...custom.Items.map(({ Header, Value }): [string, string] => [Header, Value]),
   ])
