@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CONNECTIONS_MAX_DEFAULT } from '../shared/http/connection-limit.ts'
 import { CORS_ORIGINS_EXPECTED, isCorsOrigin } from '../shared/http/cors-origin.ts'
+import { HOSTS_EXPECTED, isHostPattern } from '../shared/http/host-pattern.ts'
 import { isNetwork, NETWORKS_EXPECTED } from '../shared/http/source-address.ts'
 import type { LogLevel } from '../shared/log.ts'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
@@ -36,6 +37,8 @@ export interface FrontSettings {
   trustedProxies: string[]
   /** Origins whose pages may call a standalone front, such as `https://app.example.com`. */
   corsOrigins: string[]
+  /** Host names that are known beside those of this machine and of the other settings; `*.` before one stands for all below it. */
+  hosts: string[]
   /** Directory of the built web console that a standalone front serves; null: that of its checkout, if it is built. */
   consoleDir: string | null
 }
@@ -67,6 +70,7 @@ export function readFrontSettings(
     connectionsMax: env.whole('BOXYARD_CONNECTIONS_MAX', CONNECTIONS_MAX_DEFAULT),
     trustedProxies: env.list('BOXYARD_TRUSTED_PROXIES', { isSound: isNetwork, expected: NETWORKS_EXPECTED }),
     corsOrigins: env.list('BOXYARD_CORS_ORIGINS', { isSound: isCorsOrigin, expected: CORS_ORIGINS_EXPECTED }),
+    hosts: env.list('BOXYARD_HOSTS', { isSound: isHostPattern, expected: HOSTS_EXPECTED }),
     consoleDir: env.path('BOXYARD_CONSOLE_DIR') ?? null,
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import type { KnownHosts } from '../shared/http/known-hosts.ts'
 import {
   type HeaderMap,
   type HttpHandler,
@@ -9,6 +10,7 @@ import {
   headerOf,
   splitTarget,
 } from '../shared/http/messages.ts'
+import { NOSNIFF } from '../shared/http/nosniff.ts'
 import { OPERATIONS } from '../shared/routes.ts'
 
 /** How a file of the console is served: its media type, and for how long it is kept. */
@@ -54,14 +56,22 @@ export function fileKind(path: string): FileKind {
   }
 }
 
+/** What is served beside the console. */
+interface BesideConsole {
+  /** Tests a `Host`: unknown ones get nothing of the console. */
+  isKnown: KnownHosts
+  /** Answers all that is of the API, and unknown hosts. */
+  handler: HttpHandler
+}
+
 /**
- * Serves the console before `handler`, which answers all that is of the API: files by their paths, and the page itself at every other
- * path that a browser opens, since it finds its own way by that.
+ * Serves the console before `handler`: files by their paths, and the page itself at every other path that a browser opens, since it finds
+ * its own way by that.
  */
-export function serveConsole(files: ConsoleFiles | null, handler: HttpHandler): HttpHandler {
+export function serveConsole(files: ConsoleFiles | null, { isKnown, handler }: BesideConsole): HttpHandler {
   if (files === null) return handler
   return async (request) => {
-    const file = findFile(files, request)
+    const file = isKnown(headerOf(request.headers, 'host')) ? findFile(files, request) : null
     return file === null ? handler(request) : answerFile(file, request)
   }
 }
@@ -192,4 +202,5 @@ const SECURITY_HEADERS = {
   'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
+  ...NOSNIFF,
 }

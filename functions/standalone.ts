@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { hostAuthority } from '../shared/auth/host-authority.ts'
 import { createBodyBudget } from '../shared/http/body-budget.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { connectionsWithin } from '../shared/http/connection-limit.ts'
 import { boundConnections } from '../shared/http/connections.ts'
+import { createKnownHosts, machineNames, refuseUnknownHosts } from '../shared/http/known-hosts.ts'
 import { listenAt } from '../shared/http/listen.ts'
 import type { HttpRequest } from '../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
@@ -71,12 +74,15 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   const turns = createBodyTurns()
   const strangers = createStrangerTurns({ now })
   const app = createApp({ authenticate, forward, forwardBytes, bodies, turns, strangers, ...loggers, now })
+  const isKnown = createKnownHosts([settings.host, ...settings.hosts, ...ownNames()])
+  const hosts = { isKnown, isAuthorized: hostAuthority({ verify: authenticate, match: matchOperation }), now }
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
-  const upgrades = createUpgrades({ authenticate, signing, dial, turns, strangers, sources, ...loggers, now })
+  const upgrades = createUpgrades({ authenticate, signing, dial, turns, strangers, sources, hosts, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)
   const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
   boundConnections(server, { listener: 'front', max, sources, logger })
-  const handler = serveConsole(files, allowOrigins(settings.corsOrigins, app))
+  const api = allowOrigins(settings.corsOrigins, refuseUnknownHosts(hosts, app))
+  const handler = serveConsole(files, { isKnown, handler: api })
   const serving = serve(server, { handler, logger, now, sources })
   upgrades.serve(server)
   await listenAt(server, { host: settings.host, port: settings.port })
@@ -92,6 +98,18 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
       logger.info('The front has closed', { cut_off: serving.inFlight() })
     },
   }
+}
+
+/** Reads the names of this machine; without the files it has fewer. */
+function ownNames(): string[] {
+  const read = (path: string): string => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+  return machineNames({ hostname: hostname(), hosts: read('/etc/hosts'), resolver: read('/etc/resolv.conf') })
 }
 
 async function untilAgentAnswers(forward: Forward, late: AbortSignal): Promise<boolean> {

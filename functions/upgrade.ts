@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
+import { type HostRule, unknownHost } from '../shared/http/known-hosts.ts'
 import { joinSockets } from '../shared/http/joined-sockets.ts'
 import {
   givenRequestId,
@@ -39,6 +40,8 @@ export interface UpgradeOptions extends ReceptionOptions {
   turns: BodyTurns
   strangers: StrangerTurns
   sources: SourceAddresses
+  /** Which hosts are answered. */
+  hosts: Pick<HostRule, 'isKnown' | 'isAuthorized'>
 }
 
 /** Proxies the WebSockets of a front. */
@@ -119,6 +122,8 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     endWithResponse(client, late === null ? refusal : problemResponse(late, requestId))
   }
   try {
+    const unknown = await unknownHost(options.hosts, given)
+    if (unknown !== null) throw unknown
     request = (await enterSession(given)).request
     const { operation, dialled } = await dialAgent(request, context)
     if ('status' in dialled) return await refuse(refusalOf(responseOf(dialled, { operation, requestId })))

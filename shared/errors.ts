@@ -50,6 +50,7 @@ const PROBLEMS = {
   body_too_large: [413, 'Body too large', false],
   unsupported_media_type: [415, 'Unsupported media type', false],
   range_not_satisfiable: [416, 'Range not satisfiable', false],
+  misdirected_request: [421, 'Misdirected request', false],
   idempotency_key_reused: [422, 'Idempotency key reused', false],
   upgrade_required: [426, 'Upgrade required', false],
   rate_limited: [429, 'Rate limited', true],

@@ -5,6 +5,7 @@ import type { Operation } from './operation.ts'
 export const SHARED_ERRORS = {
   every: [
     'invalid_request',
+    'misdirected_request',
     'rate_limited',
     'internal',
     'agent_protocol',

@@ -157,6 +157,10 @@ export const PROBLEM_TEXTS = {
     'Send the type that `detail` names.',
   ],
   range_not_satisfiable: ['The range lies after the end of the file.', 'Ask within the size that `detail` tells.'],
+  misdirected_request: [
+    'The request names a host that is not known to be of this service, and shows no valid token or ticket.',
+    'Use `localhost`, an IP address or a configured name, or add the name to `BOXYARD_HOSTS`.',
+  ],
   idempotency_key_reused: [
     'The `Idempotency-Key` was used for another method, path, query or body.',
     'Make another key for each new request.',

@@ -1,9 +1,18 @@
 import type { Server } from 'node:http'
+import { hostname } from 'node:os'
 import { createVerifier } from '../../shared/auth/channel.ts'
+import { hostAuthority } from '../../shared/auth/host-authority.ts'
 import { publicTokenKeys } from '../../shared/auth/keys.ts'
 import { createTokenVerifier } from '../../shared/auth/tokens.ts'
 import { createBodyBudget } from '../../shared/http/body-budget.ts'
-import type { HttpHandler } from '../../shared/http/messages.ts'
+import {
+  createKnownHosts,
+  type HostRule,
+  hostsOfOrigins,
+  machineNames,
+  refuseUnknownHosts,
+} from '../../shared/http/known-hosts.ts'
+import { bearerToken, type HeaderMap, type HttpHandler } from '../../shared/http/messages.ts'
 import { serve } from '../../shared/http/serve.ts'
 import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
@@ -16,6 +25,7 @@ import { meterState } from '../core/health/state-metrics.ts'
 import { createLogStreams } from '../core/services/logs.ts'
 import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
+import { tryReadText } from '../lib/disk/file-text.ts'
 import { allowPages, matchTicketed } from '../server/data-address.ts'
 import { createDispatch, createRefuse } from '../server/dispatch.ts'
 import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
@@ -98,7 +108,14 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
       entry: door,
       wrap: (own: HttpHandler) => wrapChannel(door?.wrap(own) ?? own),
     },
-    { name: 'data', server: data, trust: trustSender, match: matchTicketed(), entry: null, wrap: allowPages },
+    {
+      name: 'data',
+      server: data,
+      trust: trustSender,
+      match: matchTicketed(),
+      entry: null,
+      wrap: (own: HttpHandler) => allowPages(refuseUnknownHosts(dataHosts(parts, reception), own)),
+    },
   ] as const
   const servings = listeners.map(({ name, server, trust, match, entry, wrap }) => {
     const sources = connections.sources(name)
@@ -121,6 +138,24 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   ]
   const channelUrl = settings.fleet?.channelUrl ?? originOf(channel, listening.channel)
   return { channel, origins: { channelUrl, dataUrl }, stopServing, reloadTls: () => reloadTls(secured) }
+}
+
+/** Which hosts the data address answers for. */
+function dataHosts(parts: ServedParts, { verifyToken }: Pick<ReceptionDeps, 'verifyToken'>): HostRule {
+  const verify = (headers: HeaderMap): Promise<unknown> => verifyToken(bearerToken(headers))
+  return { ...ownHosts(parts), isAuthorized: hostAuthority({ verify, match: matchTicketed() }) }
+}
+
+/** Hosts that are this agent's own, by its settings and the machine's names. */
+function ownHosts({ settings, clock }: ServedParts): Pick<HostRule, 'isKnown' | 'now'> {
+  const { hosts, data, metrics } = settings
+  const machine = machineNames({
+    hostname: hostname(),
+    hosts: tryReadText('/etc/hosts'),
+    resolver: tryReadText('/etc/resolv.conf'),
+  })
+  const given = [data.host, metrics?.host ?? data.host, ...hostsOfOrigins([data.url])]
+  return { isKnown: createKnownHosts([...hosts, ...given, ...machine]), now: () => clock.now() }
 }
 
 function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {
@@ -200,13 +235,16 @@ export function createMeter(
 }
 
 /** Serves the metrics at their own address, unless that is off. Rejects if it cannot listen. */
-async function serveMetrics({ settings, closers, logger, clock, meter, connections }: ServedParts): Promise<void> {
+async function serveMetrics(parts: ServedParts): Promise<void> {
+  const { settings, closers, logger, clock, meter, connections } = parts
   if (settings.metrics === null) return
   const server = await openServer({ ...settings.metrics, tls: null })
   connections.bound(server, 'metrics')
   closers.add('metrics address', () => server.closeAllConnections())
   const handler = createMetricsHandler({ type: PROMETHEUS_TYPE, render: () => meter.render() })
-  const serving = serve(server, { handler, logger, now: () => clock.now() })
+  // Nothing but the address keeps strangers out here.
+  const hosts = { ...ownHosts(parts), isAuthorized: async () => false }
+  const serving = serve(server, { handler: refuseUnknownHosts(hosts, handler), logger, now: () => clock.now() })
   closers.add('metrics', () => serving.drain(AbortSignal.timeout(METRICS_CLOSE_MS)))
 }
 

@@ -9,7 +9,7 @@ import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
 import { FLEET_VARIABLES, type FleetSettings, fleetOf } from './fleet.ts'
 import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
-import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
+import { absolute, flag, givenSettings, hostPatterns, list, name, number, origin, registries, whole } from './variables.ts'
 
 /** All settings of the agent, with defaults applied. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {
@@ -37,6 +37,8 @@ export interface AgentSettings {
   edge: EdgeSettings
   /** Addresses and networks whose `X-Forwarded-For` is trusted at the data address. */
   trustedProxies: string[]
+  /** Host names that are known at the data address and that of the metrics, beside those of this machine and of the other settings. */
+  hosts: string[]
   backups: BackupSettings
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number; reservePercent: number }
   /** Quota of projects that have none of their own; null is unlimited. */
@@ -121,6 +123,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
     edge: edgeSettingsOf(env),
     trustedProxies: env.BOXYARD_TRUSTED_PROXIES,
+    hosts: env.BOXYARD_HOSTS,
     backups: backupsOf(env),
     pool: {
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
@@ -214,6 +217,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_DATA_URL: origin.optional(),
   BOXYARD_DATA_CERT: absolute.optional(),
   BOXYARD_DATA_KEY: absolute.optional(),
+  BOXYARD_HOSTS: hostPatterns,
   BOXYARD_METRICS_HOST: z.string().default('127.0.0.1'),
   BOXYARD_METRICS_PORT: z
     .string()

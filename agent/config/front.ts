@@ -1,4 +1,5 @@
 import { CORS_ORIGINS_EXPECTED, isCorsOrigin } from '../../shared/http/cors-origin.ts'
+import { HOSTS_EXPECTED, isHostPattern } from '../../shared/http/host-pattern.ts'
 
 /** Where the front listens. */
 export interface FrontAddress {
@@ -35,6 +36,8 @@ export function inspectFrontSettings(given: Readonly<Record<string, string>>): {
   if (console !== undefined && !console.startsWith('/')) tell('BOXYARD_CONSOLE_DIR', 'an absolute path')
   const origins = (given['BOXYARD_CORS_ORIGINS'] ?? '').split(',').filter(Boolean)
   if (!origins.every(isCorsOrigin)) tell('BOXYARD_CORS_ORIGINS', CORS_ORIGINS_EXPECTED)
+  const hosts = (given['BOXYARD_HOSTS'] ?? '').split(',').filter(Boolean)
+  if (!hosts.every(isHostPattern)) tell('BOXYARD_HOSTS', HOSTS_EXPECTED)
   const port = Object.fromEntries(numbers)['BOXYARD_PORT'] ?? WHOLE.BOXYARD_PORT[0]
   return { address: { host: given['BOXYARD_HOST'] ?? '127.0.0.1', port }, faults }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { HOSTS_EXPECTED, isHostPattern } from '../../shared/http/host-pattern.ts'
 import { isNetwork, NETWORKS_EXPECTED } from '../../shared/http/source-address.ts'
 
 /** `true` or `false`. */
@@ -47,6 +48,9 @@ export const registries = list
 
 /** Addresses and networks, such as 10.0.0.0/8. */
 export const networks = list.refine((items) => items.every(isNetwork), `expected ${NETWORKS_EXPECTED}`)
+
+/** Host names, such as api.example.org or *.example.org. */
+export const hostPatterns = list.refine((items) => items.every(isHostPattern), `expected ${HOSTS_EXPECTED}`)
 
 /** An absolute path. */
 export const absolute = z.string().regex(/^\//, 'expected an absolute path')

@@ -94,7 +94,10 @@ describe('a visitor', () => {
 })
 
 test('the pages have the headers that the standalone front sends', async () => {
-  const serve = serveConsole(readConsoleFiles(CONSOLE_DIRECTORY), () => Promise.reject(new Error('not of the console')))
+  const serve = serveConsole(readConsoleFiles(CONSOLE_DIRECTORY), {
+    isKnown: () => true,
+    handler: () => Promise.reject(new Error('not of the console')),
+  })
   const answer = await serve({
     method: 'GET',
     target: '/boxes',

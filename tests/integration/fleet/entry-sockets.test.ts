@@ -26,7 +26,7 @@ beforeEach(async () => {
       ...{ host: '127.0.0.1', port: 0, agentUrl: here.url, agentTimeoutMs: 5_000, drainMs: 100, logLevel: 'info' },
       channelKeys: { text: JSON.stringify(deployment.channelKeys) },
       tokenKeys: { text: JSON.stringify(publicTokenKeys(deployment.tokenKeys)) },
-      ...{ channelTls: null, connectionsMax: 256, trustedProxies: [], corsOrigins: [], consoleDir: null },
+      ...{ channelTls: null, connectionsMax: 256, trustedProxies: [], corsOrigins: [], hosts: [], consoleDir: null },
     },
     { logger: silentLogger, audit: silentLogger },
   )

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 /** Opens requests whose bodies lack their last bytes. */
 async function hold(count: number, head: string, { length, from }: { length: number; from?: string }): Promise<void> {
-  const text = `${head}host: a\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length - 10)}`
+  const text = `${head}host: localhost\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length - 10)}`
   crowd.push(...(await openCrowd(Number(new URL(front.url).port), count, { text, ...(from ? { from } : {}) })))
 }
 

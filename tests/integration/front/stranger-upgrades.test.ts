@@ -30,7 +30,7 @@ function knock(from: string): Promise<string> {
     socket.on('data', (data: Buffer) => heard.push(data)).on('error', reject)
     socket.on('close', () => resolve(Buffer.concat(heard).toString('latin1').slice(9, 12)))
     socket.write(
-      `GET ${STREAM} HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n` +
+      `GET ${STREAM} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n` +
         'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-protocol: boxyard.exec.v1\r\n\r\n',
     )
   })

@@ -223,7 +223,7 @@ async function startFront(agentUrl: string): Promise<void> {
     ...{ host: '127.0.0.1', port: 0, agentUrl, agentTimeoutMs: 5_000, drainMs: 100, logLevel: 'info' as const },
     channelKeys: { text: JSON.stringify(deployment.channelKeys) },
     tokenKeys: { text: JSON.stringify(publicTokenKeys(deployment.tokenKeys)) },
-    ...{ channelTls: null, connectionsMax: 256, trustedProxies: [], corsOrigins: [], consoleDir: null },
+    ...{ channelTls: null, connectionsMax: 256, trustedProxies: [], corsOrigins: [], hosts: [], consoleDir: null },
   }
   front = await startStandalone(settings, { logger, audit: logger })
   url = `http://127.0.0.1:${front.port}`

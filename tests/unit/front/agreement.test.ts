@@ -32,6 +32,9 @@ test.each([
   ...['10.0.0.0/8', '192.0.2.1,2001:db8::/32', '10.0.0.0/33', 'proxy', '10.0.0.0/', '10.0.0.1, 10.0.0.2', ''].map(
     (value) => ({ BOXYARD_TRUSTED_PROXIES: value }),
   ),
+  ...['api.example.org', '*.example.org,node-1', '*', 'https://a.example', 'a:1', 'a, b', ''].map((value) => ({
+    BOXYARD_HOSTS: value,
+  })),
   ...['/srv/console', 'console', ''].map((value) => ({ BOXYARD_CONSOLE_DIR: value })),
   { BOXYARD_CHANNEL_KEYS: '{}', BOXYARD_CHANNEL_KEYS_FILE: '/x' },
   { BOXYARD_TOKEN_KEYS: '{}', BOXYARD_TOKEN_KEYS_FILE: '/x' },

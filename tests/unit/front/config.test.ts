@@ -29,6 +29,7 @@ describe('the settings of the front', () => {
       connectionsMax: 4096,
       trustedProxies: [],
       corsOrigins: [],
+      hosts: [],
       consoleDir: null,
     })
   })
@@ -58,6 +59,11 @@ describe('the settings of the front', () => {
     expect(readFrontSettings({ BOXYARD_CORS_ORIGINS: origins.join(',') }).corsOrigins).toEqual(origins)
   })
 
+  test('have host names in a list', () => {
+    const hosts = ['api.example.org', '*.example.org']
+    expect(readFrontSettings({ BOXYARD_HOSTS: hosts.join(',') }).hosts).toEqual(hosts)
+  })
+
   test('ignore those of the agent', () => {
     const others = Object.fromEntries(AGENT_SETTINGS.map((name) => [name, 'anything']))
     expect(() => readFrontSettings(others, AGENT_SETTINGS)).not.toThrow()
@@ -84,6 +90,10 @@ describe('the settings of the front', () => {
       { BOXYARD_TRUSTED_PROXIES: '10.0.0.0/33' },
       'BOXYARD_TRUSTED_PROXIES="10.0.0.0/33": expected addresses or networks',
     ],
+    ...['*', 'https://api.example.org', 'api.example.org:443', 'a b'].map((text): [Record<string, string>, string] => [
+      { BOXYARD_HOSTS: text },
+      `BOXYARD_HOSTS="${text}": expected host names such as`,
+    ]),
     [{ BOXYARD_PORT: '1e3' }, 'BOXYARD_PORT="1e3"'],
     [{ BOXYARD_LOG_LEVEL: 'loud' }, 'BOXYARD_LOG_LEVEL="loud": expected one of'],
     [{ BOXYARD_DATA_DIR: 'data' }, 'BOXYARD_DATA_DIR="data": expected an absolute path'],

@@ -1,0 +1,9 @@
+/** Tests whether `text` can be one of BOXYARD_HOSTS: a host name, or `*.` and one, without scheme and port. */
+export function isHostPattern(text: string): boolean {
+  return text.length <= 253 && PATTERN.test(text)
+}
+
+/** What a setting of them is told to be where it is not. */
+export const HOSTS_EXPECTED = 'host names such as api.example.org or *.example.org, separated by commas'
+
+const PATTERN = /^(\*\.)?[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_][a-z0-9_-]{0,62})*$/i
