@@ -42,8 +42,8 @@ export interface Operation {
   maxBodyBytes: number
   /** `websocket`: a GET that is upgraded; a plain answer to it is an error. */
   transport: 'http' | 'websocket'
-  /** True: a sign-in link stands for a token here. */
-  ofLink: boolean
+  /** Whether a sign-in link stands for a token here, and is used up by that or only read. */
+  ofLink: 'used' | 'read' | false
   /** Type of a streamed body of any length, in addition to JSON if `body` is given; null: none. */
   bytesIn: string | null
   /** Type of an answer of any length, in addition to JSON if `response` is given; null: none. */
@@ -103,7 +103,7 @@ export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolea
 
 /** Returns true if a ticket stands for a token: of what a function cannot carry, or of a sign-in link. */
 export function opensByTicket(operation: Operation): boolean {
-  return operation.ofLink || takesTicket(operation)
+  return operation.ofLink !== false || takesTicket(operation)
 }
 
 /** Returns true if the operation changes anything, as a command over a WebSocket does, though that is a GET. */

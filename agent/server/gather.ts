@@ -61,6 +61,7 @@ const NAMED = ['project', 'name'] as const
 
 const GATHERINGS: { readonly [Id in GatheredId]: Gathering } = {
   signIn: { by: 'one' },
+  getSignInLink: { by: 'one' },
   signOut: SAME,
   createSignInLink: SAME,
   createToken: SAME,

@@ -2,6 +2,7 @@ import { authorize, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { bearerToken, type HeaderMap } from '../../shared/http/messages.ts'
 import { type Operation, opensByTicket } from '../../shared/operation.ts'
+import { operations } from '../../shared/routes.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
@@ -48,12 +49,15 @@ export async function identify(given: Credentials, deps: IdentifyDeps): Promise<
   const { operation, headers, target, ticket, requestId } = given
   const isAnonymous = headers.authorization === undefined
   if (isAnonymous && ticket !== null && opensByTicket(operation)) {
-    const grant = deps.tickets.check(ticket, { operationId: operation.id, target })
+    // What reads a link shows the one that signs in.
+    const isRead = operation.ofLink === 'read'
+    const { id: operationId, path } = operations.signIn
+    const grant = deps.tickets.check(ticket, isRead ? { operationId, target: path } : { operationId: operation.id, target })
     const caller = { ...grant.caller, requestId }
     deps.onCaller(caller)
     await deps.checkAlive(caller.tokenId)
     const { boxId, execId } = grant
-    return { caller, boxId, execId, enter: (work) => enterByTicket(ticket, deps.tickets, work) }
+    return { caller, boxId, execId, enter: isRead ? enter : (work) => enterByTicket(ticket, deps.tickets, work) }
   }
   if (operation.permission === null && isAnonymous) return ANONYMOUS
   try {

@@ -51,6 +51,19 @@ export const ACCESS_EXAMPLES = {
   },
   signOut: {},
   createSignInLink: { response: { ticket: '<shown once>', expires_at: '2026-11-20T08:25:30.000Z' } },
+  getSignInLink: {
+    response: {
+      expires_at: '2026-11-27T08:15:30.000Z',
+      token: {
+        id: token.id,
+        name: 'ci',
+        projects: ['demo'],
+        permissions: ['read', 'exec'],
+        expires_at: '2026-12-20T08:15:30.000Z',
+        stands_for: null,
+      },
+    },
+  },
   createTicket: {
     body: { operation: 'writeFile', query: { path: '/srv/app.conf' } },
     response: {

@@ -152,13 +152,21 @@ export const signInLinkSchema = z
   .looseObject({
     ticket: z.string().optional().meta({
       description:
-        'For `/sign-in#<ticket>` of the console, which sends `POST /v1/session?ticket=<ticket>`; absent in a replay.',
+        'For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay.',
     }),
     expires_at: timestampSchema.meta({
       description: '10 minutes after it was made, or when the token expires if that is earlier.',
     }),
   })
   .meta({ id: 'SignInLink' })
+
+/** The answer of `GET /v1/session/links`. */
+export const signInLinkTokenSchema = z
+  .looseObject({
+    expires_at: timestampSchema.meta({ description: 'End of a session that began now, as `expires_at` of `signIn`.' }),
+    token: meSchema.meta({ description: 'The token that the link signs in with.' }),
+  })
+  .meta({ id: 'SignInLinkToken' })
 
 function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   return z.strictObject({

@@ -17,7 +17,7 @@ export interface SessionHandlerDeps {
 /** Handles sessions of the web console: each is a token of its own, minted with that of whoever signs in. */
 export function createSignInHandlers(
   deps: SessionHandlerDeps,
-): Pick<Handlers, 'signIn' | 'signOut' | 'createSignInLink'> {
+): Pick<Handlers, 'signIn' | 'signOut' | 'createSignInLink' | 'getSignInLink'> {
   const { tokens, tickets, clock, service } = deps
   return {
     signIn: async ({ caller }) => {
@@ -47,6 +47,11 @@ export function createSignInHandlers(
       const { ticket, expiresAt } = tickets.issue({ operationId, target, boxId: null, caller, isLink: true })
       const published = { expires_at: timestamp(expiresAt) }
       return { body: { ticket, ...published }, replayBody: published }
+    },
+    getSignInLink: async ({ caller }) => {
+      const expiresAt = Math.min(clock.now() + LIFE_MS, caller.expiresAt ?? Number.POSITIVE_INFINITY)
+      const token = viewMe(caller, await tokens.stoodFor(caller))
+      return { body: { expires_at: timestamp(expiresAt), token } }
     },
   }
 }

@@ -152,6 +152,9 @@ export class UnsupportedMediaTypeError extends ApiError {}
 /** `range_not_satisfiable` */
 export class RangeNotSatisfiableError extends ApiError {}
 
+/** `misdirected_request` */
+export class MisdirectedRequestError extends ApiError {}
+
 /** `idempotency_key_reused` */
 export class IdempotencyKeyReusedError extends ApiError {}
 
@@ -237,6 +240,7 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   body_too_large: BodyTooLargeError,
   unsupported_media_type: UnsupportedMediaTypeError,
   range_not_satisfiable: RangeNotSatisfiableError,
+  misdirected_request: MisdirectedRequestError,
   idempotency_key_reused: IdempotencyKeyReusedError,
   upgrade_required: UpgradeRequiredError,
   rate_limited: RateLimitedError,

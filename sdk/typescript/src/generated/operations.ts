@@ -17,6 +17,7 @@ export const OPERATIONS = {
   signIn: {"method":"POST","path":"/v1/session","retry":"never","ticket":false,"status":201,"summary":"Begin a session of the web console, with a token of its own that may do what this one may"},
   signOut: {"method":"DELETE","path":"/v1/session","retry":"idempotent","ticket":false,"status":204,"summary":"End the session of the web console that asks, and its token, though nothing that was minted in it"},
   createSignInLink: {"method":"POST","path":"/v1/session/links","retry":"never","ticket":false,"status":201,"summary":"Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console"},
+  getSignInLink: {"method":"GET","path":"/v1/session/links","retry":"safe","ticket":false,"status":200,"summary":"Show the token that a sign-in link signs in with, without using the link up"},
   createTicket: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/tickets","retry":"never","ticket":false,"status":201,"summary":"Create a ticket: a URL valid once, within 60 s, for requests that a function cannot carry"},
   createProjectTicket: {"method":"POST","path":"/v1/projects/{project}/tickets","retry":"never","ticket":false,"status":201,"summary":"Create a ticket for an upload or an event stream of a project"},
   listProjects: {"method":"GET","path":"/v1/projects","retry":"safe","ticket":false,"status":200,"summary":"List the projects that have a box, volume, base, backup or quota, with their quotas and use"},

@@ -256,7 +256,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Show the token that a sign-in link signs in with, without using the link up
+         * @description Show the token that a sign-in link signs in with, without using the link up. Needs a valid token, or a ticket.
+         */
+        get: operations["getSignInLink"];
         put?: never;
         /**
          * Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console
@@ -2298,7 +2302,7 @@ export interface components {
             [key: string]: unknown;
         };
         /** @enum {string} */
-        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_elsewhere" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
+        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_elsewhere" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected_request" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
         Version: {
             version: string;
             /** @constant */
@@ -2914,10 +2918,18 @@ export interface components {
             [key: string]: unknown;
         };
         SignInLink: {
-            /** @description For `/sign-in#<ticket>` of the console, which sends `POST /v1/session?ticket=<ticket>`; absent in a replay. */
+            /** @description For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay. */
             ticket?: string;
             /** @description 10 minutes after it was made, or when the token expires if that is earlier. */
             expires_at: components["schemas"]["Timestamp"];
+        } & {
+            [key: string]: unknown;
+        };
+        SignInLinkToken: {
+            /** @description End of a session that began now, as `expires_at` of `signIn`. */
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description The token that the link signs in with. */
+            token: components["schemas"]["Me"];
         } & {
             [key: string]: unknown;
         };
@@ -4494,6 +4506,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    getSignInLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                "X-Request-Id"?: string;
+                /** @description Answers 304 if the ETag still matches. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInLinkToken"];
+                };
             };
         };
     };

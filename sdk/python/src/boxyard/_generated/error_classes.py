@@ -205,6 +205,10 @@ class RangeNotSatisfiableError(ApiError):
     """``range_not_satisfiable``"""
 
 
+class MisdirectedRequestError(ApiError):
+    """``misdirected_request``"""
+
+
 class IdempotencyKeyReusedError(ApiError):
     """``idempotency_key_reused``"""
 
@@ -301,6 +305,7 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "body_too_large": BodyTooLargeError,
     "unsupported_media_type": UnsupportedMediaTypeError,
     "range_not_satisfiable": RangeNotSatisfiableError,
+    "misdirected_request": MisdirectedRequestError,
     "idempotency_key_reused": IdempotencyKeyReusedError,
     "upgrade_required": UpgradeRequiredError,
     "rate_limited": RateLimitedError,
@@ -365,6 +370,7 @@ __all__ = (
     "BodyTooLargeError",
     "UnsupportedMediaTypeError",
     "RangeNotSatisfiableError",
+    "MisdirectedRequestError",
     "IdempotencyKeyReusedError",
     "UpgradeRequiredError",
     "RateLimitedError",

@@ -23,6 +23,7 @@ OPERATIONS: Mapping[str, tuple[str, RetryMark]] = {
     "sign_in": ("signIn", "never"),
     "sign_out": ("signOut", "idempotent"),
     "create_sign_in_link": ("createSignInLink", "never"),
+    "get_sign_in_link": ("getSignInLink", "safe"),
     "create_ticket": ("createTicket", "never"),
     "create_project_ticket": ("createProjectTicket", "never"),
     "list_projects": ("listProjects", "safe"),

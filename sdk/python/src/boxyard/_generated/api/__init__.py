@@ -95,6 +95,7 @@ from .tokens.create_sign_in_link import create_sign_in_link
 from .tokens.create_token import create_token
 from .tokens.delete_token import delete_token
 from .tokens.get_me import get_me
+from .tokens.get_sign_in_link import get_sign_in_link
 from .tokens.list_tokens import list_tokens
 from .tokens.sign_in import sign_in
 from .tokens.sign_out import sign_out
@@ -143,6 +144,7 @@ __all__ = (
     "get_quota",
     "get_service",
     "get_service_logs",
+    "get_sign_in_link",
     "get_storage",
     "get_version",
     "get_volume",

@@ -155,6 +155,7 @@ from .shares_additional_property_by_item import SharesAdditionalPropertyByItem
 from .shares_additional_property_rule import SharesAdditionalPropertyRule
 from .sign_in import SignIn
 from .sign_in_link import SignInLink
+from .sign_in_link_token import SignInLinkToken
 from .snapshot import Snapshot
 from .snapshot_data_item import SnapshotDataItem
 from .snapshot_diff import SnapshotDiff
@@ -359,6 +360,7 @@ __all__ = (
     "SharesAdditionalPropertyRule",
     "SignIn",
     "SignInLink",
+    "SignInLinkToken",
     "Snapshot",
     "SnapshotDataItem",
     "SnapshotDiff",

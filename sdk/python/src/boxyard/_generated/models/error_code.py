@@ -28,6 +28,7 @@ class ErrorCode(StrEnum):
     INVALID_REQUEST = "invalid_request"
     IS_A_DIRECTORY = "is_a_directory"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    MISDIRECTED_REQUEST = "misdirected_request"
     MOUNT_PATH_TAKEN = "mount_path_taken"
     NAME_TAKEN = "name_taken"
     NESTING_NOT_ALLOWED = "nesting_not_allowed"

@@ -17,8 +17,8 @@ class SignInLink:
     """
     Attributes:
         expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        ticket (str | Unset): For `/sign-in#<ticket>` of the console, which sends `POST /v1/session?ticket=<ticket>`;
-            absent in a replay.
+        ticket (str | Unset): For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header
+            `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay.
     """
 
     expires_at: datetime.datetime
