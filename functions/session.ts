@@ -25,8 +25,11 @@ interface Entered<R> {
  */
 export async function enterSession<R extends SessionHead>(given: R): Promise<Entered<R>> {
   const { cookie: _, 'x-boxyard-session': session, [LINK_HEADER]: link, ...headers } = given.headers
-  const ofLink = OF_LINKS.find(({ method, path }) => given.method === method && splitTarget(given.target).pathname === path)
-  const request = ofLink === undefined || link === undefined ? given : { ...given, target: withLink(given.target, link) }
+  const ofLink = OF_LINKS.find(
+    ({ method, path }) => given.method === method && splitTarget(given.target).pathname === path,
+  )
+  const request =
+    ofLink === undefined || link === undefined ? given : { ...given, target: withLink(given.target, link) }
   const signsIn = ofLink !== undefined
   if (!signsIn && (session === undefined || headers['authorization'] !== undefined))
     return { request: { ...request, headers }, left: null }

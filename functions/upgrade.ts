@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
-import { type HostRule, unknownHost } from '../shared/http/known-hosts.ts'
 import { joinSockets } from '../shared/http/joined-sockets.ts'
+import { type HostRule, unknownHost } from '../shared/http/known-hosts.ts'
 import {
   givenRequestId,
   type HttpResponse,

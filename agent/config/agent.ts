@@ -9,7 +9,18 @@ import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
 import { FLEET_VARIABLES, type FleetSettings, fleetOf } from './fleet.ts'
 import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
-import { absolute, flag, givenSettings, hostPatterns, list, name, number, origin, registries, whole } from './variables.ts'
+import {
+  absolute,
+  flag,
+  givenSettings,
+  hostPatterns,
+  list,
+  name,
+  number,
+  origin,
+  registries,
+  whole,
+} from './variables.ts'
 
 /** All settings of the agent, with defaults applied. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {

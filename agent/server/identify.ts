@@ -52,7 +52,10 @@ export async function identify(given: Credentials, deps: IdentifyDeps): Promise<
     // What reads a link shows the one that signs in.
     const isRead = operation.ofLink === 'read'
     const { id: operationId, path } = operations.signIn
-    const grant = deps.tickets.check(ticket, isRead ? { operationId, target: path } : { operationId: operation.id, target })
+    const grant = deps.tickets.check(
+      ticket,
+      isRead ? { operationId, target: path } : { operationId: operation.id, target },
+    )
     const caller = { ...grant.caller, requestId }
     deps.onCaller(caller)
     await deps.checkAlive(caller.tokenId)

@@ -54,7 +54,12 @@ export function machineNames({ hostname, hosts, resolver }: MachineTexts): strin
   if (own === '' || isIP(own) !== 0) return []
   const [short = own] = own.split('.')
   const fields = (text: string): string[][] =>
-    text.split('\n').map((line) => line.replace(/[#;].*/, '').trim().split(/\s+/))
+    text.split('\n').map((line) =>
+      line
+        .replace(/[#;].*/, '')
+        .trim()
+        .split(/\s+/),
+    )
   const domains = fields(resolver).flatMap(([word, ...rest]) => (word === 'search' || word === 'domain' ? rest : []))
   const beside = fields(hosts)
     .map(([, ...names]) => names.map(nameOf))

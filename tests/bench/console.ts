@@ -7,6 +7,7 @@ import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { launchChromium } from '../helpers/edge/chromium.ts'
 import { type Client, createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
+import { visitorOf } from '../helpers/web/visitor.ts'
 import { BENCH_SETTINGS } from './context.ts'
 import { percentile, report, summary } from './figures.ts'
 
@@ -32,7 +33,7 @@ export async function benchConsole(): Promise<void> {
     const page = await context.newPage()
     const bench = { service, client, context, page }
     const { body } = await client.post('/v1/session/links')
-    await arrive(page, `${service.url}/sign-in#${body.ticket}`, 'Overview')
+    await visitorOf({ page }, () => service).signInBy(body.ticket)
     await measureLoads(bench)
     await measureChanges(bench)
     await measureEcho(bench)

@@ -85,6 +85,10 @@ test('what a token has opened through any door ends when it is revoked at anothe
 test('a sign-in link is used at any door, once, and the session is good at all', async () => {
   const { ticket } = (await cellOf(aa).client.post('/v1/session/links')).body
   const path = `/v1/session?ticket=${ticket}`
+  for (const { client } of fleet.cells) {
+    const read = await client.get('/v1/session/links', { token: null, headers: { 'x-boxyard-link': ticket } })
+    expect([read.status, read.body.token?.name]).toEqual([200, 'admin'])
+  }
   const begun = await cellOf(bb).client.post(path, undefined, { token: null })
   expect([begun.status, begun.body?.detail]).toEqual([201, undefined])
   for (const { client } of fleet.cells) {

@@ -3,6 +3,8 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { forgetJobs } from './api/jobs.ts'
+import { takeLink } from './api/link-ticket.ts'
+import { ownPath } from './api/own-path.ts'
 import { createQueryClient } from './api/query-client.ts'
 import { hasSession, isSessionChange, keepReason, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
@@ -11,6 +13,9 @@ import './styles.css'
 
 /** Starts the console in its page. */
 function start(place: HTMLElement): void {
+  // First of all, and before the router hears of an address: nothing is to find a link there.
+  takeLink()
+  addEventListener('popstate', takeLink)
   startTheme()
   const queries = createQueryClient()
   const router = createAppRouter(queries)
@@ -28,13 +33,13 @@ function start(place: HTMLElement): void {
 function followSession(router: ReturnType<typeof createAppRouter>, queries: QueryClient): void {
   const leave = async (): Promise<void> => {
     const { pathname, href, search } = router.state.location
-    const from = pathname === SIGN_IN ? (search.to ?? '/') : href
+    const from = ownPath(pathname === SIGN_IN ? search.to : href)
     // What is not saved asks first whether the page may be left.
     if (pathname !== SIGN_IN) await router.navigate({ to: SIGN_IN, search: from === '/' ? {} : { to: from } })
     if (router.state.location.pathname !== SIGN_IN) return
     queries.clear()
     forgetJobs()
-    if (hasSession()) await router.navigate({ href: from, replace: true })
+    if (hasSession()) await router.navigate({ href: ownPath(from), replace: true })
   }
   watchSession((reason) => {
     keepReason(reason)

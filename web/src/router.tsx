@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { liveCursorQuery } from './api/live-cursor.ts'
+import { ownPath } from './api/own-path.ts'
 import { meQuery } from './api/queries.ts'
 import { hasSession } from './api/session.ts'
 import { BOX_PARTS } from './pages/box/parts.ts'
@@ -18,10 +19,7 @@ export function createAppRouter(queries: QueryClient) {
     getParentRoute: () => root,
     path: '/sign-in',
     component: SignIn,
-    validateSearch: (search): { to?: string } => ({
-      // Only a path of this origin.
-      ...(typeof search['to'] === 'string' && /^\/(?![/\\])/.test(search['to']) ? { to: search['to'] } : {}),
-    }),
+    validateSearch: (search): { to?: string } => pageAfter(search['to']),
   })
   const session = createRoute({
     getParentRoute: () => root,
@@ -29,8 +27,7 @@ export function createAppRouter(queries: QueryClient) {
     component: Layout,
     errorComponent: Failure,
     beforeLoad: ({ location }) => {
-      if (!hasSession())
-        redirect({ to: '/sign-in', search: location.href === '/' ? {} : { to: location.href }, throw: true })
+      if (!hasSession()) redirect({ to: '/sign-in', search: pageAfter(location.href), throw: true })
     },
     // Before pages read: what changes from then on, the events tell.
     loader: ({ context: { queries: store } }) =>
@@ -75,6 +72,12 @@ export function createAppRouter(queries: QueryClient) {
   })
   landOnPages(router)
   return router
+}
+
+/** Returns the query of a sign-in that leads to a page; empty for the overview. */
+function pageAfter(given: unknown): { to?: string } {
+  const to = ownPath(given)
+  return to === '/' ? {} : { to }
 }
 
 /** Takes texts of the query: filters and views, so that every state of a page has a link. */

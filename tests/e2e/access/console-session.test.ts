@@ -235,6 +235,34 @@ describe('a sign-in link', () => {
     await signIn({ token: null, path })
   })
 
+  test('is shown with its token before it is used, and is not used up by that', async () => {
+    const { token, id } = await mint({ name: 'guest', permissions: ['read'], expires_in_seconds: 3600 })
+    const ticket = await link(token)
+    const left = await signIn()
+    const read = (headers: Record<string, string>) => client.get('/v1/session/links', { token: null, headers })
+    for (const headers of [{}, left.headers, { origin: service.url, 'sec-fetch-site': 'same-origin' }]) {
+      const { status, body, headers: answered } = await read({ ...headers, 'x-boxyard-link': ticket })
+      expect([status, body.token]).toEqual([200, expect.objectContaining({ id, name: 'guest', projects: ['pages'] })])
+      expect([body.expires_at, answered['set-cookie']]).toEqual([body.token.expires_at, undefined])
+    }
+    // Whoever reads it leaves the session as it is.
+    expect((await ask(left)).status).toBe(200)
+    const session = await signIn({ token: null, headers: { 'x-boxyard-link': ticket } })
+    expect(session.token).toMatchObject({ permissions: ['read'], stands_for: { id } })
+    expect(statusAndCode(await read({ 'x-boxyard-link': ticket }))).toEqual([401, 'token_invalid'])
+  })
+
+  test('is shown to no page of another origin, and refused in words where it is not whole', async () => {
+    const ticket = await link()
+    const read = (headers: Record<string, string>) => client.get('/v1/session/links', { token: null, headers })
+    for (const headers of [{ origin: APP }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])
+      expect(statusAndCode(await read({ ...headers, 'x-boxyard-link': ticket }))).toEqual([403, 'permission_denied'])
+    for (const wrong of ['x', 'a b', 'x'.repeat(200)])
+      expect(statusAndCode(await read({ 'x-boxyard-link': wrong }))).toEqual([401, 'token_invalid'])
+    expect(statusAndCode(await read({}))).toEqual([401, 'token_missing'])
+    await signIn({ token: null, headers: { 'x-boxyard-link': ticket } })
+  })
+
   test('is good for nothing else', async () => {
     const ticket = await link()
     const wrong = await client.get(`/v1/me?ticket=${ticket}`, { token: null })

@@ -7,6 +7,8 @@ import { untilSucceeds } from '../eventually.ts'
 export interface ConsoleVisitor {
   /** Opens a path of the console, and waits until it has that heading. */
   open(path: string, heading: string): Promise<void>
+  /** Opens a sign-in link, and signs in by it as whom it names. */
+  signInBy(ticket: string): Promise<void>
   /** Waits until the page shows a text. */
   sees(text: string | RegExp): Promise<void>
   /** Returns the button of exactly this name, or of one that matches. */
@@ -22,11 +24,17 @@ export interface ConsoleVisitor {
 /** Returns the visitor of the page that `user` has at each step, of the console that `service` serves. */
 export function visitorOf(user: { readonly page: Page }, service: () => { url: string }): ConsoleVisitor {
   const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
+  // Playwright at times does not hear of `load` when the machine is busy.
+  const open: ConsoleVisitor['open'] = async (path, heading) => {
+    await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
+    await user.page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+  }
   return {
-    // Playwright at times does not hear of `load` when the machine is busy.
-    open: async (path, heading) => {
-      await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
-      await user.page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+    open,
+    signInBy: async (ticket) => {
+      await open(`/sign-in#${ticket}`, 'Sign in to Boxyard')
+      await user.page.getByRole('button', { name: /^Sign in as / }).click()
+      await user.page.getByRole('heading', { name: 'Overview', exact: true }).first().waitFor()
     },
     sees: (text) => user.page.getByText(text).first().waitFor(),
     button,

@@ -45,7 +45,7 @@ export function useVisits(visited: () => VisitedConsole): Visits {
   beforeEach(async () => {
     await changeBrowser()
     const { body } = await visited().client.post('/v1/session/links')
-    await visitor.open(`/sign-in#${body.ticket}`, 'Overview')
+    await visitor.signInBy(body.ticket)
   })
   afterEach(() => {
     expect(user.complaints).toEqual([])

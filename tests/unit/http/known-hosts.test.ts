@@ -29,7 +29,19 @@ describe('a host is unknown', () => {
   test.each([
     ...['evil.test', 'evil.test:8080', 'xapi.example.org', 'api.example.org.evil.test', 'boxes.example.org'],
     ...['localhost.evil.test', 'notlocalhost', '127.0.0.1.evil.test', '127.0.0.1.nip.io', '10.0.0.1.evil.test:80'],
-    ...['', ' ', ':80', '.', '.localhost.evil.test', 'node-1.evil.test', 'evil', '[evil]', '[::1', '::1', '[::1].evil.test'],
+    ...[
+      '',
+      ' ',
+      ':80',
+      '.',
+      '.localhost.evil.test',
+      'node-1.evil.test',
+      'evil',
+      '[evil]',
+      '[::1',
+      '::1',
+      '[::1].evil.test',
+    ],
     ...['127.0.0.1@evil.test', 'evil.test/127.0.0.1', 'localhost:80:80', 'localhost, evil.test', 'localhost evil.test'],
     ...['2130706433', '0x7f000001', '127.1', 'localhost:port', '*.boxes.example.org.evil.test'],
   ])('as %j', (host) => expect(isKnown(host)).toBe(false))
@@ -49,7 +61,8 @@ describe("the machine's own names", () => {
   test('are its host name, alone and with what its resolver adds, and those beside it in the file of hosts', () => {
     const names = machineNames({
       hostname: 'Web1',
-      hosts: '127.0.0.1 localhost ads.example.com\n127.0.1.1\tweb1.corp.example web1 # web1.comment\n#10.0.0.9 web1 old',
+      hosts:
+        '127.0.0.1 localhost ads.example.com\n127.0.1.1\tweb1.corp.example web1 # web1.comment\n#10.0.0.9 web1 old',
       resolver: '# search none.example\nsearch corp.test lan\nnameserver 10.0.0.1\n',
     })
     expect(names).toEqual(['web1', 'web1.local', 'web1.corp.test', 'web1.lan', 'web1.corp.example'])

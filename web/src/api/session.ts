@@ -61,14 +61,31 @@ export type Credential = { token: string } | { ticket: string }
 
 /** Begins a session. @throws ApiError for a credential that is not taken, ConnectionError */
 export async function signIn(credential: Credential): Promise<void> {
-  const query = 'ticket' in credential ? `?ticket=${encodeURIComponent(credential.ticket)}` : ''
-  const headers: Record<string, string> = 'token' in credential ? { authorization: `Bearer ${credential.token}` } : {}
+  const headers =
+    'token' in credential ? { authorization: `Bearer ${credential.token}` } : linkHeaders(credential.ticket)
   // With the session that this browser has still, which then ends.
-  const response = await post(`/v1/session${query}`, { ...sessionHeaders(), ...headers })
+  const response = await post('/v1/session', { ...sessionHeaders(), ...headers })
   const body = (await response.json()) as Record<string, unknown>
   if (!response.ok || typeof body['session'] !== 'string') throw toApiError(response.status, body)
   localStorage.setItem(KEY, body['session'])
   reason = null
+}
+
+/** What a sign-in link signs in with. */
+export interface LinkFacts {
+  token: { id: string; name: string; projects: '*' | readonly string[]; permissions: readonly string[] }
+  /** End of the session that it would begin. */
+  expires_at: string
+}
+
+/**
+ * Reads what a sign-in link signs in with, and leaves both the link and the session of this browser as they are.
+ * @throws ApiError for one that is used, over or of another service, ConnectionError
+ */
+export async function readLink(ticket: string): Promise<LinkFacts> {
+  const response = await reach(() => fetch('/v1/session/links', { headers: linkHeaders(ticket), credentials: 'omit' }))
+  if (!response.ok) throw await problemIn(response)
+  return (await response.json()) as LinkFacts
 }
 
 /** Ends the session at the service, and then here. @throws ApiError, ConnectionError: it goes on */
@@ -82,6 +99,11 @@ export async function signOut(): Promise<void> {
 /** Forgets the session here; at the service it goes on until it is revoked or its time is over. */
 export function forgetSession(): void {
   localStorage.removeItem(KEY)
+}
+
+/** Sends the ticket of a link where no proxy logs it. */
+function linkHeaders(ticket: string): Record<string, string> {
+  return { 'x-boxyard-link': ticket }
 }
 
 function post(path: string, headers: Record<string, string>): Promise<Response> {

@@ -1,5 +1,6 @@
 import { ConnectionError, toApiError } from '@boxyard/sdk'
 import { api } from './client.ts'
+import { ownPath } from './own-path.ts'
 import type { Ref } from './records.ts'
 import { sessionHeaders } from './session.ts'
 
@@ -74,6 +75,7 @@ export async function download({ project, name }: Ref, { operation, query, fileN
   const { url } = await api().call('createTicket', { path: { project, name }, body: { operation, query } })
   if (url === undefined) throw new ConnectionError('The ticket came without its address; try again.')
   const { pathname, search } = new URL(url)
+  if (ownPath(pathname) !== pathname) throw new ConnectionError('The ticket leads to another address; try again.')
   save(pathname + search, fileName)
 }
 

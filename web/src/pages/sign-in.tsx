@@ -2,14 +2,17 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { readCredential } from '../api/credential.ts'
+import { dropLink, linkKept, takeLink } from '../api/link-ticket.ts'
+import { ownPath } from '../api/own-path.ts'
 import { type Credential, hasSession, reasonKept, signIn } from '../api/session.ts'
 import { usePageSearch } from '../shell/page-search.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { useTitle } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
+import { LinkQuestion } from './link-question.tsx'
 
-/** Begins a session by a token that is pasted, or by the ticket in the fragment of a sign-in link, good once. */
+/** Begins a session by a token that is pasted, or by a sign-in link, which asks first. */
 export function SignIn() {
   useTitle('Sign in')
   const { to } = usePageSearch<{ to: string }>()
@@ -18,32 +21,22 @@ export function SignIn() {
   const queries = useQueryClient()
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const isTried = useRef(false)
-  // A link that somebody else has sent must not take a session away unasked.
-  const [waiting, setWaiting] = useState<string | null>(null)
+  const [link, setLink] = useLink()
 
+  const leave = (): Promise<void> => navigate({ href: ownPath(to), replace: true })
   const begin = async (credential: Credential): Promise<void> => {
     setBusy(true)
     setError(null)
     try {
       await signIn(credential)
       queries.clear()
-      await navigate({ href: to ?? '/', replace: true })
+      await leave()
     } catch (fault) {
       setError(fault)
     } finally {
       setBusy(false)
     }
   }
-  // By an effect alone, and once: the link is good once.
-  useEffect(() => {
-    const ticket = location.hash.slice(1)
-    if (ticket === '' || isTried.current) return
-    isTried.current = true
-    history.replaceState(history.state, '', location.pathname + location.search)
-    if (hasSession()) setWaiting(ticket)
-    else void begin({ ticket })
-  })
   return (
     <main className="grid min-h-dvh place-items-center p-4">
       <div className="w-full max-w-md rounded-lg border border-line bg-panel p-6">
@@ -56,27 +49,52 @@ export function SignIn() {
             {reason}
           </p>
         )}
-        {waiting !== null && (
-          <div className="mb-4 flex flex-col items-start gap-2 rounded-md bg-warn-soft p-3">
-            <p>You are signed in already. This link signs you in as whoever made it.</p>
-            <Button
-              kind="primary"
-              onClick={() => {
-                setWaiting(null)
-                void begin({ ticket: waiting })
-              }}
-            >
-              Sign in by the link
-            </Button>
-          </div>
+        {link === null ? (
+          <TokenForm
+            error={error}
+            isBusy={isBusy}
+            begin={(credential) => {
+              if ('ticket' in credential) setLink(credential.ticket)
+              else void begin(credential)
+            }}
+          />
+        ) : (
+          <LinkQuestion
+            key={link}
+            ticket={link}
+            error={error}
+            isBusy={isBusy}
+            accept={() => void begin({ ticket: link })}
+            decline={() => {
+              setLink(null)
+              setError(null)
+              if (hasSession()) void leave()
+            }}
+          />
         )}
-        <TokenForm error={error} isBusy={isBusy} begin={(credential) => void begin(credential)} />
         <p className="mt-5 text-muted">
-          Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>: it is good once.
+          Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>. It works once.
         </p>
       </div>
     </main>
   )
+}
+
+/** Returns the ticket of the link that the page was opened with, or that was pasted into its address bar since; null: none. */
+function useLink(): [string | null, (ticket: string | null) => void] {
+  const [link, setLink] = useState(linkKept)
+  useEffect(() => {
+    const look = (): void => {
+      takeLink()
+      const ticket = linkKept()
+      if (ticket !== null) setLink(ticket)
+      dropLink()
+    }
+    look()
+    addEventListener('hashchange', look)
+    return () => removeEventListener('hashchange', look)
+  }, [])
+  return [link, setLink]
 }
 
 function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; begin(credential: Credential): void }) {

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Dialog as Radix } from 'radix-ui'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'
+import { ownPath } from '../api/own-path.ts'
 import { boxesQuery, volumesQuery } from '../api/queries.ts'
 import { useReturnFocus } from '../ui/return-focus.ts'
 import { ownerOfPaletteKey } from './key-owner.ts'
@@ -74,7 +75,7 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
     if (!entry) return
     leave(new URL(entry.href, location.href).pathname !== location.pathname)
     // The address may have a query.
-    void navigate({ href: entry.href })
+    void navigate({ href: ownPath(entry.href) })
   }
   useEffect(() => {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })

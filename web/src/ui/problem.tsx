@@ -32,7 +32,12 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
         <p className="break-words">{wordsOf(error)}</p>
         {isOfApi && (
           <p className="mt-1 font-mono text-xs text-muted">
-            <a className="underline" href={`/problems/${error.code}`} target="_blank" rel="noreferrer">
+            <a
+              className="underline"
+              href={`/problems/${encodeURIComponent(error.code)}`}
+              target="_blank"
+              rel="noreferrer"
+            >
               {error.code}
             </a>
             {error.requestId !== null && <span className="ml-2 break-all select-all">{error.requestId}</span>}

@@ -81,7 +81,7 @@ function Answer({ line: { status, code } }: { line: AuditLine }) {
       </span>
       {code !== null && (
         <a
-          href={`/problems/${code}`}
+          href={`/problems/${encodeURIComponent(code)}`}
           target="_blank"
           rel="noreferrer"
           className="block font-mono text-xs break-words text-muted underline"

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { type MouseEvent, useState } from 'react'
 import { api } from '../../api/client.ts'
+import { webAddress } from '../../api/own-path.ts'
 import { meQuery, tokensQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
@@ -22,7 +23,9 @@ interface BoxUrlProps {
 /** A link to a URL of a box. Of a private one it says before, once in the time of a sign-in there, what the page asks for. */
 export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlProps) {
   const [isAsking, setAsking] = useState(false)
-  const { host } = new URL(url)
+  const address = webAddress(url)
+  if (address === null) return <span className="break-all">{children}</span>
+  const { host } = new URL(address)
   const ask = (event: MouseEvent): void => {
     const isOther = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey
     if (isOther || box.url_settings.auth === 'public') return
@@ -32,7 +35,7 @@ export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlPr
   }
   return (
     <>
-      <a href={url} target="_blank" rel="noreferrer" className={className} onClick={ask}>
+      <a href={address} target="_blank" rel="noreferrer" className={className} onClick={ask}>
         {children}
       </a>
       <Dialog
@@ -41,14 +44,14 @@ export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlPr
         isOpen={isAsking}
         close={() => setAsking(false)}
       >
-        <Ways box={box} url={url} close={() => setAsking(false)} />
+        <Ways box={box} address={address} close={() => setAsking(false)} />
       </Dialog>
     </>
   )
 }
 
 /** The ways into a private URL: a token for it, one that the user has, or no token for anybody. */
-function Ways({ box, url, close }: { box: Box; url: string; close(): void }) {
+function Ways({ box, address, close }: { box: Box; address: string; close(): void }) {
   const { canWrite } = useRights()
   const mint = useVisitToken(box)
   const publish = usePublish(box)
@@ -72,12 +75,12 @@ function Ways({ box, url, close }: { box: Box; url: string; close(): void }) {
           </Button>
         )}
         <a
-          href={url}
+          href={address}
           target="_blank"
           rel="noreferrer"
           className={buttonStyle(token === null ? 'plain' : 'primary')}
           onClick={({ currentTarget }) => {
-            keepTold(url)
+            keepTold(address)
             // It stays on screen, should the browser not copy it.
             if (token === null) close()
             else void copyText(token, currentTarget)

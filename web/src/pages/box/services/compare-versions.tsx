@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from 'react'
+import { webAddress } from '../../../api/own-path.ts'
 import type { Box } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -22,8 +23,8 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
   const isRefused = useFramesRefused() || (location.protocol === 'https:' && activeUrl.startsWith('http:'))
   const isShown = isPublic && isAsked && !isRefused
   const versions = [
-    { name: 'active', url: activeUrl },
-    { name: 'preview', url: previewUrl },
+    { name: 'active', url: activeUrl, address: framedAddress(activeUrl) },
+    { name: 'preview', url: previewUrl, address: framedAddress(previewUrl) },
   ]
   return (
     <Panel
@@ -43,7 +44,7 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
       )}
       {isShown && <p className="text-muted">One that stays empty forbids to be shown in another page: open its tab.</p>}
       <div className="grid gap-4 lg:grid-cols-2">
-        {versions.map(({ name, url }) => (
+        {versions.map(({ name, url, address }) => (
           <div key={name} className="min-w-0">
             <p className="my-2 flex flex-wrap gap-x-2">
               <span className="font-medium">{name}</span>
@@ -51,11 +52,11 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
                 {url}
               </BoxUrl>
             </p>
-            {isShown && new URL(url).origin !== location.origin && (
+            {isShown && address !== undefined && (
               <iframe
                 key={reloads}
                 title={`The ${name} version`}
-                src={url}
+                src={address}
                 sandbox="allow-scripts allow-forms allow-same-origin"
                 referrerPolicy="no-referrer"
                 className="h-96 w-full rounded-md border border-line bg-white"
@@ -66,6 +67,12 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
       </div>
     </Panel>
   )
+}
+
+/** Returns the address of what may be shown in a frame here; undefined: it is none of the web, or would have the rights of this page. */
+function framedAddress(url: string): string | undefined {
+  const address = webAddress(url)
+  return address === null || new URL(address).origin === location.origin ? undefined : address
 }
 
 /** Says why nothing is shown side by side, and what is to be done about it. */
