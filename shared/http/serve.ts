@@ -37,9 +37,11 @@ export const SERVER_OPTIONS: ServerOptions = {
   highWaterMark: 512 * 1024,
   /**
    * Ignores an upgrade to anything but a WebSocket, such as HTTP/2: the request is answered as a plain one. Also one sent before
-   * earlier answers were complete, into whose bytes the 101 would be written.
+   * earlier answers were complete, into whose bytes the 101 would be written, and at a server that takes none.
    */
-  shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
+  shouldUpgradeCallback(this: Server | undefined, incoming) {
+    return this?.listenerCount('upgrade') !== 0 && asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket)
+  },
 }
 
 export interface ServingOptions {
