@@ -78,6 +78,7 @@ function ask(listener: Listener, path: string, { method = 'GET', headers = {}, b
       socket.destroy()
       resolve({ status: statusCode, headers: answered, text: '' })
     })
+    outgoing.setTimeout(ANSWER_MS, () => outgoing.destroy(new Error(`${listener}: ${method} ${path} has no answer`)))
     outgoing.on('error', reject)
     outgoing.end(body)
   })
@@ -298,4 +299,5 @@ async function untilServed(get: () => Promise<Got>): Promise<Got> {
   }
 }
 
+const ANSWER_MS = 35_000
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
