@@ -12,6 +12,8 @@ export interface Facts {
   kernel: KernelFacts
   network: NetworkFacts
   tools: readonly ToolFacts[]
+  /** The package that brought crun; null if no Debian package did, or there is no crun. */
+  crunPackage: Seen<CrunPackageFacts | null>
   clock: ClockFacts
   disk: Seen<DataDiskFacts>
   ports: readonly PortFacts[]
@@ -74,6 +76,16 @@ export interface ToolFacts {
   minVersion: string | null
   path: string | null
   version: string | null
+}
+
+/** The Debian package that brought crun. */
+export interface CrunPackageFacts {
+  name: string
+  installed: string
+  /** The first version with all security fixes, if the installed one is older. */
+  lacks: string | null
+  /** The version that apt would install, if the installed one is older. */
+  offered: string | null
 }
 
 export interface ClockFacts {

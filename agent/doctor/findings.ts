@@ -10,7 +10,7 @@ export const DOCTOR_CODES = [
     'network',
     'dns_silent',
   ],
-  ...['program_missing', 'program_old', 'clock_behind', 'clock_unsynchronized'],
+  ...['program_missing', 'program_old', 'program_unfixed', 'clock_behind', 'clock_unsynchronized'],
   ...['disk_full', 'disk_small', 'disk_read_only', 'disk_volatile', 'disk_remote', 'inodes_used_up'],
   ...['port_taken', 'port_twice', 'port_unusable'],
   ...['mode_open', 'mode_closed', 'owner_wrong', 'parent_open', 'file_missing'],

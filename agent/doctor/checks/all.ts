@@ -5,7 +5,7 @@ import { checkFiles } from './files.ts'
 import { checkCgroups, checkKernel, checkNamespaces, checkTerminals } from './host.ts'
 import { checkNetwork } from './network.ts'
 import { checkPorts } from './ports.ts'
-import { checkClock, checkTools } from './programs.ts'
+import { checkClock, checkCrunFixes, checkTools } from './programs.ts'
 import { checkService, checkSettings, checkUnits, checkVersions } from './service.ts'
 
 /** Makes all checks. Pure. */
@@ -14,6 +14,15 @@ export function checkAll(facts: Facts): Finding[] {
 }
 
 const CHECKS: readonly ((facts: Facts) => Finding[])[] = [
-  ...[checkSettings, checkVersions, checkKernel, checkCgroups, checkNamespaces, checkTerminals, checkTools],
+  ...[
+    checkSettings,
+    checkVersions,
+    checkKernel,
+    checkCgroups,
+    checkNamespaces,
+    checkTerminals,
+    checkTools,
+    checkCrunFixes,
+  ],
   ...[checkNetwork, checkDisk, checkFiles, checkPorts, checkClock, checkUnits, checkService],
 ]

@@ -1,5 +1,6 @@
+import { CRUN_FIXED_UPSTREAM } from '../../drivers/host/crun-fixes.ts'
 import { isOlderVersion } from '../../drivers/host/crun-version.ts'
-import type { Facts, ToolFacts } from '../facts.ts'
+import type { CrunPackageFacts, Facts, ToolFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
 /** Checks the programs that the agent starts. Pure. */
@@ -31,6 +32,37 @@ export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
 
 function described({ name, version }: ToolFacts): string {
   return version === null ? name : `${name} ${version}`
+}
+
+/** Checks that crun, which stands between boxes and root of the host, has its security fixes. Pure. */
+export function checkCrunFixes({ crunPackage, tools }: Pick<Facts, 'crunPackage' | 'tools'>): Finding[] {
+  const crun = tools.find(({ name }) => name === 'crun')
+  if (crun === undefined || crun.path === null) return []
+  if ('hidden' in crunPackage) return [PROGRAMS.unknown('The package of crun', crunPackage.hidden)]
+  return crunPackage.value === null ? checkOwnCrun(crun) : checkCrunPackage(crunPackage.value)
+}
+
+function checkCrunPackage({ name, installed, lacks, offered }: CrunPackageFacts): Finding[] {
+  const remedy = `Run apt-get update, then apt-get install --only-upgrade ${name}. Boxes that run need no restart.`
+  if (lacks !== null) {
+    const evidence = `The package ${name} is ${installed}; ${lacks} is the first with all security fixes.`
+    return [PROGRAMS.problem({ code: 'program_unfixed', evidence, remedy })]
+  }
+  if (offered === null) return []
+  const evidence = `The package ${name} is ${installed}; the distribution has ${offered}.`
+  return [PROGRAMS.note({ code: 'program_unfixed', evidence, remedy })]
+}
+
+function checkOwnCrun({ path, version }: ToolFacts): Finding[] {
+  const { version: fixed, advisory } = CRUN_FIXED_UPSTREAM
+  if (version === null || !isOlderVersion(version, fixed)) return []
+  return [
+    PROGRAMS.problem({
+      code: 'program_unfixed',
+      evidence: `${path} is crun ${version}, of no Debian package; ${fixed} is the first with all security fixes (${advisory}).`,
+      remedy: `Replace it by crun ${fixed} or newer, or by that of the distribution: apt-get install crun`,
+    }),
+  ]
 }
 
 /** Checks the clock. Pure. */

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { GivenSettings } from '../../config/given.ts'
 import { MIGRATIONS } from '../../drivers/store/schema.ts'
 import { isClockSynchronized } from '../../lib/syscalls/clock.ts'
-import type { ClockFacts, Facts } from '../facts.ts'
+import type { ClockFacts, CrunPackageFacts, Facts, ToolFacts } from '../facts.ts'
+import { probeCrunPackage } from './crun-package.ts'
 import { probeDisk } from './disk.ts'
 import { probeFiles } from './files.ts'
 import { probeKernel } from './kernel.ts'
@@ -40,8 +41,14 @@ export async function probeAll({ settings, version, path, now }: ProbeRequest): 
     program: { ...version, node: process.versions.node, schema: MIGRATIONS.length },
     settings: { agent, front, faults, hiddenFile },
     ...{ kernel, network, tools, disk, ports, files, service },
+    crunPackage: await look(() => packageOfCrun(tools)),
     clock: await probeClock(agent.dataDir),
   }
+}
+
+async function packageOfCrun(tools: readonly ToolFacts[]): Promise<CrunPackageFacts | null> {
+  const path = tools.find(({ name }) => name === 'crun')?.path ?? null
+  return path === null ? null : probeCrunPackage(path)
 }
 
 async function probeClock(dataDir: string): Promise<ClockFacts> {

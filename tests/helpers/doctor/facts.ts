@@ -27,6 +27,7 @@ export function soundFacts(): Facts {
       nameservers: { value: [{ address: '192.0.2.1', answered: true }] },
     },
     tools: [{ name: 'crun', package: 'crun', minVersion: '1.8', path: '/usr/bin/crun', version: '1.21' }],
+    crunPackage: { value: { name: 'crun', installed: '1.21-1', lacks: null, offered: null } },
     clock: { isSynchronized: { value: true }, newestFile: { path: '/x', at: NOW - 1000 } },
     disk: {
       value: {

@@ -22,6 +22,9 @@ export const withFile = (
 const disk = (facts: Facts, change: object): void => {
   if ('value' in facts.disk) Object.assign(facts.disk.value, change)
 }
+const crunPackage = (facts: Facts, change: object): void => {
+  if ('value' in facts.crunPackage) Object.assign(facts.crunPackage.value ?? {}, change)
+}
 /** Changes what is known of the front's port. */
 export const changeFirstPort = (facts: Facts, change: object): void => void Object.assign(facts.ports[0] ?? {}, change)
 const units = (facts: Facts, change: Partial<UnitFacts>): void => {
@@ -160,6 +163,27 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'apt-get install crun',
   ],
   ['program_old', 'problem', (f) => Object.assign(f.tools[0] ?? {}, { version: '1.7.2' }), '1.8 or newer', 'crun'],
+  [
+    'program_unfixed',
+    'problem',
+    (f) => crunPackage(f, { installed: '1.8.1-1', lacks: '1.8.1-1+deb12u1' }),
+    'crun is 1.8.1-1; 1.8.1-1+deb12u1 is the first',
+    'apt-get install --only-upgrade crun',
+  ],
+  [
+    'program_unfixed',
+    'note',
+    (f) => crunPackage(f, { offered: '1.21-1+deb13u1' }),
+    'crun is 1.21-1; the distribution has 1.21-1+deb13u1',
+    'apt-get install --only-upgrade crun',
+  ],
+  [
+    'program_unfixed',
+    'problem',
+    (f) => Object.assign(f, { crunPackage: { value: null } }),
+    '/usr/bin/crun is crun 1.21, of no Debian package; 1.28 is the first',
+    'apt-get install crun',
+  ],
   [
     'clock_behind',
     'problem',
