@@ -32,8 +32,7 @@ export async function isOlderPackage(version: string, other: string): Promise<bo
 /** Returns what a program prints in English; null if it fails or is not there. */
 async function ask(program: string, args: readonly string[]): Promise<string | null> {
   try {
-    const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8' }
-    return (await runOk(program, args, { ...LIMITS, env })).stdout
+    return (await runOk('env', ['LC_ALL=C.UTF-8', program, ...args], LIMITS)).stdout
   } catch {
     return null
   }

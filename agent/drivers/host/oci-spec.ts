@@ -1,4 +1,5 @@
 import type { BoxSpec, ExecRequest } from '../../ports/boxes/runtime.ts'
+import { MASKED_PATHS } from './masked-paths.ts'
 import { NESTING_CAPABILITIES, nestingMounts } from './nesting.ts'
 import { TERMINALS_PER_BOX } from './terminals.ts'
 
@@ -247,32 +248,6 @@ const SYSTEM_MOUNTS: readonly OciMount[] = [
   { destination: '/run', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'nodev', 'mode=755'] },
 ]
 
-const MASKED_PATHS = [
-  '/proc/acpi',
-  '/proc/asound',
-  '/proc/cmdline',
-  '/proc/diskstats',
-  '/proc/interrupts',
-  '/proc/kcore',
-  '/proc/keys',
-  '/proc/latency_stats',
-  '/proc/locks',
-  '/proc/modules',
-  '/proc/partitions',
-  '/proc/sched_debug',
-  '/proc/scsi',
-  '/proc/timer_list',
-  '/proc/timer_stats',
-  '/sys/devices/virtual/powercap',
-  // These reveal the host, its disks, and the pools and boxes of others. Each adds 0.2 ms to a start.
-  '/sys/block',
-  '/sys/class/block',
-  '/sys/dev/block',
-  '/sys/devices/virtual/block',
-  '/sys/devices/virtual/dmi',
-  '/sys/firmware',
-  '/sys/module',
-]
 // With version 2 /sys/fs must stay visible, since the box's own cgroup is below it.
 const MASKED_FILESYSTEMS = { 1: ['/sys/fs'], 2: ['/sys/fs/btrfs', '/sys/fs/ext4', '/sys/fs/xfs'] } as const
-const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
+const READONLY_PATHS = ['/proc/sys', '/proc/sysrq-trigger']

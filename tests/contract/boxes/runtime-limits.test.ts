@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
@@ -38,6 +38,23 @@ describe('a box with lxcfs', () => {
     expect(Number(await run('cut -d " " -f 1 /proc/uptime'))).toBeLessThan(60)
     expect(await run('cat /proc/loadavg')).toMatch(/^\d+\.\d\d \d+\.\d\d \d+\.\d\d \d+\/\d+ \d+$/)
     expect(await run('cat /proc/diskstats /proc/partitions')).toBe('')
+  })
+
+  test('sees no counter, memory or hardware of the host', async () => {
+    const files = 'buddyinfo interrupts softirqs vmstat zoneinfo sys/fs/file-nr sys/fs/inode-state'
+    for (const name of files.split(' ')) {
+      expect([name, readFileSync(`/proc/${name}`, 'utf8').length]).not.toEqual([name, 0])
+      expect([name, await run(`cat /proc/${name}`)]).toEqual([name, ''])
+    }
+    const directories = '/proc/bus /proc/fs /proc/irq /proc/pressure /sys/class/bdi /sys/devices/system/node'
+    expect(await run(`for path in ${directories}; do ls $path 2>/dev/null; done`)).toBe('')
+  })
+
+  test('reads no file of /proc that is not known to be harmless', async () => {
+    const readable = await run(
+      'cd /proc; for name in *; do [ -f $name ] && [ $(head -c 1 $name 2>/dev/null | wc -c) = 1 ] && echo $name; done',
+    )
+    expect(readable.split('\n').filter((name) => !HARMLESS.has(name))).toEqual([])
   })
 
   test('sees new limits at once', async () => {
@@ -120,3 +137,9 @@ describe('a box with lxcfs', () => {
     for (const stream of [impostor.stdin, impostor.stdout, impostor.stderr]) stream.destroy()
   })
 })
+
+/** Files that show the box's own limits, or that programs read and that name no activity of others. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...['cgroups', 'config.gz', 'consoles', 'cpuinfo', 'crypto', 'devices', 'dma', 'execdomains', 'fb', 'filesystems'],
+  ...['key-users', 'loadavg', 'meminfo', 'misc', 'mounts', 'stat', 'swaps', 'uptime', 'version', 'version_signature'],
+])

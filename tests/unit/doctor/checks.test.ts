@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { checkAll } from '../../../agent/doctor/checks/all.ts'
 import { DOCTOR_CODES } from '../../../agent/doctor/findings.ts'
 import { soundFacts } from '../../helpers/doctor/facts.ts'
-import { type BreakHost, changeFirstPort, FAULTS, holdersFor, withFile } from '../../helpers/doctor/faults.ts'
+import { changeFirstPort, FAULTS, holdersFor, withFile } from '../../helpers/doctor/faults.ts'
+import type { BreakHost } from '../../helpers/doctor/program-faults.ts'
 
 test('a sound host has no finding but what is ok', () => {
   expect(checkAll(soundFacts()).filter(({ level }) => level !== 'ok')).toEqual([])
