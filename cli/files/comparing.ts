@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -7,6 +6,7 @@ import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { extract } from 'tar-stream'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { LocalEntry } from './local-tree.ts'
+import { openScannedFile } from './regular-file.ts'
 import { orNull } from './remote-path.ts'
 
 /** Returns the files here that hold something else than those of the same path and size in the box, of which one tar is read. */
@@ -24,7 +24,8 @@ export async function differingFiles(
       const path = entry.header.name.replace(/^\.\//, '')
       const theirs = await digestOf(entry)
       if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
-      if ((await digestOf(createReadStream(join(from, path)))) !== theirs) differing.add(path)
+      const file = await openScannedFile(join(from, path))
+      if (file === null || (await digestOf(file.createReadStream())) !== theirs) differing.add(path)
     }
   }
   await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), entries), compare()])

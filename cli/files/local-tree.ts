@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { UsageError } from '../output/failures.ts'
 
 /** A file, directory or symbolic link below a directory of this machine. */
 export interface LocalEntry {
@@ -21,8 +22,13 @@ export type Exclusion = (path: string, isDirectory: boolean) => boolean
 /**
  * Describes all that is below a directory, each directory before what is in it. Leaves out what is neither file, directory nor link.
  * What else the program does goes on meanwhile, from one directory to the next.
+ * @throws UsageError beyond `most` entries, each of which takes some 300 bytes of memory
  */
-export async function scanTree(root: string, isExcluded: Exclusion = () => false): Promise<LocalEntry[]> {
+export async function scanTree(
+  root: string,
+  isExcluded: Exclusion = () => false,
+  most: number = ENTRIES_MAX,
+): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = []
   const enter = async (directory: string): Promise<void> => {
     // By calls that block: for thousands of files others take several times as long.
@@ -33,6 +39,7 @@ export async function scanTree(root: string, isExcluded: Exclusion = () => false
       const entry = describeLocal(root, path)
       if (entry === null) continue
       entries.push(entry)
+      if (entries.length > most) throw tooMany(root, most)
       if (entry.kind === 'directory') await enter(path)
     }
   }
@@ -56,8 +63,17 @@ export function describeLocal(root: string, path: string): LocalEntry | null {
   }
 }
 
+function tooMany(root: string, most: number): UsageError {
+  const count = most.toLocaleString('en')
+  return new UsageError(
+    `${root} has more than ${count} files and directories, the most that are copied at once: copy parts of it, or leave some out (sync --exclude, .boxyardignore).`,
+  )
+}
+
 function kindOf(stats: Stats): LocalEntry['kind'] | null {
   if (stats.isFile()) return 'file'
   if (stats.isDirectory()) return 'directory'
   return stats.isSymbolicLink() ? 'symlink' : null
 }
+
+const ENTRIES_MAX = 1_000_000

@@ -1,7 +1,8 @@
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Header, type Pack, pack } from 'tar-stream'
 import type { LocalEntry } from './local-tree.ts'
+import { openScannedFile } from './regular-file.ts'
 
 export interface Packing {
   /** The directory of this machine that the entries are below. */
@@ -10,7 +11,7 @@ export interface Packing {
   /** Stands before the path of each, such as `tree/`. */
   prefix?: string
   ownerOf(path: string): Owner
-  /** Told of each file that is gone by now, which is left out. */
+  /** Called for each file that is gone by now, or no regular file any more, which is left out. */
   onGone?(path: string): void
 }
 
@@ -46,37 +47,36 @@ async function writeEntries(archive: Pack, { root, entries, prefix = '', ownerOf
   for (const entry of entries) {
     const name = `${prefix}${entry.path}`.replace(/\/$/, '')
     const header = { ...headerOf(entry, ownerOf(entry.path)), name: entry.kind === 'directory' ? `${name}/` : name }
-    try {
-      await writeEntry(archive, header, { place: join(root, entry.path), entry })
-    } catch (error) {
-      if (!(typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT')) throw error
-      onGone?.(entry.path)
-    }
+    if (entry.kind !== 'file') archive.entry(header)
+    else if (!(await writeFile(archive, header, { place: join(root, entry.path), entry }))) onGone?.(entry.path)
   }
   archive.finalize()
 }
 
-async function writeEntry(
+/** Returns false for a file that is gone. */
+async function writeFile(
   archive: Pack,
   header: NamedFacts,
   { place, entry }: { place: string; entry: LocalEntry },
-): Promise<void> {
-  if (entry.kind !== 'file') return void archive.entry(header)
-  if (entry.sizeBytes <= WHOLE_BYTES) {
-    const content = await readFile(place)
-    return new Promise((resolve, reject) => {
-      archive.entry({ ...header, size: content.length }, content, (error) => {
-        if (error) reject(error)
-        else resolve()
-      })
-    })
-  }
-  const file = await open(place)
+): Promise<boolean> {
+  const file = await openScannedFile(place)
+  if (file === null) return false
   try {
-    await writeContent(archive, header, { place, file })
+    if (entry.sizeBytes > WHOLE_BYTES) await writeContent(archive, header, { place, file })
+    else await writeWhole(archive, header, await file.readFile())
+    return true
   } finally {
     await file.close()
   }
+}
+
+function writeWhole(archive: Pack, header: NamedFacts, content: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    archive.entry({ ...header, size: content.length }, content, (error) => {
+      if (error) reject(error)
+      else resolve()
+    })
+  })
 }
 
 async function writeContent(

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { UsageError } from '../output/failures.ts'
 
 /**
@@ -19,4 +20,24 @@ export function readRegularFile(path: string): string {
   }
 }
 
+/**
+ * Opens a file that a scan of a tree found; the caller closes it. Null for what is gone by now, or no regular file any more: it follows no
+ * link, never waits for a FIFO and reads no device.
+ */
+export async function openScannedFile(path: string): Promise<FileHandle | null> {
+  let file: FileHandle
+  try {
+    // Windows has neither FIFOs nor these flags.
+    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0))
+  } catch (error) {
+    if (typeof error === 'object' && error !== null && 'code' in error && GONE.has(error.code)) return null
+    throw error
+  }
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  return null
+}
+
 const MAX_BYTES = 64 * 1024
+/** ELOOP: a link has the name; ENXIO: a socket or a device without a driver. */
+const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ELOOP', 'ENXIO', 'ENODEV'])

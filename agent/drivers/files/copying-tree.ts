@@ -16,16 +16,24 @@ export interface TreeCopy {
   idBase: number
   /** The path that errors name. */
   path: RawPath
+  bounds?: CopyBounds
+}
+
+/** What one copy may have and take. */
+export interface CopyBounds {
+  entries: number
+  durationMs: number
 }
 
 /**
- * Copies a directory tree of a snapshot with all metadata and hard links. Follows no link. Throws `path_invalid` for devices, and
- * beyond 256 levels or 100,000 files with several names.
+ * Copies a directory tree of a snapshot with all metadata and hard links. Follows no link. Throws `path_invalid` for devices, beyond
+ * 256 levels or 100,000 files with several names, and beyond `bounds` (1,000,000 entries, 5 min).
  */
 export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
   const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   const levels: Level[] = []
   const copiedNames = new Map<number, RawPath>()
+  const check = boundsOf(copy)
   try {
     levels.push(openLevel('', copy.sourceFd, copy.targetFd))
     for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
@@ -39,6 +47,7 @@ export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
         continue
       }
       const { name } = level.waiting.pop() ?? { name: '' }
+      check()
       const inner = yield* copyEntry({ io, copy, level, copiedNames }, name)
       if (inner !== null) levels.push(inner)
       if (levels.length > LEVELS_MAX) throw pathInvalid(copy.path, `it is deeper than ${LEVELS_MAX} directories`)
@@ -64,6 +73,18 @@ export function copyOther(
     changeOwnerOfPath(madeFd, idBase + stat.uid, idBase + stat.gid)
     setModified(madeFd, fileTimeOf(stat))
   })
+}
+
+/** Returns a function that counts an entry, and throws `path_invalid` beyond the bounds of the copy. */
+function boundsOf({ path, bounds = BOUNDS }: TreeCopy): () => void {
+  const deadline = performance.now() + bounds.durationMs
+  let count = 0
+  return () => {
+    if (++count > bounds.entries)
+      throw pathInvalid(path, `it has more than ${bounds.entries} entries: restore parts of it, or the whole root`)
+    if (performance.now() > deadline)
+      throw pathInvalid(path, `copying it takes more than ${bounds.durationMs / 1000} s: restore parts of it`)
+  }
 }
 
 /** A directory of the current path in the tree, and its copy. */
@@ -145,3 +166,4 @@ const DIRECTORY = {
 const BUFFER_BYTES = 32 * 1024
 const LEVELS_MAX = 256
 const LINKED_MAX = 100_000
+const BOUNDS: CopyBounds = { entries: 1_000_000, durationMs: 300_000 }

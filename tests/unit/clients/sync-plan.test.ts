@@ -133,4 +133,28 @@ describe('a directory of this machine', () => {
     })
     expect(gone).toEqual(['gone'])
   })
+
+  test('is packed without what is no regular file any more, and without waiting for it', async () => {
+    const gone: string[] = []
+    await withTree({ fifo: '1', link: '2', kept: '3' }, async (root) => {
+      const entries = await scanTree(root)
+      for (const name of ['fifo', 'link']) rmSync(join(root, name))
+      execFileSync('mkfifo', [join(root, 'fifo')])
+      symlinkSync('/etc/passwd', join(root, 'link'))
+      const pieces: Uint8Array[] = []
+      const ownerOf = (): { uid: number; gid: number } => ({ uid: 0, gid: 0 })
+      for await (const piece of packEntries({ root, entries, ownerOf, onGone: (path) => gone.push(path) }))
+        pieces.push(piece)
+      expect(execFileSync('tar', ['-t'], { input: Buffer.concat(pieces), encoding: 'utf8' })).toBe('kept\n')
+    })
+    expect(gone.sort()).toEqual(['fifo', 'link'])
+  })
+
+  test('is refused beyond the entries that are copied at once, with the way out', async () => {
+    await withTree({ 'a/1': '', 'a/2': '', b: '' }, async (root) => {
+      expect(await scanTree(root, undefined, 4)).toHaveLength(4)
+      await expect(scanTree(root, undefined, 3)).rejects.toThrow(/more than 3 files and directories.*--exclude/)
+      expect(await scanTree(root, (path) => path === 'a', 3)).toHaveLength(1)
+    })
+  })
 })
