@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
 
 /** A part of a backup: the bytes of the object of that name in the backup's directory. */
@@ -55,24 +55,60 @@ export function partName(index: number): string {
   return `part-${String(index).padStart(5, '0')}.zst`
 }
 
-/** Encodes a manifest as it is stored: a line of JSON that includes the digest of the rest. */
-export function encodeManifest(manifest: BackupManifest): { text: string; sha256: string } {
+/** A key of a deployment that signs manifests. `secret`: base64url. */
+export interface BackupKey {
+  id: string
+  secret: string
+}
+
+/** A manifest as it was read. */
+export interface DecodedManifest {
+  manifest: BackupManifest
+  /** Digest of the manifest, without the signature. */
+  sha256: string
+  /** `good`: a given key signed it for its place. `none`: written before manifests were signed. `unknown`: by the key `keyId`, which is not given. */
+  signature: { kind: 'good' } | { kind: 'none' } | { kind: 'unknown'; keyId: string }
+}
+
+/**
+ * Encodes a manifest as it is stored: a line of JSON that includes the digest of the rest, and the signature (HMAC-SHA-256) of the rest
+ * and its place in the store.
+ */
+export function encodeManifest(manifest: BackupManifest, key: BackupKey): { text: string; sha256: string } {
   // In the order of the schema, independent of the caller.
   const ordered = manifestSchema.parse(manifest)
   const sha256 = digestOf(ordered)
-  return { text: `${JSON.stringify({ ...ordered, sha256 })}\n`, sha256 }
+  return { text: lineOf({ ...ordered, sha256, key: key.id, hmac: signatureOf(ordered, key).toString('hex') }), sha256 }
 }
 
-/** Decodes the text of `encodeManifest`; null for any other text, even if one bit differs. */
-export function decodeManifest(text: string): { manifest: BackupManifest; sha256: string } | null {
+/** Decodes the text of `encodeManifest`; null for any other text, even if one bit differs, and for a wrong signature of a given key. */
+export function decodeManifest(text: string, keys: readonly BackupKey[]): DecodedManifest | null {
   try {
-    const { sha256, ...rest } = JSON.parse(text) as Record<string, unknown>
+    const { sha256, key, hmac, ...rest } = JSON.parse(text) as Record<string, unknown>
     const parsed = manifestSchema.safeParse(rest)
     if (!parsed.success || sha256 !== digestOf(parsed.data)) return null
-    return text === encodeManifest(parsed.data).text ? { manifest: parsed.data, sha256 } : null
+    const manifest = parsed.data
+    if (key === undefined && hmac === undefined)
+      return text === lineOf({ ...manifest, sha256 }) ? { manifest, sha256, signature: { kind: 'none' } } : null
+    if (typeof key !== 'string' || !KEY_ID.test(key) || typeof hmac !== 'string' || !HMAC.test(hmac)) return null
+    if (text !== lineOf({ ...manifest, sha256, key, hmac })) return null
+    const known = keys.find(({ id }) => id === key)
+    if (known === undefined) return { manifest, sha256, signature: { kind: 'unknown', keyId: key } }
+    const isGood = timingSafeEqual(signatureOf(manifest, known), Buffer.from(hmac, 'hex'))
+    return isGood ? { manifest, sha256, signature: { kind: 'good' } } : null
   } catch {
     return null
   }
+}
+
+function lineOf(value: object): string {
+  return `${JSON.stringify(value)}\n`
+}
+
+function signatureOf(manifest: BackupManifest, { secret }: BackupKey): Buffer {
+  const place = backupDirectory(manifest.project, manifest.volume.id, manifest.id)
+  const signed = `${PURPOSE}\n${place}\n${JSON.stringify(manifest)}`
+  return createHmac('sha256', Buffer.from(secret, 'base64url')).update(signed).digest()
 }
 
 function digestOf(manifest: BackupManifest): string {
@@ -85,3 +121,6 @@ export const MANIFEST = 'manifest.json'
 export const DELETED = 'deleted.json'
 
 const OBJECT = /^projects\/([a-z0-9-]{1,63})\/volumes\/(vol_[0-9a-z]{26})\/(bak_[0-9a-z]{26})\/([A-Za-z0-9._-]+)$/
+const PURPOSE = 'boxyard backup manifest'
+const KEY_ID = /^[a-z0-9-]{1,32}$/
+const HMAC = /^[0-9a-f]{64}$/

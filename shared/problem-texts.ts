@@ -122,8 +122,8 @@ export const PROBLEM_TEXTS = {
   ],
   nothing_to_roll_back: ['The service has no previous version.', 'Deploy the version that you want.'],
   backup_damaged: [
-    'A part of the backup is missing from its store, or was altered; nothing was restored.',
-    'Restore another backup, and mend the store.',
+    'A part of the backup is missing from its store, was altered, or is signed with no key that this deployment has; nothing was restored.',
+    'Restore another backup, and mend the store; or let the operator add the key of the deployment that made it.',
   ],
   port_not_listening: [
     'No program in the box listens at this port, on its loopback or at its own address.',

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
-import { oldChannelKeyUse } from '../lib/disk/key-files.ts'
+import { oldChannelKeyUse, trustBackupKeys } from '../lib/disk/key-files.ts'
 import type { TokenRecord } from '../ports/store/tokens.ts'
 import { replaceAdminToken, signAdminTokenAnew } from './admin-token.ts'
 import { type Deployment, type DeploymentDeps, openDeployment, requireDeployment } from './deployment.ts'
@@ -83,7 +83,7 @@ export async function runRenewCommand(deps: DeploymentDeps, args: readonly strin
   )
 }
 
-/** `keys rotate|drop-old token|channel [--force]`, `keys prepare token`: the running service sees the change within a second. */
+/** `keys rotate|drop-old token|channel [--force]`, `keys prepare token`, `keys trust backup FILE`: the running service sees the change within a second. */
 export async function runKeysCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -99,9 +99,20 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
       return show('The next token key verifies; `keys rotate token` makes it sign.', print)
     })
   }
+  if (change === 'trust' && kind === 'backup') {
+    const [path, ...others] = rest
+    if (path === undefined || others.length > 0) throw new Error('Expected: keys trust backup FILE.')
+    return inDeployment(deps, async ({ shareKeys }) => {
+      const count = trustBackupKeys(dataDir, path)
+      await shareKeys()
+      return show(`${count === 1 ? '1 more key verifies' : `${count} more keys verify`} backups.`, print)
+    })
+  }
   const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
   if (!isKnown || rest.length > 0) {
-    throw new Error('Expected: keys rotate|drop-old token|channel [--force], or keys prepare token.')
+    throw new Error(
+      'Expected: keys rotate|drop-old token|channel [--force], keys prepare token, or keys trust backup FILE.',
+    )
   }
   return inDeployment(deps, async (deployment) => {
     const { changeKeys } = deployment
@@ -192,6 +203,7 @@ Without it the old one works until its end.`
 const KEYS_HELP = `Usage: keys rotate token|channel [--force]
        keys drop-old token|channel [--force]
        keys prepare token
+       keys trust backup FILE
 
 rotate    makes a new key, which signs from then on; the old ones still verify (of the channel, the last one), and
           admin.token is signed anew.
@@ -199,11 +211,14 @@ drop-old  drops all keys but the newest.
 prepare   makes the key that the next rotation lets sign, and that verifies from now on: for functions on other machines, which
           get keys/token-public.json before the rotation.
 
+trust     lets the keys in FILE, the keys/backup.json of another deployment, verify backups as well, so that they can be restored here.
+
 What would lock somebody out is refused, and named: live tokens signed with a key to be dropped, or a front that still
 signs with one. --force drops them all the same.
 
   token    signs access tokens
   channel  signs what the functions send to the agent
+  backup   signs the manifests of backups of data volumes
 
 The running service sees a change within a second.`
 

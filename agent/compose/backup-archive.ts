@@ -9,6 +9,7 @@ export const ARCHIVED_FILES = [
   'keys/token-private.json',
   'keys/token-public.json',
   'keys/channel.json',
+  'keys/backup.json',
   'admin.token',
   'boxyard.db',
 ] as const

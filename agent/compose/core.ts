@@ -95,7 +95,11 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const jobs = createJobs({ store, clock, logger, meter, newOperationId: idsOf('opr', settings) })
   closers.add('jobs', () => jobs.close())
   const newBackupId = idsOf('bak', settings)
-  const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger, newBackupId })
+  const backups = createBackupParts({
+    ...{ ...drivers, store, reconciler, jobs, clock, logger, newBackupId },
+    backupKeys: () => deps.deployment.keys.backups().keys,
+    acceptsUnverified: settings.backups.acceptsUnverified,
+  })
   await backups.recover()
   await jobs.failUnresumed()
   closers.add('backup schedules', backups.startSchedules())
@@ -122,10 +126,13 @@ export interface BackupParts {
 }
 
 /** Wires backups, which requests need. */
-export function createBackupParts(given: Omit<BackupJobsDeps, 'catalog' | 'records'>): BackupParts {
-  const { store, backupStore, clock, logger } = given
+export function createBackupParts(
+  given: Omit<BackupJobsDeps, 'catalog' | 'records'> & { acceptsUnverified: boolean },
+): BackupParts {
+  const { store, backupStore, backupKeys: keys, acceptsUnverified, clock, logger } = given
   const records = store.backups
-  const catalog = createBackupCatalog(backupStore)
+  const hasWritten = async (id: string, sha256: string): Promise<boolean> => (await records.get(id))?.sha256 === sha256
+  const catalog = createBackupCatalog({ store: backupStore, keys, hasWritten, acceptsUnverified })
   const backups = createBackups({ ...given, records, catalog })
   const schedules = createBackupSchedules({ store, records, backups, clock, logger })
   return {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { joinBackupKeys } from '../../shared/auth/keys.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { SharedKeys } from '../drivers/fleet/shared-keys.ts'
 import {
@@ -51,9 +52,11 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
   const exchange = async (): Promise<boolean> => {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const [read, own] = [await shared.read(), readKeys(dataDir)]
-      if (read.keys !== null && read.keys.generation >= own.generation) return take(read.keys)
-      const given = { ...own, generation: Math.max(1, own.generation) }
+      const given = keysToGive(read.keys, own)
+      if (given === null) return take(read.keys ?? own)
       if (await shared.replace(read, given)) return take(given)
+      // Cells that start at the same time each have a key to add.
+      await delay(Math.random() * attempt * PAUSE_MS)
     }
     throw busy()
   }
@@ -92,6 +95,17 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
   }
 }
 
+/** Returns what the fleet's Secret lacks of this cell's keys, as its new content; null if it lacks nothing. */
+function keysToGive(fleet: StoredKeys | null, own: StoredKeys): StoredKeys | null {
+  if (fleet === null || fleet.generation < own.generation) {
+    const backups = joinBackupKeys(fleet?.backups ?? { keys: [] }, own.backups)
+    return { ...own, backups, generation: Math.max(1, own.generation) }
+  }
+  // Every cell verifies what any other has signed.
+  const backups = joinBackupKeys(fleet.backups, own.backups)
+  return backups === fleet.backups ? null : { ...fleet, backups }
+}
+
 /** Takes turns at `work`, one after the other: of those asked for while one waits, it makes one. */
 function createTurns(work: () => Promise<void>, logger: Logger): { take(): void; ended(): Promise<void> } {
   let turn: Promise<void> = Promise.resolve()
@@ -113,6 +127,7 @@ function busy(): Error {
   return new Error('Others change the keys of the fleet at the same time; try again.')
 }
 
-const ATTEMPTS_MAX = 8
+const ATTEMPTS_MAX = 32
+const PAUSE_MS = 10
 /** Agents follow the Secret at once, and fronts their files within 3 s. */
 const SPREAD_MS = 5_000

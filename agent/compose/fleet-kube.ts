@@ -119,6 +119,7 @@ export async function openKubeAccess(
   return {
     tokens: wireTokens(data, { ...deps, fleet: createKubeTokens({ api, cell }) }).tokens,
     changeKeys: (kind, change) => keys.change(kind, change),
+    shareKeys: async () => void (await keys.exchange()),
   }
 }
 

@@ -30,6 +30,7 @@ export async function openHostAccess(deps: DeploymentDeps, data: DataDirectory):
   if (settings.fleet === null) {
     return {
       tokens: wireTokens(data, { ...deps, fleet: createLocalTokens() }).tokens,
+      shareKeys: async () => undefined,
       changeKeys: async (kind, change) => {
         changeKeys(settings.dataDir, kind, change)
         data.keys.reload()

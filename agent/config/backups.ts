@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import * as z from 'zod'
-import { absolute, origin } from './variables.ts'
+import { absolute, flag, origin } from './variables.ts'
 
 /** Backup store: `s3` if set, else `directory`. */
 export interface BackupSettings {
   directory: string
   s3: S3Settings | null
+  /** Whether backups are used that no known key has signed. */
+  acceptsUnverified: boolean
 }
 
 /** An S3 bucket for backups. */
@@ -21,6 +23,7 @@ export interface S3Settings {
 /** Schemas of the backup store's variables, part of the agent's. */
 export const BACKUP_VARIABLES = {
   BOXYARD_BACKUP_DIR: absolute.optional(),
+  BOXYARD_BACKUP_UNVERIFIED: flag(false),
   BOXYARD_BACKUP_S3_ENDPOINT: origin.optional(),
   BOXYARD_BACKUP_S3_BUCKET: z
     .string()
@@ -47,12 +50,14 @@ export function backupsOf(env: BackupVariables): BackupSettings {
   const { BOXYARD_BACKUP_S3_ENDPOINT: endpoint, BOXYARD_BACKUP_S3_BUCKET: bucket } = env
   const { BOXYARD_BACKUP_S3_KEY_FILE: keyFile, BOXYARD_BACKUP_DIR: given } = env
   const directory = given ?? join(env.BOXYARD_DATA_DIR, 'backups')
-  if (endpoint === undefined && bucket === undefined && keyFile === undefined) return { directory, s3: null }
+  const acceptsUnverified = env.BOXYARD_BACKUP_UNVERIFIED
+  if (endpoint === undefined && bucket === undefined && keyFile === undefined)
+    return { directory, s3: null, acceptsUnverified }
   if (endpoint === undefined || bucket === undefined || keyFile === undefined || given !== undefined) {
     throw new Error(
       'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE must be given together, without BOXYARD_BACKUP_DIR.',
     )
   }
   const { BOXYARD_BACKUP_S3_REGION: region, BOXYARD_BACKUP_S3_PREFIX: prefix } = env
-  return { directory, s3: { endpoint, bucket, region, prefix, keyFile } }
+  return { directory, s3: { endpoint, bucket, region, prefix, keyFile }, acceptsUnverified }
 }

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { BackupKey } from '../backup-manifest.ts'
 import type { ChannelKey } from './channel.ts'
 
 /** The contents of `keys/channel.json`: the first key signs, all verify. */
@@ -6,6 +7,11 @@ export interface ChannelKeySet {
   agent_id: string
   /** `next` is true of a key that verifies and is to sign at the next rotation. */
   keys: readonly (ChannelKey & { next?: boolean })[]
+}
+
+/** The contents of `keys/backup.json`: the first key signs the manifests of backups, all verify. */
+export interface BackupKeySet {
+  keys: readonly BackupKey[]
 }
 
 /** An Ed25519 JWK (RFC 8037); with `d` it is private. */
@@ -31,11 +37,24 @@ export interface KeySets {
   channel: ChannelKeySet
   /** Private. */
   tokens: TokenKeySet
+  backups: BackupKeySet
 }
 
 /** Creates the channel's first key set, for a new agent. */
 export function createChannelKeys(): ChannelKeySet {
   return { agent_id: randomName(12), keys: [newChannelKey()] }
+}
+
+/** Creates the first key that signs backups. */
+export function createBackupKeys(): BackupKeySet {
+  const { id, secret } = newChannelKey()
+  return { keys: [{ id, secret }] }
+}
+
+/** Returns all keys of two sets; that of the first set signs. */
+export function joinBackupKeys(one: BackupKeySet, other: BackupKeySet): BackupKeySet {
+  const added = other.keys.filter(({ id }) => one.keys.every((key) => key.id !== id))
+  return added.length === 0 ? one : { keys: [...one.keys, ...added] }
 }
 
 /** Adds the key of the next rotation, unless there is one: verifiers can learn it before it signs. */
@@ -83,11 +102,17 @@ export function publicTokenKeys(set: TokenKeySet): TokenKeySet {
 export function parseChannelKeys(text: string): ChannelKeySet {
   const value = parseObject(text)
   if (typeof value.agent_id !== 'string' || value.agent_id === '') throw new Error('has no "agent_id"')
-  const keys = parseKeys<ChannelKey>(value.keys, ({ id, secret }) => {
-    if (typeof id !== 'string' || !KEY_ID.test(id) || typeof secret !== 'string') return false
-    return Buffer.from(secret, 'base64url').length >= MIN_SECRET_BYTES
-  })
-  return { agent_id: value.agent_id, keys }
+  return { agent_id: value.agent_id, keys: parseKeys<ChannelKey>(value.keys, isSecretKey) }
+}
+
+/** Parses the text of a file of backup keys. Throws as `parseChannelKeys`. */
+export function parseBackupKeys(text: string): BackupKeySet {
+  return { keys: parseKeys<BackupKey>(parseObject(text).keys, isSecretKey) }
+}
+
+function isSecretKey({ id, secret }: Record<string, unknown>): boolean {
+  if (typeof id !== 'string' || !KEY_ID.test(id) || typeof secret !== 'string') return false
+  return Buffer.from(secret, 'base64url').length >= MIN_SECRET_BYTES
 }
 
 /**

@@ -51,7 +51,7 @@ export const backupOperations = {
     permission: 'read',
     params: backupParams,
     response: backupSchema,
-    errors: ['backup_not_found'],
+    errors: ['backup_not_found', 'backup_damaged'],
   }),
   deleteBackup: define({
     id: 'deleteBackup',
@@ -64,7 +64,7 @@ export const backupOperations = {
     query: waitQuery,
     response: null,
     status: 204,
-    errors: ['backup_not_found'],
+    errors: ['backup_not_found', 'backup_damaged'],
   }),
   restoreBackup: define({
     id: 'restoreBackup',
@@ -101,7 +101,8 @@ export const backupOperations = {
     method: 'GET',
     path: '/v1/projects/{project}/backups',
     owner: 'project',
-    summary: 'List what the backup store holds, also of deleted volumes and of other deployments, oldest first',
+    summary:
+      'List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first',
     permission: 'read',
     params: z.strictObject({ project: projectOrAllSchema }),
     query: pageQuery,

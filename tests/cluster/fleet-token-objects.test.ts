@@ -116,6 +116,9 @@ describe('keys', () => {
     const taken = await Promise.all(all.map(({ keys }) => keys.exchange()))
     expect(taken.filter((each) => !each)).toHaveLength(1)
     const winner = own[taken.indexOf(false)]
+    for (const { keys } of all) await keys.exchange()
+    // Each verifies the backups of all.
+    expect(readKeys(all[0]?.dataDir ?? '').backups.keys).toHaveLength(6)
     for (const { dataDir, files } of all) {
       expect(readKeys(dataDir)).toEqual({ ...readKeys(all[0]?.dataDir ?? ''), generation: 1 })
       // Also in the process that has read its own already.
@@ -171,6 +174,7 @@ describe('keys', () => {
     clear()
     await until(async () => (await openSharedKeys(cells.aa.api).read()).keys !== null, 'they are there again')
     expect(await fresh.keys.exchange()).toBe(true)
+    await here.keys.exchange()
     expect(readKeys(fresh.dataDir)).toEqual(readKeys(here.dataDir))
   })
 

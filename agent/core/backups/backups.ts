@@ -8,7 +8,7 @@ import { discardUncommitted } from '../common/create-record.ts'
 import { findVolume, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
-import { isListed, type StoredBackup } from './catalog.ts'
+import { checkTrusted, isListed, type StoredBackup } from './catalog.ts'
 import { type BackupJobsDeps, createBackupJobs } from './jobs.ts'
 
 /** The requester of a backup: a client, or the volume's schedule (`automatic`). */
@@ -30,7 +30,7 @@ export interface Backups {
   create(ref: VolumeRef, options: BackupOptions): Promise<BackupRecord>
   /** Lists the backups of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef): Promise<BackupRecord[]>
-  /** Gets one, also of a deleted volume or of another deployment. @throws ServiceError `backup_not_found` */
+  /** Gets one, also of a deleted volume or of another deployment. @throws ServiceError `backup_not_found`, `backup_damaged` if nothing proves who wrote it */
   get(ref: VolumeRef, id: string): Promise<KnownBackup>
   /** Deletes one; aborts one that is running. @throws ServiceError `backup_not_found`, `precondition_failed` */
   remove(ref: VolumeRef, id: string, ifMatch: string | null): Promise<void>
@@ -47,6 +47,7 @@ export function createBackups(deps: BackupJobsDeps): Backups {
     const record = await records.get(id)
     if (record?.project === ref.project && record.volume === ref.name && record.deletedAt === null) return { record }
     const stored = record ? null : await catalog.find(ref.project, id)
+    checkTrusted(stored)
     if (stored && isListed(stored) && stored.manifest?.volume.name === ref.name) return { stored }
     throw backupNotFound(id)
   }
@@ -143,7 +144,7 @@ async function takeCopy(
       ...{ id: deps.newBackupId(now), project, volumeId: volume.id, volume: volume.name },
       ...{ sizeGb: volume.sizeGb, usedBytes, status: 'running', createdAt: now, endedAt: null, error: null, subvolume },
       ...(await findParent(deps, subvolume, last)),
-      ...{ parts: [], sha256: null, automatic: options.automatic, operation: null },
+      ...{ parts: [], sha256: null, isSigned: false, automatic: options.automatic, operation: null },
       ...{ deletedAt: null, isCleared: false },
       createdBy: { token: options.caller.tokenId, idempotencyKey: options.idempotencyKey },
     }

@@ -4,6 +4,7 @@ import type { Logger } from '../../../shared/log.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { StoredBackup } from './catalog.ts'
 import { type BackupRunDeps, directoryOf, tombstoneOf, writeAll } from './run.ts'
+import { signEarlier } from './signing.ts'
 
 export interface BackupRemovalDeps extends BackupRunDeps {
   logger: Logger
@@ -13,7 +14,7 @@ export interface BackupRemovalDeps extends BackupRunDeps {
 export interface BackupRemoval {
   /** Marks a backup deleted, durably and for every deployment; its objects stay until no listed backup needs them. */
   remove(backup: { project: string; volumeId: string; id: string }): Promise<void>
-  /** Removes the objects of failed backups, and of deleted ones on which none builds. */
+  /** Removes the objects of failed backups, and of deleted ones on which none builds; signs those that an earlier version made. */
   sweep(project: string): Promise<void>
 }
 
@@ -26,6 +27,7 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
     sweeps.run(async () => {
       try {
         await sweepRecords(deps, project)
+        await signEarlier(deps, project)
         await sweepStore(deps, project)
       } catch (error) {
         logger.error('unused backups stay in the store', { project, error })

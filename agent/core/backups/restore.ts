@@ -13,7 +13,7 @@ import { type CreateVolumeDeps, createVolume, nameTaken } from '../volumes/creat
 import { replaceData } from '../volumes/restore.ts'
 import type { VolumeSwapDeps } from '../volumes/swap.ts'
 import { backupNotFound, type KnownBackup } from './backups.ts'
-import { type BackupCatalog, type ChainLink, isListed, type StoredBackup } from './catalog.ts'
+import { type BackupCatalog, type ChainLink, checkTrusted, isListed, type StoredBackup } from './catalog.ts'
 import { readChain } from './chain-reader.ts'
 
 export interface BackupRestoreDeps extends CreateVolumeDeps, VolumeSwapDeps {
@@ -66,6 +66,7 @@ export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
   return {
     find: async (project, id) => {
       const stored = await catalog.find(project, id)
+      checkTrusted(stored)
       if (!stored || !isListed(stored)) throw backupNotFound(id)
       return { stored }
     },

@@ -1,4 +1,10 @@
-import { type BackupManifest, backupDirectory, encodeManifest, MANIFEST } from '../../../shared/backup-manifest.ts'
+import {
+  type BackupKey,
+  type BackupManifest,
+  backupDirectory,
+  encodeManifest,
+  MANIFEST,
+} from '../../../shared/backup-manifest.ts'
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -12,6 +18,8 @@ export interface BackupRunDeps {
   records: BackupRecords
   backupStore: BackupStore
   catalog: BackupCatalog
+  /** Keys for manifests; the first signs. */
+  backupKeys(): readonly BackupKey[]
   filesystem: CowFilesystem
   reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
@@ -35,15 +43,22 @@ export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun)
   try {
     const record = await upload(deps, await withParent(deps, found), run)
     const manifest = manifestOf(record)
-    const { text, sha256 } = encodeManifest(manifest)
+    const { text, sha256 } = encodeManifest(manifest, signingKey(deps))
     await checkParent(deps, record)
     await deps.backupStore.put(directoryOf(record) + MANIFEST, linesOf(text), run.signal)
-    await conclude(deps, { ...record, status: 'done', endedAt: deps.clock.now(), sha256 })
+    await conclude(deps, { ...record, status: 'done', endedAt: deps.clock.now(), sha256, isSigned: true })
   } catch (error) {
     if (run.isCutOff()) throw error
     await fail(deps, id, asServiceError(error))
     throw error
   }
+}
+
+/** @throws Error if there is no key */
+export function signingKey({ backupKeys }: Pick<BackupRunDeps, 'backupKeys'>): BackupKey {
+  const [key] = backupKeys()
+  if (key === undefined) throw new Error('There is no key to sign backups with.')
+  return key
 }
 
 /** Returns the directory of a backup's objects in the store. */
@@ -157,6 +172,6 @@ function manifestOf(record: BackupRecord): BackupManifest {
   }
 }
 
-async function* linesOf(text: string): AsyncGenerator<Uint8Array> {
+export async function* linesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text)
 }

@@ -1,4 +1,4 @@
-import { type KeySets, parseChannelKeys, parseTokenKeys } from '../../../shared/auth/keys.ts'
+import { type KeySets, parseBackupKeys, parseChannelKeys, parseTokenKeys } from '../../../shared/auth/keys.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { StoredKeys } from '../../lib/disk/key-files.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
@@ -37,20 +37,24 @@ export function openSharedKeys(api: Pick<KubeApi, 'secret'>): SharedKeys {
   }
 }
 
-function encodeKeys({ channel, tokens, generation }: StoredKeys): Record<string, string> {
+function encodeKeys({ channel, tokens, backups, generation }: StoredKeys): Record<string, string> {
   return {
     [FIELDS.channel]: JSON.stringify(channel),
     [FIELDS.tokens]: JSON.stringify(tokens),
+    [FIELDS.backups]: JSON.stringify(backups),
     [FIELDS.generation]: String(generation),
   }
 }
 
 function decodeKeys(data: Readonly<Record<string, string>>): StoredKeys | null {
   const { [FIELDS.channel]: channel, [FIELDS.tokens]: tokens, [FIELDS.generation]: generation } = data
+  const { [FIELDS.backups]: backups } = data
   if (channel === undefined && tokens === undefined) return null
   const sets: KeySets = {
     channel: parsed(FIELDS.channel, () => parseChannelKeys(channel ?? '')),
     tokens: parsed(FIELDS.tokens, () => parseTokenKeys(tokens ?? '')),
+    // Cells of an earlier version have put none there.
+    backups: backups === undefined ? { keys: [] } : parsed(FIELDS.backups, () => parseBackupKeys(backups)),
   }
   return { ...sets, generation: /^\d{1,15}$/.test(generation ?? '') ? Number(generation) : 1 }
 }
@@ -72,4 +76,9 @@ function missing(): ServiceError {
 }
 
 const SECRET = { namespace: 'boxyard-system', name: 'boxyard-keys' }
-const FIELDS = { channel: 'channel.json', tokens: 'token-private.json', generation: 'generation' }
+const FIELDS = {
+  channel: 'channel.json',
+  tokens: 'token-private.json',
+  backups: 'backup.json',
+  generation: 'generation',
+}

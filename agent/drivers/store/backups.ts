@@ -72,5 +72,5 @@ function tombstoneOf(root: string, createdAt: number): Tombstone {
 }
 
 function recordOf(row: Row): BackupRecord {
-  return JSON.parse(String(row.record)) as BackupRecord
+  return { isSigned: false, ...(JSON.parse(String(row.record)) as Omit<BackupRecord, 'isSigned'>) }
 }

@@ -1,11 +1,15 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  type BackupKeySet,
   type ChannelKeySet,
+  createBackupKeys,
   createChannelKeys,
   createTokenKeys,
   dropOldKeys,
+  joinBackupKeys,
   type KeySets,
+  parseBackupKeys,
   parseChannelKeys,
   parseTokenKeys,
   prepareChannelKeys,
@@ -25,6 +29,8 @@ export interface KeyFiles {
   tokens(): TokenKeySet
   /** The same for signing: a changed file is read at once, so that a token minted after a rotation has the new key. */
   signing(): TokenKeySet
+  /** Keys that sign and verify the manifests of backups. */
+  backups(): BackupKeySet
   /** Reads changed files at once. */
   reload(): void
   /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
@@ -57,17 +63,21 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
   withLock(paths.lock, () => {
     if (!existsSync(paths.channel)) writeDurably(paths.channel, textOf(createChannelKeys()))
     if (!existsSync(paths.tokens)) writeTokenKeys(paths, createTokenKeys())
+    if (!existsSync(paths.backups)) writeDurably(paths.backups, textOf(createBackupKeys()))
     if (isExclusive) mend(paths)
   })
   const channel = watched(paths.channel, parseChannelKeys, now)
   const tokens = watched(paths.tokens, parseTokenKeys, now)
+  const backups = watched(paths.backups, parseBackupKeys, now)
   return {
     channel: () => channel(false),
     tokens: () => tokens(false),
     signing: () => tokens(true),
+    backups: () => backups(false),
     reload: () => {
       channel(true)
       tokens(true)
+      backups(true)
     },
     noteChannelKey: createUseNote(paths.oldChannelUse, () => channel(false), now),
   }
@@ -111,9 +121,26 @@ export function changeKeys(dataDir: string, kind: KeyKind, change: KeyChange): v
 }
 
 /** Returns sets of keys with a change as `changeKeys` makes it. */
-export function changedKeys({ channel, tokens }: KeySets, kind: KeyKind, change: KeyChange): KeySets {
-  if (kind === 'channel') return { channel: CHANNEL_CHANGES[change](channel), tokens }
-  return { channel, tokens: TOKEN_CHANGES[change](tokens) }
+export function changedKeys(sets: KeySets, kind: KeyKind, change: KeyChange): KeySets {
+  if (kind === 'channel') return { ...sets, channel: CHANNEL_CHANGES[change](sets.channel) }
+  return { ...sets, tokens: TOKEN_CHANGES[change](sets.tokens) }
+}
+
+/**
+ * Lets the keys in a file verify backups as well: those of another deployment, by its `keys/backup.json`. Returns how many are new.
+ * @throws Error for a file that cannot be read or is not well-formed, or if another process changes keys for more than 10 s
+ */
+export function trustBackupKeys(dataDir: string, path: string): number {
+  const added = parseBackupKeys(readFileSync(path, 'utf8'))
+  const paths = pathsOf(dataDir)
+  let count = 0
+  withLock(paths.lock, () => {
+    const own = parseBackupKeys(readFileSync(paths.backups, 'utf8'))
+    const all = joinBackupKeys(own, added)
+    count = all.keys.length - own.keys.length
+    if (count > 0) writeDurably(paths.backups, textOf(all))
+  })
+  return count
 }
 
 const CHANNEL_CHANGES: Record<KeyChange, (keys: ChannelKeySet) => ChannelKeySet> = {
@@ -136,7 +163,7 @@ export function readKeys(dataDir: string): StoredKeys {
  * Puts the keys of a fleet in the place of those below a data directory, unless these are more recent. Returns whether any changed.
  * @throws Error if another process changes keys for more than 10 s
  */
-export function replaceKeys(dataDir: string, { channel, tokens, generation }: StoredKeys): boolean {
+export function replaceKeys(dataDir: string, { channel, tokens, backups, generation }: StoredKeys): boolean {
   const paths = pathsOf(dataDir)
   let isChanged = false
   withLock(paths.lock, () => {
@@ -146,6 +173,9 @@ export function replaceKeys(dataDir: string, { channel, tokens, generation }: St
     isChanged = isOther(old.channel, channel) || isOther(old.tokens, tokens)
     if (isOther(old.channel, channel)) writeDurably(paths.channel, textOf(channel))
     if (isOther(old.tokens, tokens)) writeTokenKeys(paths, tokens)
+    // What one of the sets verifies is never lost.
+    const all = joinBackupKeys(backups, old.backups)
+    if (isOther(old.backups, all)) writeDurably(paths.backups, textOf(all))
     // Last: what was cut off is taken over once more.
     if (old.generation !== generation) writeDurably(paths.generation, `${generation}\n`)
   })
@@ -157,6 +187,7 @@ function readFrom(paths: KeyPaths): StoredKeys {
   return {
     channel: parseChannelKeys(readFileSync(paths.channel, 'utf8')),
     tokens: parseTokenKeys(readFileSync(paths.tokens, 'utf8')),
+    backups: parseBackupKeys(readFileSync(paths.backups, 'utf8')),
     generation: Number(text),
   }
 }
@@ -219,6 +250,7 @@ function pathsOf(dataDir: string) {
     channel: join(directory, 'channel.json'),
     oldChannelUse: join(directory, 'old-channel-key-used'),
     tokens: join(directory, 'token-private.json'),
+    backups: join(directory, 'backup.json'),
     publicTokens: join(directory, 'token-public.json'),
     generation: join(directory, 'generation'),
   }

@@ -26,6 +26,8 @@ export interface BackupRecord {
   parts: BackupPart[]
   /** SHA-256 of its manifest; null until that is written. */
   sha256: string | null
+  /** True once its manifest is signed; those of earlier versions are signed later. */
+  isSigned: boolean
   /** True if the volume's schedule made it. */
   automatic: boolean
   /** Id of the job that makes it. */

@@ -8,6 +8,7 @@ import { openFolderStore } from '../../../agent/drivers/backups/store-folder.ts'
 import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-local.ts'
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
+import { createBackupKeys } from '../../../shared/auth/keys.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { UNBOUNDED } from '../access/storage-bounds.ts'
@@ -36,8 +37,11 @@ export interface BackupService {
   close(): Promise<void>
 }
 
-/** Opens the service; `change` may wrap the backup store. */
-export function openBackupService(change: (store: BackupStore) => BackupStore = (store) => store): BackupService {
+/** Opens the service; `change` may wrap the backup store. The keys may be changed in place. */
+export function openBackupService(
+  change: (store: BackupStore) => BackupStore = (store) => store,
+  { keys } = createBackupKeys(),
+): BackupService {
   const folder = mkdtempSync(join(tmpdir(), 'boxyard-backup-service-'))
   const volumes = openVolumeService(() => 0)
   const { clock, advance, sleeps } = createFakeTime()
@@ -45,8 +49,10 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const backupStore = change(openFolderStore(folder))
   const jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
   const newBackupId = (nowMs: number): string => newId('bak', nowMs)
-  const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore, newBackupId }
-  const parts = createBackupParts(shared)
+  const backupKeys = () => keys
+  const logger = silentLogger
+  const shared = { store, filesystem, reconciler, jobs, clock, logger, backupStore, newBackupId, backupKeys }
+  const parts = createBackupParts({ ...shared, acceptsUnverified: false })
   const directory = createLocalDirectory()
   const restoring = { ...shared, directory, runtime, admission, defaults, bounds: UNBOUNDED, catalog: parts.catalog }
   const restores = createBackupRestore(restoring)

@@ -2,9 +2,22 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { changedKeys, changeKeys, openKeyFiles, readKeys, replaceKeys } from '../../../agent/lib/disk/key-files.ts'
+import {
+  changedKeys,
+  changeKeys,
+  openKeyFiles,
+  readKeys,
+  replaceKeys,
+  trustBackupKeys,
+} from '../../../agent/lib/disk/key-files.ts'
 import { runOk } from '../../../agent/lib/run.ts'
-import { parseTokenKeys, publicTokenKeys, rotateTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
+import {
+  createBackupKeys,
+  parseTokenKeys,
+  publicTokenKeys,
+  rotateTokenKeys,
+  type TokenKeySet,
+} from '../../../shared/auth/keys.ts'
 
 let dataDir: string
 
@@ -23,6 +36,7 @@ describe('key files', () => {
     const keys = open(false)
     expect(keysOf('public')).toEqual(publicTokenKeys(keys.tokens()))
     expect(readdirSync(join(dataDir, 'keys')).sort()).toEqual([
+      'backup.json',
       'channel.json',
       'lock',
       'token-private.json',
@@ -56,10 +70,27 @@ describe('key files', () => {
     expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
   })
 
+  test('trust the backup keys of another deployment, and go on signing with their own', () => {
+    const keys = open(true)
+    const [own] = keys.backups().keys
+    const theirs = createBackupKeys()
+    const path = join(dataDir, 'theirs.json')
+    writeFileSync(path, JSON.stringify(theirs))
+    expect([trustBackupKeys(dataDir, path), trustBackupKeys(dataDir, path)]).toEqual([1, 0])
+    keys.reload()
+    expect(keys.backups().keys).toEqual([own, ...theirs.keys])
+    writeFileSync(path, JSON.stringify({ keys: [{ id: 'k-1', secret: 'short' }] }))
+    expect(() => trustBackupKeys(dataDir, path)).toThrow('has a key that is not well-formed, at index 0')
+    // A fleet's keys come first, and what this one verifies stays.
+    const fleet = { ...readKeys(dataDir), backups: createBackupKeys(), generation: 3 }
+    expect(replaceKeys(dataDir, fleet)).toBe(false)
+    expect(readKeys(dataDir).backups.keys).toEqual([...fleet.backups.keys, own, ...theirs.keys])
+  })
+
   test('take over the keys of a fleet at once, and never older ones', () => {
     const keys = open(true)
     const own = readKeys(dataDir)
-    expect(own).toEqual({ channel: keys.channel(), tokens: keys.tokens(), generation: 0 })
+    expect(own).toEqual({ channel: keys.channel(), tokens: keys.tokens(), backups: keys.backups(), generation: 0 })
     const newer = { ...changedKeys(changedKeys(own, 'token', 'rotate'), 'channel', 'rotate'), generation: 7 }
     expect(replaceKeys(dataDir, newer)).toBe(true)
     keys.reload()

@@ -95,7 +95,7 @@ export const OPERATIONS = {
   deleteBackup: {"method":"DELETE","path":"/v1/projects/{project}/data/{name}/backups/{backup}","retry":"idempotent","ticket":false,"status":204,"summary":"Delete a backup; its objects stay in the store for as long as another builds on them"},
   restoreBackup: {"method":"POST","path":"/v1/projects/{project}/data/{name}/backups/{backup}/restore","retry":"key","ticket":false,"status":200,"summary":"Restore a backup as a new data volume, or over the volume itself"},
   updateBackupSchedule: {"method":"PUT","path":"/v1/projects/{project}/data/{name}/backup-schedule","retry":"idempotent","ticket":false,"status":200,"summary":"Schedule backups of a data volume, and bound how many are kept"},
-  listStoredBackups: {"method":"GET","path":"/v1/projects/{project}/backups","retry":"safe","ticket":false,"status":200,"summary":"List what the backup store holds, also of deleted volumes and of other deployments, oldest first"},
+  listStoredBackups: {"method":"GET","path":"/v1/projects/{project}/backups","retry":"safe","ticket":false,"status":200,"summary":"List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first"},
   createBase: {"method":"POST","path":"/v1/projects/{project}/bases","retry":"key","ticket":true,"status":201,"summary":"Make a base: of the root of a box, a snapshot of it, the tar of a root filesystem, or an image"},
   listBases: {"method":"GET","path":"/v1/projects/{project}/bases","retry":"safe","ticket":false,"status":200,"summary":"List the bases of a project by name"},
   listSharedBases: {"method":"GET","path":"/v1/bases","retry":"safe","ticket":false,"status":200,"summary":"List the bases that all projects share by name"},

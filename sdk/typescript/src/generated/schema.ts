@@ -1590,8 +1590,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what the backup store holds, also of deleted volumes and of other deployments, oldest first
-         * @description List what the backup store holds, also of deleted volumes and of other deployments, oldest first. Needs a token with `read`.
+         * List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first
+         * @description List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first. Needs a token with `read`.
          */
         get: operations["listStoredBackups"];
         put?: never;
