@@ -35,6 +35,7 @@ const PROBLEMS = {
   mount_path_taken: [409, 'Mount path taken', false],
   not_attached: [409, 'Not attached', false],
   domain_taken: [409, 'Domain taken', false],
+  domain_unproven: [409, 'Domain not proven', false],
   no_preview: [409, 'No preview', false],
   preview_not_ready: [409, 'Preview not ready', true],
   nothing_to_roll_back: [409, 'Nothing to roll back', false],

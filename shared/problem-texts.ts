@@ -115,6 +115,10 @@ export const PROBLEM_TEXTS = {
     'The domain belongs to another box or service of the deployment.',
     'Unpublish it there first, or choose another.',
   ],
+  domain_unproven: [
+    'The domain has no TXT record that proves that it is the project’s.',
+    'Add the TXT record that `detail` names to the DNS of the domain, and publish again.',
+  ],
   no_preview: ['The service has no preview to promote or discard.', 'Deploy one first.'],
   preview_not_ready: [
     'The version that should take over is not ready, or has failed; the active one goes on.',

@@ -92,6 +92,7 @@ export async function openEdge(
       backend.resolve(
         wireEdgeBackend({
           ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, verifyToken },
+          reserved: settings.edge.reservedDomains,
           ...{ prober: netProber, clock, logger },
         }),
       ),
@@ -118,6 +119,8 @@ export interface EdgeBackendParts {
   hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
   leads: Pick<Leads, 'find' | 'exactOwner'>
   address: EdgeAddress
+  /** Host names that get no certificates for boxes. */
+  reserved: readonly string[]
   boxes: Pick<Boxes, 'resume'>
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
   activity: Pick<BoxActivity, 'begin'>
@@ -136,7 +139,7 @@ export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
   const access = createAccess({ verifyToken, checkAlive, grants, failedAuth })
   const gate = createGate({ hosts, address, access, waker: createWaker(parts) })
   const signIn = createSignIn({ hosts, address, access, grants, codes: createSignInCodes({ clock }), failedAuth })
-  const certifies = createCertifier({ hosts, leads, address, clock, logger })
+  const certifies = createCertifier({ hosts, leads, address, reserved: parts.reserved, clock, logger })
   return createEdgeBackend({ gate, leads, signIn, certifies, grants, address, clock, logger })
 }
 

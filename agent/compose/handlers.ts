@@ -14,6 +14,7 @@ import { createBoxSnapshots } from '../core/boxes/snapshots.ts'
 import { type Admission, createAdmission } from '../core/common/admission.ts'
 import type { StorageBounds } from '../core/common/storage-bounds.ts'
 import { createBoxPortOpener } from '../core/edge/box-ports.ts'
+import { DomainProofs } from '../core/edge/domain-proofs.ts'
 import { createPublishing } from '../core/edge/publishing.ts'
 import { awaitBoxRoutes } from '../core/edge/routes.ts'
 import type { AuditLog } from '../core/events/audit-list.ts'
@@ -34,6 +35,7 @@ import type { ServiceSupervisor } from '../core/services/supervisor.ts'
 import { createAttachments } from '../core/volumes/attachments.ts'
 import { createVolumeSnapshots } from '../core/volumes/snapshots.ts'
 import { createVolumes } from '../core/volumes/volumes.ts'
+import { createTextRecords } from '../drivers/edge/text-records.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
 import { createSignInHandlers } from '../handlers/access/sign-in.ts'
@@ -190,16 +192,22 @@ type ServiceOperations = ReturnType<typeof createServiceHandlers> & ReturnType<t
 
 /** Wires services, their deployments, and the domains of services and boxes. */
 function wireServices(
-  { deployment, drivers, supervisor, forks, bounds, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
+  { settings, deployment, drivers, supervisor, forks, bounds, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
   { boxes, replies, admission }: { boxes: Boxes; replies: BoxReplies; admission: Admission },
 ): Pick<Handlers, keyof ServiceOperations> {
-  const { store, actorContext } = deployment
+  const { store, actorContext, keys } = deployment
   const { outputs } = drivers
   const { routes, address, claims } = edge
+  const { edge: edgeSettings } = settings
+  const records = createTextRecords(edgeSettings.resolvers)
   const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes, admission })
   const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission, bounds })
   const serviceReplies = createServiceReplies(address)
-  const publishing = createPublishing({ store, clock, boxes, routes, address, admission, claims })
+  const publishing = createPublishing({
+    ...{ store, clock, boxes, routes, address, admission, claims, reserved: edgeSettings.reservedDomains },
+    // Without certificates by ACME the operator puts each domain's certificate there.
+    proofs: edgeSettings.acme === null ? null : new DomainProofs({ records, keys: () => keys.backups().keys, address }),
+  })
   return {
     ...createServiceHandlers({
       ...{ clock, outputs, actorContext, services, deploys, serviceReplies, logStreams, tickets, dataUrl },

@@ -132,7 +132,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
     data: dataOf(env),
     metrics:
       env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
-    edge: edgeSettingsOf(env),
+    edge: edgeSettingsOf(env, environment),
     trustedProxies: env.BOXYARD_TRUSTED_PROXIES,
     hosts: env.BOXYARD_HOSTS,
     backups: backupsOf(env),

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import type { EdgeLimits } from '../ports/edge/edge.ts'
 import { edgeConnectionsOf } from './connections.ts'
-import { absolute, networks, origin, whole } from './variables.ts'
+import { reservedDomainsOf } from './reserved-domains.ts'
+import { absolute, list, networks, origin, whole } from './variables.ts'
 
 /** All settings of the edge, with defaults applied. */
 export interface EdgeSettings {
@@ -18,6 +19,10 @@ export interface EdgeSettings {
   acme: AcmeSettings | null
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
+  /** Host names that no box or service may be published at, nor at a name above or below them. */
+  reservedDomains: string[]
+  /** Resolvers that are asked for the proof of a domain, as addresses with or without a port; empty: those of the host. */
+  resolvers: string[]
   limits: EdgeLimits
 }
 
@@ -34,6 +39,8 @@ export interface AcmeSettings {
 }
 
 const DOMAIN = /^(?=.{1,180}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/
+
+const RESOLVER = /^(\d{1,3}(\.\d{1,3}){3}(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?|[0-9a-fA-F:]*:[0-9a-fA-F:]+)$/
 
 /** Schemas of the edge's variables, part of the agent's. */
 export const EDGE_VARIABLES = {
@@ -54,14 +61,25 @@ export const EDGE_VARIABLES = {
     .refine((port) => port > 0 && port <= 65_535, 'expected a port from 1 to 65535')
     .optional(),
   BOXYARD_EDGE_TRUSTED_PROXIES: networks,
+  BOXYARD_EDGE_RESOLVERS: list.refine(
+    (items) => items.every((item) => RESOLVER.test(item)),
+    'expected addresses such as 9.9.9.9 or 127.0.0.1:5353, with commas',
+  ),
+  BOXYARD_RESERVED_DOMAINS: list.refine(
+    (items) => items.every((item) => DOMAIN.test(item) && item.includes('.')),
+    'expected host names such as example.org, with commas',
+  ),
   BOXYARD_EDGE_CONNECTIONS_MAX: whole(8_000, 16, 65_536),
 }
 
 /**
- * Turns the variables into settings.
+ * Turns the variables into settings; `environment` has those of the front as well.
  * @throws Error for a URL outside the domain, and for settings that contradict each other
  */
-export function edgeSettingsOf(env: EdgeVariables): EdgeSettings {
+export function edgeSettingsOf(
+  env: EdgeVariables,
+  environment: Readonly<Record<string, string | undefined>>,
+): EdgeSettings {
   return {
     host: env.BOXYARD_EDGE_HOST,
     port: env.BOXYARD_EDGE_PORT,
@@ -70,6 +88,8 @@ export function edgeSettingsOf(env: EdgeVariables): EdgeSettings {
     certificates: env.BOXYARD_EDGE_CERTIFICATES ?? null,
     acme: acmeOf(env),
     trustedProxies: env.BOXYARD_EDGE_TRUSTED_PROXIES,
+    reservedDomains: reservedDomainsOf(env.BOXYARD_RESERVED_DOMAINS, environment),
+    resolvers: env.BOXYARD_EDGE_RESOLVERS,
     limits: { ...RATES, connections: edgeConnectionsOf(env) },
   }
 }

@@ -31,6 +31,8 @@ beforeAll(async () => {
       BOXYARD_EDGE_ACME: 'admin@example.org',
       BOXYARD_EDGE_ACME_DIRECTORY: ca.directory,
       BOXYARD_EDGE_ACME_ROOT: ca.root,
+      BOXYARD_EDGE_RESOLVERS: ca.resolver,
+      BOXYARD_RESERVED_DOMAINS: 'api.example.org',
     },
   })
   await client.post('/v1/projects/edge/boxes', { name: 'web', config: { ram_mb: 64 } })
@@ -57,9 +59,28 @@ function caddyPids(): number[] {
   return pidsWith((args) => args[0] === 'caddy' && args.some((arg) => arg.includes(`/${instance}/`)))
 }
 
+/** Publishes a domain once its DNS has the record that the refusal names. */
+async function publish(domain: string): Promise<number> {
+  const refused = await client.post(`${BOX}/publish`, { domains: [domain] })
+  const [, name = '', text = ''] = /TXT record (\S+) with the value (\S+) /.exec(refused.body.detail) ?? []
+  expect([refused.status, refused.body.code, name]).toEqual([409, 'domain_unproven', `_boxyard-challenge.${domain}`])
+  ca.texts.set(name, [text])
+  return (await client.post(`${BOX}/publish`, { domains: [domain] })).status
+}
+
+test('a domain without its TXT record, or that is reserved, is not published and gets no certificate', async () => {
+  const before = ca.orders()
+  ca.texts.set('_boxyard-challenge.stolen.example.org', ['boxyard=of-another-project'])
+  const answer = await client.post(`${BOX}/publish`, { domains: ['stolen.example.org'] })
+  expect([answer.status, answer.body.code]).toEqual([409, 'domain_unproven'])
+  const reserved = await client.post(`${BOX}/publish`, { domains: ['api.example.org'] })
+  expect([reserved.status, reserved.body.code]).toEqual([400, 'invalid_request'])
+  for (const name of ['stolen.example.org', 'api.example.org']) await expect(visit(name)).rejects.toThrow(/alert/)
+  expect(ca.orders()).toBe(before)
+})
+
 test('a published domain gets its certificate on the first visit, through the HTTPS port only', async () => {
-  const { status } = await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })
-  expect(status).toBe(200)
+  expect(await publish('shop.example.org')).toBe(200)
   expect(await visit('shop.example.org')).toBe('page\n')
   expect([await visit('shop.example.org'), ca.orders()]).toEqual(['page\n', 1])
   expect(ca.output()).toContain('shop.example.org')
@@ -83,11 +104,11 @@ test('unknown names get none', async () => {
 
 test('a domain that is unpublished gets none, and is no longer served', async () => {
   const before = ca.orders()
-  await client.post(`${BOX}/publish`, { domains: ['late.example.org'] })
+  expect(await publish('late.example.org')).toBe(200)
   await client.post(`${BOX}/unpublish`, {})
   await expect(visit('late.example.org')).rejects.toThrow(/alert/)
   expect([await visit('shop.example.org'), ca.orders()]).toEqual(['404', before])
-  await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })
+  expect((await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })).status).toBe(200)
   expect([await visit('shop.example.org'), ca.orders()]).toEqual(['page\n', before])
 })
 

@@ -48,6 +48,18 @@ export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolea
   return !label.includes('.') && !label.includes('--') && label !== SIGN_IN && !/^(box|s|p)-/.test(label)
 }
 
+/**
+ * Returns true for a domain at, below or above a reserved name: a page there can set cookies for the reserved host, or read those that are
+ * meant for it. Names below the deployment's domain are reserved only by names that are below it as well.
+ */
+export function isReserved(
+  domain: string,
+  { reserved, address }: { reserved: readonly string[]; address: EdgeAddress },
+): boolean {
+  const names = isOwnHost(domain, address) ? reserved.filter((name) => name.endsWith(`.${address.domain}`)) : reserved
+  return names.some((name) => domain === name || domain.endsWith(`.${name}`) || name.endsWith(`.${domain}`))
+}
+
 /** Returns true for a host at or below the deployment's domain, taken or not. */
 export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
   return host === domain || host.endsWith(`.${domain}`)

@@ -1,7 +1,7 @@
 import { createBuckets } from '../../../shared/buckets.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { type EdgeAddress, hostNameOf, signInHost } from '../common/urls.ts'
+import { type EdgeAddress, hostNameOf, isReserved, signInHost } from '../common/urls.ts'
 import type { Leads } from './leads.ts'
 import type { EdgeRoutes } from './routes.ts'
 
@@ -9,6 +9,8 @@ export interface CertifierDeps {
   hosts: Pick<EdgeRoutes, 'lookup'>
   leads: Pick<Leads, 'exactOwner'>
   address: EdgeAddress
+  /** As in `PublishingDeps`: domains that were published before they were reserved. */
+  reserved: readonly string[]
   clock: Clock
   logger: Logger
 }
@@ -20,11 +22,12 @@ export type Certifier = (host: string) => Promise<boolean>
  * Allows certificates for the hosts that the edge serves: of boxes and services, their domains, and the sign-in; of other cells, the
  * hosts of boxes and all domains, as only their owners know of each service. Since CAs limit a deployment as a whole, each box has a burst of 30 and then one per two minutes.
  */
-export function createCertifier({ hosts, leads, address, clock, logger }: CertifierDeps): Certifier {
+export function createCertifier({ hosts, leads, address, reserved, clock, logger }: CertifierDeps): Certifier {
   const buckets = createBuckets({ perSecond: 1 / 120, burst: 30, clock })
   return async (host) => {
     if (hostNameOf(host) !== host) return false
     if (host === signInHost(address)) return true
+    if (isReserved(host, { reserved, address })) return false
     const id = (await hosts.lookup(host))?.box.id ?? leads.exactOwner(host)
     if (id === null) return false
     const seconds = buckets.waitOf(id)

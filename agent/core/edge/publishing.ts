@@ -11,9 +11,10 @@ import { awaitCommit } from '../common/commit.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
-import { type EdgeAddress, mayPublish } from '../common/urls.ts'
+import { type EdgeAddress, isReserved, mayPublish } from '../common/urls.ts'
 import type { DomainClaims } from '../fleet/domain-claims.ts'
 import { type ServiceRef, serviceNotFound } from '../services/services.ts'
+import type { DomainProofs } from './domain-proofs.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface PublishingDeps {
@@ -25,13 +26,18 @@ export interface PublishingDeps {
   admission: Admission
   /** Domains are unique in the fleet. */
   claims: Pick<DomainClaims, 'claimWhile' | 'settle'>
+  /** Host names that are not for boxes, nor are those above and below them. */
+  reserved: readonly string[]
+  /** Null: domains need no proof. */
+  proofs: Pick<DomainProofs, 'check'> | null
 }
 
 /** Custom domains of boxes and services. All methods resolve once the edge serves the change. */
 export interface Publishing {
   /**
    * Adds domains to a box, and sets its port and `auth` if given.
-   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain reserved for boxes' own names, `quota_exceeded`,
+   * @throws ServiceError `box_not_found`, `domain_taken`, `domain_unproven`, `invalid_request` for a domain reserved for boxes' own names or by the
+   * operator, `quota_exceeded`,
    * `runtime_unavailable` while the fleet cannot be asked who has a domain
    */
   publish(ref: BoxRef, body: PublishBody, ifMatch: string | null): Promise<BoxRecord>
@@ -111,12 +117,15 @@ export function createPublishing(deps: PublishingDeps): Publishing {
 }
 
 /** Checks domains and has the fleet know of them: it is asked before a record has them, and told once it has them no more. */
-function withClaims({ boxes, claims, address }: PublishingDeps, own: Publishing): Publishing {
+function withClaims(deps: PublishingDeps, own: Publishing): Publishing {
+  const { store, boxes, claims, proofs } = deps
   return {
     publish: async (ref, body, ifMatch) => {
       const { domains = [] } = body
-      checkDomains(domains, address)
-      const owner = ownerOf(await boxes.get(ref), null)
+      checkDomains(domains, deps)
+      const box = await boxes.get(ref)
+      await proofs?.check(box.project, added(domains, box.domains))
+      const owner = ownerOf(box, null)
       return claims.claimWhile(owner, domains, () => own.publish(ref, body, ifMatch))
     },
     unpublish: async (ref, domains, ifMatch) => {
@@ -125,8 +134,12 @@ function withClaims({ boxes, claims, address }: PublishingDeps, own: Publishing)
       return record
     },
     publishService: async (ref, domains, ifMatch) => {
-      checkDomains(domains, address)
-      const owner = ownerOf(await boxes.get(ref), ref.service)
+      checkDomains(domains, deps)
+      const box = await boxes.get(ref)
+      const record = await store.services.get(box.id, ref.service)
+      if (record === null) throw serviceNotFound(box, ref.service)
+      await proofs?.check(box.project, added(domains, record.domains))
+      const owner = ownerOf(box, ref.service)
       await claims.claimWhile(owner, domains, () => own.publishService(ref, domains, ifMatch))
     },
     unpublishService: async (ref, domains, ifMatch) => {
@@ -164,10 +177,22 @@ function withoutDomains(before: readonly string[], removed: readonly string[]): 
   return removed.length === 0 ? [] : before.filter((domain) => !removed.includes(domain))
 }
 
-function checkDomains(domains: readonly string[], address: EdgeAddress): void {
-  const errors = domains.flatMap((domain, index) =>
-    mayPublish(domain, address) ? [] : [{ pointer: `/domains/${index}`, detail: `is kept for boxes' own names` }],
-  )
+function added(domains: readonly string[], before: readonly string[]): string[] {
+  return domains.filter((domain) => !before.includes(domain))
+}
+
+function checkDomains(
+  domains: readonly string[],
+  { address, reserved }: Pick<PublishingDeps, 'address' | 'reserved'>,
+): void {
+  const errors = domains.flatMap((domain, index) => {
+    const reason = !mayPublish(domain, address)
+      ? `is kept for boxes' own names`
+      : isReserved(domain, { reserved, address })
+        ? `is reserved by the operator (BOXYARD_RESERVED_DOMAINS, or a host of the API or the console): choose another domain`
+        : null
+    return reason === null ? [] : [{ pointer: `/domains/${index}`, detail: reason }]
+  })
   if (errors.length === 0) return
   throw new ServiceError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}.`, { errors })
 }

@@ -18,6 +18,9 @@ export interface AcmeServer {
   root: string
   /** PEM of the root of the issued certificates. */
   issuer: string
+  /** The name server that it asks: `127.0.0.1:PORT`, and its TXT records. */
+  resolver: string
+  texts: Map<string, string[]>
   /** Returns the number of orders so far. */
   orders(): number
   /** Returns its output so far. */
@@ -59,6 +62,8 @@ export async function startAcmeServer({
     directory: `https://127.0.0.1:${port}/dir`,
     root: join(directory, 'directory.crt'),
     issuer: '',
+    resolver: `127.0.0.1:${names.port}`,
+    texts: names.texts,
     orders: () => output.split('POST /order-plz').length - 1,
     output: () => output,
     close: async () => {

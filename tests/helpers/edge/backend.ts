@@ -130,6 +130,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
       exactOwner: (host) => (state.led.has(host) ? `demo/${host}` : null),
     },
     address: ADDRESS,
+    reserved: ['api.example.org'],
     boxes: {
       resume: async ({ name }) => {
         state.resumed.push(name)

@@ -24,6 +24,13 @@ test('only existing names and the sign-in get certificates', async () => {
   expect(await Promise.all(others.map(certifies))).toEqual(others.map(() => false))
 })
 
+test('a domain that was published before it was reserved gets none', async () => {
+  for (const host of ['api.example.org', 'example.org', 'in.api.example.org', 'shop.example.org'])
+    lab.hosts.set(host, targetOf({}))
+  const hosts = ['api.example.org', 'example.org', 'in.api.example.org', 'shop.example.org']
+  expect(await Promise.all(hosts.map(certifies))).toEqual([false, false, false, true])
+})
+
 test('a box gets 30 at once, then one every two minutes, without affecting others', async () => {
   const target = targetOf({})
   for (let i = 0; i < 40; i++) lab.hosts.set(`n${i}.example.org`, target)

@@ -64,7 +64,7 @@ describe('the edge', () => {
     const { edge } = readAgentSettings({})
     expect(edge).toEqual({
       ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
-      ...{ trustedProxies: [], acme: null },
+      ...{ trustedProxies: [], acme: null, reservedDomains: [], resolvers: [] },
       limits: { connections: expect.any(Number), connectionsPerSecond: 200, questionsPerSecond: 50 },
     })
     // Two descriptors each.
@@ -83,7 +83,7 @@ describe('the edge', () => {
     expect(edge).toEqual({
       ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
       seenAs: { scheme: 'https', port: 8443 },
-      ...{ trustedProxies: proxies.split(','), acme: null },
+      ...{ trustedProxies: proxies.split(','), acme: null, reservedDomains: [], resolvers: [] },
       limits: { connections: 500, connectionsPerSecond: 200, questionsPerSecond: 50 },
     })
     const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })

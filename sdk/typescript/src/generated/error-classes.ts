@@ -107,6 +107,9 @@ export class NotAttachedError extends ApiError {}
 /** `domain_taken` */
 export class DomainTakenError extends ApiError {}
 
+/** `domain_unproven` */
+export class DomainUnprovenError extends ApiError {}
+
 /** `no_preview` */
 export class NoPreviewError extends ApiError {}
 
@@ -225,6 +228,7 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   mount_path_taken: MountPathTakenError,
   not_attached: NotAttachedError,
   domain_taken: DomainTakenError,
+  domain_unproven: DomainUnprovenError,
   no_preview: NoPreviewError,
   preview_not_ready: PreviewNotReadyError,
   nothing_to_roll_back: NothingToRollBackError,

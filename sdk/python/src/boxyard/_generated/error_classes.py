@@ -145,6 +145,10 @@ class DomainTakenError(ApiError):
     """``domain_taken``"""
 
 
+class DomainUnprovenError(ApiError):
+    """``domain_unproven``"""
+
+
 class NoPreviewError(ApiError):
     """``no_preview``"""
 
@@ -290,6 +294,7 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "mount_path_taken": MountPathTakenError,
     "not_attached": NotAttachedError,
     "domain_taken": DomainTakenError,
+    "domain_unproven": DomainUnprovenError,
     "no_preview": NoPreviewError,
     "preview_not_ready": PreviewNotReadyError,
     "nothing_to_roll_back": NothingToRollBackError,
@@ -355,6 +360,7 @@ __all__ = (
     "MountPathTakenError",
     "NotAttachedError",
     "DomainTakenError",
+    "DomainUnprovenError",
     "NoPreviewError",
     "PreviewNotReadyError",
     "NothingToRollBackError",

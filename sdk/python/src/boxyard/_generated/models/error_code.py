@@ -17,6 +17,7 @@ class ErrorCode(StrEnum):
     CURSOR_EXPIRED = "cursor_expired"
     DIRECTORY_NOT_EMPTY = "directory_not_empty"
     DOMAIN_TAKEN = "domain_taken"
+    DOMAIN_UNPROVEN = "domain_unproven"
     DRAINING = "draining"
     ENVIRONMENT_RESERVED = "environment_reserved"
     EXEC_NOT_FOUND = "exec_not_found"

@@ -1,0 +1,54 @@
+import { createHmac } from 'node:crypto'
+import type { BackupKey } from '../../../shared/backup-manifest.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { createLimiter } from '../../../shared/locks.ts'
+import type { TextRecords } from '../../ports/edge/text-records.ts'
+import { type EdgeAddress, isOwnHost } from '../common/urls.ts'
+
+export interface DomainProofsDeps {
+  records: TextRecords
+  /** Keys that proofs are derived from; any of them is accepted, the first is told. */
+  keys(): readonly Pick<BackupKey, 'secret'>[]
+  address: EdgeAddress
+}
+
+/** Asks for proof that whoever publishes a domain controls its DNS: before that, the first project to name a domain would have it. */
+export class DomainProofs {
+  readonly #deps: DomainProofsDeps
+  readonly #questions = createLimiter(QUESTIONS_AT_ONCE)
+
+  constructor(deps: DomainProofsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Checks that each domain has the TXT record of the project. Names below the deployment's domain need none: their DNS is the operator's.
+   * @throws ServiceError `domain_unproven` that names the record which is missing, `runtime_unavailable` if no resolver answers
+   */
+  async check(project: string, domains: readonly string[]): Promise<void> {
+    const foreign = domains.filter((domain) => !isOwnHost(domain, this.#deps.address))
+    await Promise.all(foreign.map((domain) => this.#questions.run(() => this.#checkOne(project, domain))))
+  }
+
+  async #checkOne(project: string, domain: string): Promise<void> {
+    const { records, keys } = this.#deps
+    const accepted = keys().map(({ secret }) => proofOf(secret, project, domain))
+    const name = `${LABEL}.${domain}`
+    const texts = await records.of(name)
+    if (texts.some((text) => accepted.includes(text.trim()))) return
+    throw new ServiceError(
+      'domain_unproven',
+      `"${domain}" is not proven to be of the project "${project}". Add the TXT record ${name} with the value ${accepted[0]} to its DNS, and publish again.`,
+    )
+  }
+}
+
+/** Returns the text of the record that proves a domain for a project. Pure. */
+export function proofOf(secret: string, project: string, domain: string): string {
+  const digest = createHmac('sha256', Buffer.from(secret, 'base64url')).update(`${PURPOSE}\n${project}\n${domain}`)
+  return `boxyard=${digest.digest('base64url')}`
+}
+
+const LABEL = '_boxyard-challenge'
+const PURPOSE = 'boxyard domain'
+const QUESTIONS_AT_ONCE = 16

@@ -1,0 +1,30 @@
+import { Resolver } from 'node:dns/promises'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { TextRecords } from '../../ports/edge/text-records.ts'
+
+/** Asks the resolvers of the host, or those given as addresses with or without a port. */
+export function createTextRecords(resolvers: readonly string[]): TextRecords {
+  return {
+    of: async (name) => {
+      // A new one for each question, which reads the host's resolvers as they are now.
+      const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
+      if (resolvers.length > 0) resolver.setServers(resolvers)
+      try {
+        return (await resolver.resolveTxt(name)).map((pieces) => pieces.join(''))
+      } catch (error) {
+        if (isAbsence(error)) return []
+        throw new ServiceError('runtime_unavailable', `No resolver answers for the TXT record of ${name}; try again.`, {
+          cause: error,
+        })
+      }
+    },
+  }
+}
+
+function isAbsence(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && ABSENT.has(error.code)
+}
+
+const ABSENT: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND'])
+const TIMEOUT_MS = 2_000
+const TRIES = 2
