@@ -1,5 +1,6 @@
 import type { TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
+import { COMPRESSION_ATTACKS } from './compression.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
 import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, type QuietTenant } from './quiet.ts'
@@ -22,6 +23,7 @@ export async function benchNeighbours(): Promise<void> {
         name,
         begin: () => loud.run(line, 'box', bounds),
       })),
+      ...Object.entries(COMPRESSION_ATTACKS).map(([name, begin]) => ({ name, begin: () => begin(loud) })),
       ...Object.entries(REQUEST_ATTACKS).map(([name, begin]) => ({ name, begin: async () => begin(loud) })),
     ]
     for (const { name, begin } of attacks) {
