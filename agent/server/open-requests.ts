@@ -3,7 +3,7 @@ import type { ToldBytes } from '../../shared/http/messages.ts'
 import type { Caller } from '../core/common/caller.ts'
 
 /** A request that is open, from its admission to its end. */
-export interface OpenRequest {
+export interface RegisteredRequest {
   /** Aborts when the token of the request ends, with the ServiceError `token_revoked` or `token_expired`. */
   readonly signal: AbortSignal
   /** Removes the request from the register. Does nothing the second time. */
@@ -36,7 +36,7 @@ export class OpenRequests {
   }
 
   /** Registers a request. Call it before the token is checked, so that a revocation in between is not missed. */
-  open({ tokenId, expiresAt }: Pick<Caller, 'tokenId' | 'expiresAt'>): OpenRequest {
+  open({ tokenId, expiresAt }: Pick<Caller, 'tokenId' | 'expiresAt'>): RegisteredRequest {
     const entry: Entry = { end: new AbortController(), expiresAt }
     const entries = this.#byToken.get(tokenId) ?? new Set()
     this.#byToken.set(tokenId, entries.add(entry))

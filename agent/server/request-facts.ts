@@ -3,7 +3,7 @@ import { givenRequestId, type HttpRequest } from '../../shared/http/messages.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Operation } from '../../shared/operation.ts'
 import type { Caller } from '../core/common/caller.ts'
-import type { OpenRequest } from './open-requests.ts'
+import type { RegisteredRequest } from './open-requests.ts'
 
 /** The facts of a request for log, metrics and audit, filled in as they become known. */
 export interface RequestFacts {
@@ -16,7 +16,7 @@ export interface RequestFacts {
   project: string | null
   caller: Caller | null
   /** Its place among the open requests of its token; null before it is known. */
-  open: OpenRequest | null
+  open: RegisteredRequest | null
   clientAddress: string
   startedAt: number
 }

@@ -89,9 +89,7 @@ class Records {
     this.#listeners.push(listener)
   }
 
-  async #onRevoke(): Promise<void> {
-    await Promise.all(this.#listeners.map((listener) => listener()))
-  }
+  readonly #onRevoke = (): Promise<unknown> => Promise.all(this.#listeners.map((listener) => listener()))
 
   async insert(record: TokenRecord, room: TokenRoom | undefined): Promise<boolean> {
     const { tokens } = this.#store

@@ -19,7 +19,7 @@ import { readServed } from './metrics.ts'
 import { credentialOf, edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
 import { endEdge, endFront, hasConfigurations } from './process.ts'
-import { drainTarget, endUngranted, readCredentials, readUse } from './streams.ts'
+import { drainTarget, readCredentials, readUse, UngrantedLooks } from './streams.ts'
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
 
 export interface HaproxyEdgeOptions {
@@ -69,26 +69,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
     inTurn(() => serveChange(supervisor, map.change(changeOf()), maps))
-  const granted = (): Set<string> => new Set(Array.from(grants.keys(), credentialOf))
-  /** Until when the chore looks for requests that nothing admits any more: one just admitted is not counted at once. 0: no need. */
-  let looksUntil = 0
-  const look = async (): Promise<void> => {
-    const until = looksUntil
-    const isLast = clock.now() >= until
-    await endUngranted({ processes: supervisor.processes(), granted, clock })
-    if (isLast && looksUntil === until) looksUntil = 0
-  }
-  const withdraw = async (changeOf: () => MapChange): Promise<void> => {
-    await change(grants, changeOf)
-    looksUntil = clock.now() + LOOK_MS
-    // The chore tries again.
-    await look().catch(() => undefined)
-  }
-  const endExpired = async (): Promise<void> => {
-    const expired = grantsWhere(grants, (_key, expiry) => expiry <= clock.now() / 1000)
-    if (expired.size > 0) await withdraw(() => expired)
-    else if (looksUntil > 0) await look()
-  }
+  const held = holdGrants({ grants, supervisor, clock, change: (changeOf) => change(grants, changeOf) })
   const maintain = async (): Promise<void> => {
     await inTurn(() => supervisor.refresh())
     await inTurn(() => supervisor.reap())
@@ -115,24 +96,17 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
       if (mayRun) await opening
       // For grants that ended while no agent ran.
-      looksUntil = clock.now() + LOOK_MS
+      held.look()
       const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
-      const stops = [
-        repeat(endExpired, { everyMs: EXPIRY_MS, onError }),
-        repeat(maintain, { everyMs: MAINTENANCE_MS, onError }),
-      ]
-      stopMaintenance = () => {
-        for (const stop of stops) stop()
-      }
+      const stopExpiry = repeat(held.endExpired, { everyMs: EXPIRY_MS, onError })
+      const stopChores = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
+      stopMaintenance = () => (stopExpiry(), stopChores())
     },
     started: () => opening,
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
     lead: ({ set = new Map(), remove = [] }) => change(cells, () => leadChange(set, remove)),
     grant: (given) => change(grants, () => grantChange(given)),
-    revoke: (credentials) => {
-      const gone = new Set(credentials)
-      return withdraw(() => grantsWhere(grants, (key) => gone.has(credentialOf(key))))
-    },
+    revoke: held.revoke,
     credentials: () => readCredentials(supervisor.processes()),
     drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
     use: () => readUse(supervisor.processes()),
@@ -211,6 +185,42 @@ async function serveChange(
   }
 }
 
+/** Ends grants, and with them the requests that they admitted. */
+function holdGrants({
+  grants,
+  supervisor,
+  clock,
+  change,
+}: {
+  grants: EdgeMap
+  supervisor: EdgeSupervisor
+  clock: Clock
+  change(changeOf: () => MapChange): Promise<void>
+}) {
+  const processes = (): ReturnType<EdgeSupervisor['processes']> => supervisor.processes()
+  const granted = (): Set<string> => new Set(Array.from(grants.keys(), credentialOf))
+  const looks = new UngrantedLooks({ processes, granted, clock })
+  const withdraw = async (changeOf: () => MapChange): Promise<void> => {
+    await change(changeOf)
+    looks.begin()
+    // The chore tries again.
+    await looks.look().catch(() => undefined)
+  }
+  return {
+    /** Has the next chores look. */
+    look: () => looks.begin(),
+    revoke: (credentials: readonly string[]): Promise<void> => {
+      const gone = new Set(credentials)
+      return withdraw(() => grantsWhere(grants, (key) => gone.has(credentialOf(key))))
+    },
+    endExpired: async (): Promise<void> => {
+      const expired = grantsWhere(grants, (_key, expiry) => expiry <= clock.now() / 1000)
+      if (expired.size > 0) await withdraw(() => expired)
+      else await looks.look()
+    },
+  }
+}
+
 function grantsWhere(grants: EdgeMap, is: (key: string, expirySeconds: number) => boolean): MapChange {
   const keys = [...grants.keys()].filter((key) => is(key, Number(grants.valueOf(key))))
   return new Map(keys.map((key) => [key, null]))
@@ -224,7 +234,5 @@ const LUA_PATH = programFile('agent/drivers/edge/gate.lua').pathname
 const MAINTENANCE_MS = 5_000
 /** Between looks for grants that have expired: what they admitted ends within a second. */
 const EXPIRY_MS = 500
-/** Far longer than a request takes from its admission to its count. */
-const LOOK_MS = 1_000
 const REMEDY =
   'Install haproxy (infra/setup.sh host), see that nothing else listens on BOXYARD_EDGE_PORT and that BOXYARD_EDGE_CERTIFICATES holds good PEM files; it is tried again by itself.'

@@ -57,10 +57,34 @@ async function cutOff(processes: Processes, name: string): Promise<void> {
 }
 
 export interface EndingOptions {
-  processes: Processes
+  processes(): Processes
   /** Returns the credentials that are granted something now. */
   granted(): ReadonlySet<string>
   clock: Clock
+}
+
+/** Looks for requests that nothing admits any more, for a second after `begin`: one that was just admitted is not counted at once. */
+export class UngrantedLooks {
+  readonly #options: EndingOptions
+  /** End of the looks, in ms of the clock; 0: none is due. */
+  #until = 0
+
+  constructor(options: EndingOptions) {
+    this.#options = options
+  }
+
+  begin(): void {
+    this.#until = this.#options.clock.now() + LOOK_MS
+  }
+
+  /** Ends what it finds, if a look is due. @throws Error for a process that does not answer; the look stays due */
+  async look(): Promise<void> {
+    if (this.#until === 0) return
+    const until = this.#until
+    const isLast = this.#options.clock.now() >= until
+    await endUngranted(this.#options)
+    if (isLast && this.#until === until) this.#until = 0
+  }
 }
 
 /**
@@ -69,8 +93,8 @@ export interface EndingOptions {
  * themselves; then all of them are ended.
  * @throws Error for a process that does not answer, once the others are done
  */
-export async function endUngranted({ processes, ...options }: EndingOptions): Promise<void> {
-  const ends = await Promise.allSettled(processes.map(({ socket }) => endUngrantedOf(socket, options)))
+async function endUngranted({ processes, ...options }: EndingOptions): Promise<void> {
+  const ends = await Promise.allSettled(processes().map(({ socket }) => endUngrantedOf(socket, options)))
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
@@ -111,6 +135,8 @@ function streamsOf({ stream, target }: BoxUse, { streams, uses, ended, isLast }:
 }
 
 const NONE: ReadonlySet<string> = new Set()
+/** Far longer than a request takes from its admission to its count. */
+const LOOK_MS = 1_000
 const DRAIN_POLL_MS = 20
 const DRAIN_CUT_MS = 5_000
 const DRAIN_QUIET_MS = 5

@@ -145,7 +145,7 @@ test.each([
   [['bogus'], /There is no mode "bogus"/],
   [['admin', 'down', 'now'], /Unexpected argument 'now'/],
   [['keys', 'drop', 'token'], /Expected: keys rotate\|drop-old token\|channel/],
-  [['keys', 'prepare', 'channel'], /or keys prepare token/],
+  [['keys', 'prepare', 'channel'], /keys prepare token, or keys trust backup FILE/],
   [['keys', 'rotate', 'token', 'channel'], /Expected: keys/],
   [['keys', 'rotate', '--hard'], /--hard/],
 ])('refuses %j', async (args, message) => {

@@ -79,7 +79,7 @@ async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: Strea
     headers: { ...headers, 'content-type': 'application/octet-stream' },
     body: new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('a')) }),
     duplex: 'half',
-  } as RequestInit).then(
+  }).then(
     ({ status }) => status,
     () => 'broken off',
   )

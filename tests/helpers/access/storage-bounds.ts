@@ -1,7 +1,7 @@
 import type { StorageBounds } from '../../../agent/core/common/storage-bounds.ts'
 
 /** Bounds nothing. */
-export const UNBOUNDED: Pick<StorageBounds, 'apply' | 'checkRoom' | 'explaining'> = {
+export const NO_STORAGE_BOUNDS: Pick<StorageBounds, 'apply' | 'checkRoom' | 'explaining'> = {
   apply: async () => undefined,
   checkRoom: async () => undefined,
   explaining: (_project, work) => work(),

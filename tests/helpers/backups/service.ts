@@ -11,7 +11,7 @@ import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import { createBackupKeys } from '../../../shared/auth/keys.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import { UNBOUNDED } from '../access/storage-bounds.ts'
+import { NO_STORAGE_BOUNDS } from '../access/storage-bounds.ts'
 import { CALLER } from '../caller.ts'
 import { createFakeTime } from '../imagined-time.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -54,7 +54,15 @@ export function openBackupService(
   const shared = { store, filesystem, reconciler, jobs, clock, logger, backupStore, newBackupId, backupKeys }
   const parts = createBackupParts({ ...shared, acceptsUnverified: false })
   const directory = createLocalDirectory()
-  const restoring = { ...shared, directory, runtime, admission, defaults, bounds: UNBOUNDED, catalog: parts.catalog }
+  const restoring = {
+    ...shared,
+    directory,
+    runtime,
+    admission,
+    defaults,
+    bounds: NO_STORAGE_BOUNDS,
+    catalog: parts.catalog,
+  }
   const restores = createBackupRestore(restoring)
   const subvolumeOf = async (name: string) => {
     const record = await store.volumes.get('demo', name)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Bases, createBases } from '../../../agent/core/bases/bases.ts'
 import { dropStaleCopies } from '../../../agent/core/fleet/base-copies.ts'
 import { publishBases } from '../../../agent/core/fleet/base-names.ts'
-import { UNBOUNDED } from '../access/storage-bounds.ts'
+import { NO_STORAGE_BOUNDS } from '../access/storage-bounds.ts'
 import { openVolumeService, type VolumeService, type VolumeWorld } from '../volumes/service.ts'
 import { createHomeTable, createTableDirectory, type HomeTable } from './table-directory.ts'
 
@@ -52,7 +52,7 @@ export function createBaseCells(): BaseCells {
       if (world === undefined) await service.addBase()
       else await service.reconciler.recover()
       const clock = { now: () => Date.now(), sleep: async () => undefined }
-      const deps = { ...service, directory, clock, bounds: UNBOUNDED, sizes: { count: () => undefined } }
+      const deps = { ...service, directory, clock, bounds: NO_STORAGE_BOUNDS, sizes: { count: () => undefined } }
       const bases = createBases({ ...deps, ...UNUSED })
       const publish = async (): Promise<string[]> => {
         const conflicts: string[] = []

@@ -20,6 +20,7 @@ import { createDispatch } from '../../../agent/server/dispatch.ts'
 import { createRequestMeter } from '../../../agent/server/metrics.ts'
 import { OpenRequests } from '../../../agent/server/open-requests.ts'
 import { trustSender } from '../../../agent/server/trust.ts'
+import { createBackupKeys } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
 import type { HttpHandler, HttpResponse } from '../../../shared/http/messages.ts'
 import { matchOperation } from '../../../shared/match.ts'
@@ -74,7 +75,7 @@ export async function startImaginedAgent(host: ImaginedHost, { clock, tap }: Age
   const outbox = { now: () => clock.now(), actorContext }
   const database = openSqliteStore(`${dataDir}/boxyard.db`, { outbox })
   const store = tapCalls('store', database, tap)
-  const data = { instanceId: 'imagined', runDir: dataDir, keys: NO_KEYS, store, actorContext }
+  const data = { instanceId: 'imagined', runDir: dataDir, keys: KEYS, store, actorContext }
   const fleet = await openFleet(deps, data, VERSION)
   const deployment = { ...data, tokens: fleet.tokens }
   const drivers = driversOf(world, { clock, tap }, fleet.directory)
@@ -175,7 +176,9 @@ const CLAIMS = {
   ...{ jti: 'tok_00000000000000000000000000', sub: 'test', projects: '*' as const, iat: 0, exp: null },
   permissions: ['read', 'write', 'exec', 'ports', 'admin'] as const,
 }
-const NO_KEYS = {} as Deployment['keys']
+/** An imagined agent has only the key of its backups, which outlives it. */
+const BACKUP_KEYS = createBackupKeys()
+const KEYS = { backups: () => BACKUP_KEYS } as Deployment['keys']
 const NO_GATE = { decide: () => Promise.reject(new Error('There is no gate.')), certifies: async () => false }
 const NO_HEALTH = (): Promise<never> => Promise.reject(new Error('Tests measure no health here.'))
 const NO_CLUSTER = { namespace: '', nodes: [], problems: [] }

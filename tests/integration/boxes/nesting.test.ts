@@ -140,7 +140,7 @@ describe('a box with nesting', () => {
     await run('box_wild', 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do mkdir /n/$i; mount --rbind /n /n/$i; done')
     const begun = performance.now()
     expect((await runtime.mounts('box_wild')).map(({ path }) => path)).toEqual(['/data'])
-    expect(performance.now() - begun).toBeLessThan(2_000)
+    expect(performance.now() - begun).toBeLessThan(10_000)
     await expect(detach('box_wild')).rejects.toMatchObject({ code: 'volume_busy' })
     await run('box_wild', 'mount -t tmpfs none /dev/pts; mkfifo /dev/pts/ptmx')
     const console = runtime.exec('box_wild', {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { APIGatewayProxyEventV2 } from 'aws-lambda'
 import { fromLambdaEvent, toLambdaResult } from '../../../functions/lambda-event.ts'
+import { NOSNIFF } from '../../../shared/http/nosniff.ts'
 
 function eventOf(method: string, change: Partial<APIGatewayProxyEventV2> = {}): APIGatewayProxyEventV2 {
   return {
@@ -60,7 +61,7 @@ describe('a result', () => {
     const headers = { 'content-type': 'application/problem+json', etag: '"1"' }
     expect(await toLambdaResult({ status: 404, headers, body: '{"ü":1}' }, 'GET')).toEqual({
       statusCode: 404,
-      headers,
+      headers: { ...headers, ...NOSNIFF },
       body: '{"ü":1}',
       isBase64Encoded: false,
     })
@@ -88,7 +89,7 @@ describe('a result', () => {
     const headers = { 'set-cookie': ['a=1', 'b=2'], 'x-a': ['1', '2'] }
     expect(await toLambdaResult({ status: 204, headers, body: null }, 'GET')).toEqual({
       statusCode: 204,
-      headers: { 'x-a': '1, 2' },
+      headers: { 'x-a': '1, 2', ...NOSNIFF },
       cookies: ['a=1', 'b=2'],
     })
   })
@@ -97,7 +98,7 @@ describe('a result', () => {
     const response = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
     expect(await toLambdaResult(response, 'HEAD')).toEqual({
       statusCode: 200,
-      headers: { 'content-type': 'application/json', 'content-length': '2' },
+      headers: { 'content-type': 'application/json', 'content-length': '2', ...NOSNIFF },
     })
   })
 
@@ -119,7 +120,7 @@ describe('a result', () => {
     const response = { status: 200, headers: { 'content-length': '99999999' }, body }
     expect(await toLambdaResult(response, 'HEAD')).toEqual({
       statusCode: 200,
-      headers: { 'content-length': '99999999' },
+      headers: { 'content-length': '99999999', ...NOSNIFF },
     })
     expect([pulled, closed]).toEqual([0, 1])
   })
