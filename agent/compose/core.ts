@@ -73,7 +73,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
     supervisor.wakeBox(boxId)
   })
   const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
-  // Things that were made before there were accounts, and those of an agent that died between two of its steps.
+  // Earlier versions kept no accounts, and an agent may have been killed before it assigned a subvolume.
   await drivers.accounts.assign(await subvolumeOwners(store))
   const bounds = new StorageBounds({ ...drivers, store, defaultQuota: settings.defaultQuota })
   await bounds.recover()

@@ -48,7 +48,7 @@ export interface AgentSettings {
   edge: EdgeSettings
   /** Addresses and networks whose `X-Forwarded-For` is trusted at the data address. */
   trustedProxies: string[]
-  /** Host names that are known at the data address and that of the metrics, beside those of this machine and of the other settings. */
+  /** Further host names that the data address and the metrics answer for. */
   hosts: string[]
   backups: BackupSettings
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number; reservePercent: number }

@@ -21,7 +21,7 @@ export interface EdgeSettings {
   trustedProxies: string[]
   /** Host names that no box or service may be published at, nor at a name above or below them. */
   reservedDomains: string[]
-  /** Resolvers that are asked for the proof of a domain, as addresses with or without a port; empty: those of the host. */
+  /** DNS resolvers for proofs of domains, as addresses with an optional port. Empty: the host's resolvers. */
   resolvers: string[]
   limits: EdgeLimits
 }
@@ -73,7 +73,7 @@ export const EDGE_VARIABLES = {
 }
 
 /**
- * Turns the variables into settings; `environment` has those of the front as well.
+ * Reads the edge's settings from `env`. `environment` also holds the variables of the front.
  * @throws Error for a URL outside the domain, and for settings that contradict each other
  */
 export function edgeSettingsOf(

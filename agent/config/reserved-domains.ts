@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * Returns the host names that no box or service may have as a domain: those of `BOXYARD_RESERVED_DOMAINS`, and by default those of the API, of
- * the console, and of the pages that may call the API, as far as the settings name them. Addresses and names of one label are left out.
+ * Returns the host names that no box or service may publish: `BOXYARD_RESERVED_DOMAINS` and the hosts in the settings `NAMING`. It leaves out
+ * addresses and names of one label.
  */
 export function reservedDomainsOf(
   reserved: readonly string[],

@@ -38,7 +38,7 @@ export interface QuotaState {
   project: string
   allowed: Bounds
   used: Usage
-  /** What it keeps in the storage. */
+  /** Bytes on the project's account. */
   storedBytes: number
   updatedAt: number | null
   version: number

@@ -40,8 +40,8 @@ export interface BackupCatalogDeps {
 }
 
 /**
- * Reads backups from the store alone, which suffices to restore them, also those of other deployments whose key is known. Nothing of a manifest
- * is used before its signature, or the digest that this deployment has recorded, is verified.
+ * Reads backups of this deployment, and of others whose key it knows, from the store alone. It verifies a manifest before it uses it: by the
+ * signature, or by the digest that this deployment has recorded.
  */
 export interface BackupCatalog {
   /** Lists the backups of a project, or of all with null, by id, incomplete ones included. */
@@ -50,7 +50,7 @@ export interface BackupCatalog {
   find(project: string, id: string): Promise<StoredBackup | null>
   /** Reads the manifest in a directory; null if it is missing, altered or not trusted. */
   manifest(directory: string): Promise<Pick<DecodedManifest, 'manifest' | 'sha256'> | null>
-  /** As `manifest`, with its signature, and trusted or not; for whoever signs it. */
+  /** Reads a manifest with its signature, without verifying it. Null if it is missing or unreadable. */
   unverified(directory: string): Promise<DecodedManifest | null>
   /**
    * Reads the manifests of a backup and of those it builds on, the full one first.

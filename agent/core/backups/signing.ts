@@ -14,7 +14,7 @@ export async function signEarlier(deps: BackupRunDeps, project: string): Promise
 async function signOne(deps: BackupRunDeps, record: BackupRecord): Promise<void> {
   const directory = directoryOf(record)
   const read = await deps.catalog.unverified(directory)
-  // What somebody has changed since stays without a signature.
+  // Somebody has changed it since.
   if (read === null || read.sha256 !== record.sha256) return
   if (read.signature.kind !== 'good') {
     const { text } = encodeManifest(read.manifest, signingKey(deps))

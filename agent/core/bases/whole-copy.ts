@@ -3,7 +3,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { discardUncommitted } from '../common/create-record.ts'
 import type { BaseCreateDeps } from './create.ts'
 
-/** What to copy: a subvolume of `project`, to one of that `name` of the deployment. */
+/** A copy of the subvolume `source` of `project` to a subvolume `name` of the deployment. */
 export interface WholeCopy {
   source: string
   project: string

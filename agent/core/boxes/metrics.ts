@@ -19,7 +19,7 @@ export interface BoxMetrics {
   usage: BoxUsage | null
   /** Bytes written to its disk since that was made, by a create or the last restore. */
   storageBytes: number
-  /** What its project keeps in all, with the disks that restores have replaced. */
+  /** Bytes on the account of the box's project. */
   projectBytes: number
   /** Usage of its root subvolume; null while a restore replaces that. */
   disk: SubvolumeUsage | null
