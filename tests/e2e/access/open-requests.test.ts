@@ -123,7 +123,7 @@ describe('what a token opened ends with it', () => {
   })
 
   test('when it expires', async () => {
-    const minted = await mint({ expires_in_seconds: 10 })
+    const minted = await mint({ expires_in_seconds: 20 })
     const { ends } = await openAll(minted)
     await expectEnd(ends, 'token_expired')
   })
