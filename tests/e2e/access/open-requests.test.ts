@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { followEvents } from '../../helpers/event-stream.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -10,6 +11,10 @@ const { client, service } = useSharedService()
 const BOXES = '/v1/projects/demo/boxes'
 const STDIN = 0
 const STDOUT = 1
+/** More than what the front holds back before it sends a body on. */
+const LONG_BODY = Buffer.alloc(300 * 1024)
+/** Bound in ms on every end: a second, and what a busy machine adds; no time-out of a transfer or a waiting read is as short. */
+const ALL_ENDED_MS = 5_000
 
 /** Serves an answer that does not end at /cgi-bin/endless. */
 const ENDLESS = `mkdir -p /www/cgi-bin
@@ -41,6 +46,7 @@ async function openUrl({ token }: Pick<Minted, 'token'>): Promise<{ ended: Promi
 
 interface Minted {
   id: string
+  expires_at: string
   token: string
 }
 
@@ -77,7 +83,7 @@ async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: Strea
   const upload = fetch(`${url}${BOXES}/web/files/write?path=/slow`, {
     method: 'PUT',
     headers: { ...headers, 'content-type': 'application/octet-stream' },
-    body: new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('a')) }),
+    body: new ReadableStream({ start: (controller) => controller.enqueue(LONG_BODY) }),
     duplex: 'half',
   }).then(
     ({ status }) => status,
@@ -99,7 +105,9 @@ async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: Strea
 
 async function expectEnd(ends: Promise<unknown>[], code: string): Promise<void> {
   const closing = { code: 1008, reason: expect.stringContaining(code) }
-  const late = new Promise((_, reject) => setTimeout(() => reject(new Error('not all have ended')), 30_000).unref())
+  const late = new Promise((_, reject) =>
+    setTimeout(() => reject(new Error('not all have ended')), ALL_ENDED_MS).unref(),
+  )
   const all = await Promise.race([Promise.all(ends), late])
   expect(all).toEqual([closing, closing, closing, closing, code, 'over', 401, expect.anything()])
 }
@@ -125,6 +133,7 @@ describe('what a token opened ends with it', () => {
   test('when it expires', async () => {
     const minted = await mint({ expires_in_seconds: 20 })
     const { ends } = await openAll(minted)
+    await sleep(Date.parse(minted.expires_at) - Date.now())
     await expectEnd(ends, 'token_expired')
   })
 
