@@ -11,7 +11,7 @@ import httpx
 
 from ._async_box import AsyncBoxHandle
 from ._async_driver import AsyncByteStream, AsyncDriver
-from ._calls import Answer, Call, P, PagedCall
+from ._calls import Answer, Call, P, PagedCall, PagesSeen
 from ._flows import Flow, ask, ask_fully, open_session, send
 from ._generated.models.create_box import CreateBox
 from ._generated.models.event import Event
@@ -61,11 +61,12 @@ class AsyncBoxyard:
     async def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
         """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""
         following: PagedCall[P, I] | None = call
+        seen = PagesSeen()
         while following is not None:
             page = await self.call(following)
             for each in following.items(page):
                 yield each
-            following = following.after(page)
+            following = following.after(page, seen)
 
     async def events(
         self,

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import httpx
 
 from ._errors import ApiError
-from ._problems import to_api_error
+from ._problems import to_api_error, unexpected
 
 T_co = TypeVar("T_co", covariant=True)
 I_co = TypeVar("I_co", covariant=True)
@@ -56,17 +56,36 @@ class Call(Generic[T_co]):
         return replace(self, request={**self.request, "content": content, "headers": headers})
 
 
+class PagesSeen:
+    """The pages of one list so far, by which a list without an end is noticed."""
+
+    def __init__(self) -> None:
+        """Begins before the first page."""
+        self._tokens: set[str] = set()
+        self._empty = 0
+
+    def add(self, token: str, *, is_empty: bool) -> None:
+        """Notes what a page said of the next. Raises ``ApiError`` for a token that came before, and after too many empty pages."""
+        self._empty = self._empty + 1 if is_empty else 0
+        if token in self._tokens:
+            raise unexpected(200, "The list does not end: the service gave the same continuation token twice.")
+        if self._empty >= _EMPTY_PAGES:
+            raise unexpected(200, f"The list does not end: {_EMPTY_PAGES} pages one after the other had nothing in them.")
+        self._tokens.add(token)
+
+
 @dataclass(frozen=True)
 class PagedCall(Call[P], Generic[P, I_co]):
     """A request of a page of a list whose elements are ``I_co``."""
 
     items: Callable[[P], list[I_co]]
 
-    def after(self, page: P) -> PagedCall[P, I_co] | None:
-        """The request of the next page; None after the last."""
+    def after(self, page: P, known: PagesSeen) -> PagedCall[P, I_co] | None:
+        """The request of the next page; None after the last. Raises ``ApiError`` for pages that would never end."""
         token = page.next_continuation_token if page.has_more else None
         if token is None:
             return None
+        known.add(token, is_empty=not self.items(page))
         params = {**self.request.get("params", {}), "continuation_token": token}
         return replace(self, request={**self.request, "params": params})
 
@@ -87,3 +106,7 @@ def unexpected_answer(response: httpx.Response) -> ApiError:
 
 def _text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+#: In a row, from whoever has filtered all of them.
+_EMPTY_PAGES = 100

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import httpx
 
+from ._addresses import HTTP, WEBSOCKET, check_address
+from ._answers import parse_answer
 from ._calls import Call
 from ._contents import rewind_of
 from ._errors import ApiError, ConnectionError
@@ -37,14 +40,14 @@ def open_socket(session: Session, call: Call[object], protocol: str) -> Flow[Any
             if error.code not in _CANNOT_STREAM:
                 raise
             session.needs_tickets = True
-    url = yield from _take_ticket(session, call)
-    return (yield OpenSocket(_socket_url(url), protocol, {}))
+    url = yield from _take_ticket(session, call, WEBSOCKET)
+    return (yield OpenSocket(url, protocol, {}))
 
 
 def upload(session: Session, call: Call[T]) -> Flow[T]:
     """Sends bytes to a box, and reads the answer. Raises ``ApiError``, ``ConnectionError``."""
     response = yield from transfer(session, call, is_streamed=False)
-    return call.parse(response)
+    return parse_answer(call, response)
 
 
 def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow[httpx.Response]:
@@ -63,7 +66,7 @@ def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow
                 raise _too_long(error) from error
             rewind()
     request = {key: value for key, value in call.request.items() if key != "params"}
-    request["url"] = yield from _take_ticket(session, call)
+    request["url"] = yield from _take_ticket(session, call, HTTP)
     response: httpx.Response = yield Exchange(request, is_streamed)
     if not response.is_success:
         raise to_api_error(response.status_code, response.content)
@@ -79,7 +82,7 @@ def _too_long(error: ApiError) -> ApiError:
     return error_of(_TOO_LARGE, problem, problem)
 
 
-def _take_ticket(session: Session, call: Call[object]) -> Flow[str]:
+def _take_ticket(session: Session, call: Call[object], schemes: Collection[str]) -> Flow[str]:
     # /v1/projects/{project}/boxes/{name}/…, or …/ports/{port}/ws
     project, _, name, *rest = [unquote(part) for part in call.request["url"].split("/")][3:]
     query = TicketRequestQuery.from_dict(call.query)
@@ -88,6 +91,7 @@ def _take_ticket(session: Session, call: Call[object]) -> Flow[str]:
     ticket = yield from ask(session, create_ticket(project, name, body=TicketRequest(operation=operation, query=query, port=port)))
     if not ticket.url:
         raise ConnectionError("The front cannot stream, and the service has no data address that could.")
+    check_address(session.url, ticket.url, schemes)
     return ticket.url
 
 

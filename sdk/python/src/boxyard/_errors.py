@@ -33,6 +33,12 @@ class ApiError(Exception):
         #: The body of the answer, parsed where it is JSON.
         self.body = body
 
+    def __reduce__(self) -> tuple[type[ApiError], tuple[int, Mapping[str, object], object]]:
+        """Lets it pass between processes."""
+        problem = {"detail": self.detail, "code": self.code, "request_id": self.request_id, "retryable": self.retryable}
+        faults = [{"pointer": each.pointer, "detail": each.detail} for each in self.errors]
+        return type(self), (self.status, {**problem, "errors": faults}, self.body)
+
 
 class ConnectionError(builtins.ConnectionError):
     """The service could not be reached, or a stream to it broke off and cannot be resumed."""

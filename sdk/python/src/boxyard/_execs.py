@@ -6,9 +6,10 @@ import base64
 from collections.abc import Mapping
 from typing import TypeVar
 
+from ._answers import check_id
 from ._calls import Call
 from ._errors import ApiError, ConnectionError
-from ._flows import Flow, Pause, Session, ask
+from ._flows import Flow, Pace, Pause, Session, ask
 from ._generated.api.exec_.create_exec import create_exec
 from ._generated.api.exec_.get_exec import get_exec
 from ._generated.api.exec_.get_exec_output import get_exec_output
@@ -18,7 +19,9 @@ from ._generated.models.exec_status import ExecStatus
 from ._generated.models.get_exec_encoding import GetExecEncoding
 from ._generated.models.get_exec_output_encoding import GetExecOutputEncoding
 from ._generated.models.get_exec_output_stream import GetExecOutputStream
-from ._terminal import ExecEnd, OutputPiece, StreamName
+from ._generated.types import UNSET, Unset
+from ._problems import unexpected
+from ._terminal import ExecEnd, OutputPiece, StreamName, end_by_code
 
 T = TypeVar("T")
 
@@ -30,9 +33,12 @@ _PATIENCE = 120
 def run_exec(session: Session, project: str, name: str, body: ExecRequest) -> Flow[Exec]:
     """Runs a command to its end, however long it takes."""
     found = yield from ask(session, create_exec(project, name, body=body))
+    exec_id = check_id(found.id)
+    encoding = UNSET if isinstance(body.encoding, Unset) else GetExecEncoding(body.encoding.value)
+    pace = Pace()
     while found.status == ExecStatus.RUNNING:
-        encoding = GetExecEncoding(found.encoding)
-        found = yield from ask(session, get_exec(project, name, found.id, wait_seconds=25, encoding=encoding))
+        yield from pace.wait()
+        found = yield from ask(session, get_exec(project, name, exec_id, wait_seconds=25, encoding=encoding))
     return found
 
 
@@ -42,15 +48,17 @@ class ExecFollower:
     def __init__(self, session: Session, box: tuple[str, str], exec_id: str, offsets: Mapping[StreamName, int]) -> None:
         """Begins at ``offsets``, in bytes; asks nothing yet."""
         self._session = session
-        self._path = (*box, exec_id)
+        self._path = (*box, check_id(exec_id))
         self._open = dict(offsets)
         self._wait_seconds = 0
+        self._pace = Pace()
         #: How the command ended, once all its output was taken.
         self.end: ExecEnd | None = None
 
     def step(self) -> Flow[list[OutputPiece]]:
         """Gives what output there is, or waits for some a second or two; sets ``end`` after the last of it."""
         pieces: list[OutputPiece] = []
+        was_open = len(self._open)
         for stream, offset in list(self._open.items()):
             page = yield from self._persist(
                 get_exec_output(
@@ -61,12 +69,20 @@ class ExecFollower:
                     wait_seconds=self._wait_seconds,
                 )
             )
+            data = _bytes_of(page.data)
+            # Else the same bytes would come again, for ever.
+            if page.next_offset < offset + len(data):
+                raise unexpected(200, f"The service gave {len(data)} bytes from {offset} on, and {page.next_offset} as what follows.")
             self._open[stream] = page.next_offset
-            if page.data:
-                pieces.append(OutputPiece(stream, base64.b64decode(page.data)))
+            if data:
+                pieces.append(OutputPiece(stream, data))
             if page.end:
                 del self._open[stream]
         # While neither stream has anything, each is waited for in turn.
+        if pieces or len(self._open) < was_open:
+            self._pace.reset()
+        else:
+            yield from self._pace.wait()
         self._wait_seconds = 0 if pieces else 1
         if not self._open:
             self.end = yield from self._find_end()
@@ -74,6 +90,7 @@ class ExecFollower:
 
     def _find_end(self) -> Flow[ExecEnd]:
         while True:
+            yield from self._pace.wait()
             found = yield from self._persist(get_exec(*self._path, wait_seconds=25))
             if found.status != ExecStatus.RUNNING:
                 return end_of(found)
@@ -94,11 +111,18 @@ class ExecFollower:
 def end_of(found: Exec) -> ExecEnd:
     """How the command of a record ended. A code that nobody knows is None, and is not guessed."""
     if found.exit_code is not None:
-        return ExecEnd(found.exit_code, None)
+        return end_by_code(found.exit_code, None)
     if found.signal is None:
         return ExecEnd(None, f"The command is {found.status}.")
     number = _SIGNALS.get(found.signal)
     return ExecEnd(None if number is None else 128 + number, found.signal)
+
+
+def _bytes_of(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise unexpected(200, "The service gave output that is no base64.") from error
 
 
 #: Signals that end commands, on Linux; where this program runs they may count otherwise.

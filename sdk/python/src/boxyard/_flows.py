@@ -5,18 +5,23 @@ Drivers do the effects: one blocks, the other awaits; the flows are the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
+from time import monotonic
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import urljoin
 from uuid import uuid4
 
 import httpx
 
+from ._addresses import HTTP, check_address, has_same_origin, origin_of
+from ._answers import parse_answer
 from ._calls import Answer, Call
 from ._errors import ConnectionError
 from ._generated.marks import OPERATIONS
-from ._problems import to_api_error
+from ._problems import to_api_error, unexpected
 from ._retries import pause_after_answer, pause_after_silence
 
 T = TypeVar("T")
@@ -27,7 +32,7 @@ class Exchange:
     """Sends a request, and gives its ``httpx.Response``. Raises ``ConnectionError`` if none came."""
 
     #: What ``httpx.Client.build_request`` takes.
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] = field(repr=False)
     #: Leaves the body of a good answer to be read later.
     is_streamed: bool = False
 
@@ -43,9 +48,10 @@ class Pause:
 class OpenSocket:
     """Opens a WebSocket. Raises the ``ApiError`` of a refusal, and ``ConnectionError``."""
 
-    url: str
+    #: It may hold a ticket, and the headers a token.
+    url: str = field(repr=False)
     protocol: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
 
 
 Effect: TypeAlias = Exchange | Pause | OpenSocket
@@ -96,9 +102,13 @@ class Session:
     needs_tickets: bool
 
     def authorization(self) -> dict[str, str]:
-        """The header that tells the token."""
+        """The header that tells the token. Raises ``ValueError``, without it, for one that no header can hold."""
         token = self.token()
-        return {} if token is None else {"Authorization": f"Bearer {token}"}
+        if token is None:
+            return {}
+        if not _TOKEN.fullmatch(token):
+            raise ValueError("The token has a character that no token has, such as a line break.")
+        return {"Authorization": f"Bearer {token}"}
 
 
 def open_session(url: str, token: str | Callable[[], str | None] | None, tickets: Literal["auto", "always"], attempts: int) -> Session:
@@ -114,7 +124,7 @@ def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> 
     for attempt in count(1):
         request = {**call.request, "url": session.url + call.request["url"], "headers": {**session.authorization(), **headers}}
         try:
-            response: httpx.Response = yield Exchange(request, is_streamed)
+            response = yield from _exchange(request, is_streamed)
         except ConnectionError:
             pause = pause_after_silence(mark, attempt)
             if attempt >= attempts or pause is None:
@@ -129,6 +139,45 @@ def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> 
     raise AssertionError("attempts end by an answer or an error")
 
 
+def _exchange(request: Mapping[str, Any], is_streamed: bool) -> Flow[httpx.Response]:
+    """Sends a request. Follows the redirect of a read whose answer the front cannot carry; nothing else is sent elsewhere."""
+    url = str(httpx.URL(request["url"], params=request.get("params") or {}))
+    following = request
+    for _ in range(1 + _REDIRECTS):
+        response: httpx.Response = yield Exchange(following, is_streamed)
+        if not response.has_redirect_location:
+            return response
+        target = urljoin(url, response.headers["location"])
+        if response.status_code != 307 or request["method"] != "GET":
+            raise unexpected(response.status_code, f"The service redirects to {origin_of(target)}, which this client does not follow.")
+        check_address(url, target, HTTP)
+        headers = dict(following.get("headers", {}))
+        if not has_same_origin(url, target):
+            headers = {key: value for key, value in headers.items() if key.lower() in _SENT_ELSEWHERE}
+        following = {"method": "GET", "url": target, "headers": headers}
+        url = target
+    raise unexpected(307, f"The service redirects more than {_REDIRECTS} times.")
+
+
+class Pace:
+    """Spaces requests that wait at the service for something: one that answers at once, with nothing, is asked once a second."""
+
+    def __init__(self) -> None:
+        """Begins with the first request."""
+        self._next = 0.0
+
+    def reset(self) -> None:
+        """Tells that something came: the next request is sent at once."""
+        self._next = 0.0
+
+    def wait(self) -> Flow[None]:
+        """Waits until a second after the last request that it let through."""
+        left = self._next - monotonic()
+        if left > 0:
+            yield Pause(left)
+        self._next = monotonic() + 1
+
+
 def can_repeat(call: Call[object]) -> bool:
     """Whether the body of a request can be sent a second time."""
     return isinstance(call.request.get("content", b""), bytes)
@@ -137,10 +186,17 @@ def can_repeat(call: Call[object]) -> bool:
 def ask_fully(session: Session, call: Call[T]) -> Flow[Answer[T]]:
     """Sends a request, and reads its answer with status and headers."""
     response = yield from send(session, call)
-    return Answer(response.status_code, response.headers, call.parse(response))
+    return Answer(response.status_code, response.headers, parse_answer(call, response))
 
 
 def ask(session: Session, call: Call[T]) -> Flow[T]:
     """Sends a request, and reads its answer."""
     answer = yield from ask_fully(session, call)
     return answer.body
+
+
+#: To the data address, and from there to where it moved.
+_REDIRECTS = 2
+#: Headers that another origin gets as well: they tell which bytes, and nothing of who asks.
+_SENT_ELSEWHERE = frozenset({"accept", "range", "if-none-match", "x-request-id"})
+_TOKEN = re.compile(r"[\x21-\x7e]+")

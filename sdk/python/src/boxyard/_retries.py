@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import httpx
 
@@ -10,6 +11,7 @@ from ._generated.marks import RetryMark
 
 _FIRST_SECONDS = 0.1
 _LONGEST_SECONDS = 20.0
+_SECONDS = re.compile(r"[0-9]{1,12}")
 _AWAY = frozenset({502, 503, 504})
 
 
@@ -18,10 +20,11 @@ def pause_after_answer(response: httpx.Response, mark: RetryMark, attempt: int) 
     # What was answered 429 had no effect, so that even what may not be repeated is sent again.
     if response.status_code != 429 and (mark == "never" or response.status_code not in _AWAY):
         return None
-    try:
-        return min(float(response.headers["retry-after"]), _LONGEST_SECONDS)
-    except (KeyError, ValueError):
+    # Only whole seconds: the service gives no dates, and float() would take "nan" and "-1", which cannot be waited.
+    seconds = response.headers.get("retry-after", "")
+    if not _SECONDS.fullmatch(seconds):
         return _backoff(attempt)
+    return min(float(seconds), _LONGEST_SECONDS)
 
 
 def pause_after_silence(mark: RetryMark, attempt: int) -> float | None:

@@ -6,21 +6,25 @@ import asyncio
 import contextlib
 import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConcurrencyError, ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConcurrencyError, ConnectionClosed, InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
+from ._addresses import reach_of
 from ._errors import ConnectionError
 from ._flows import OpenSocket
 from ._http import unreachable
 from ._problems import to_api_error
 
-_MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+#: The service sends at most 64 KiB of output or of a port in one message; 16 of them may wait.
+_MAX_MESSAGE_BYTES = 1024 * 1024
 #: A port of a box that sleeps is answered once it has woken.
 _OPEN_SECONDS = 60
 _CLOSE_SECONDS = 5
 _NORMAL = 1000
+_TOO_LONG = 1009
 
 
 async def open_websocket(effect: OpenSocket, ssl_context: ssl.SSLContext | None) -> AsyncSocket:
@@ -28,7 +32,7 @@ async def open_websocket(effect: OpenSocket, ssl_context: ssl.SSLContext | None)
     is_secure = effect.url.startswith("wss:")
     options: dict[str, Any] = {"ssl": ssl_context} if is_secure and ssl_context is not None else {}
     try:
-        connection = await connect(
+        connection = await _connect(
             effect.url,
             subprotocols=[Subprotocol(effect.protocol)],
             additional_headers=dict(effect.headers),
@@ -38,13 +42,26 @@ async def open_websocket(effect: OpenSocket, ssl_context: ssl.SSLContext | None)
             # The service pings; who reads slowly would not see the answers to pings of ours.
             ping_interval=None,
             max_size=_MAX_MESSAGE_BYTES,
+            # A proxy of the environment is no way to this machine.
+            proxy=None if reach_of(urlsplit(effect.url).hostname or "") == "loopback" else True,
             **options,
         )
     except InvalidStatus as error:
         raise to_api_error(error.response.status_code, bytes(error.response.body or b"")) from error
     except (OSError, InvalidHandshake) as error:
         raise unreachable(effect.url, error) from error
+    except (InvalidURI, InvalidProxy):
+        # Their texts have the whole URL, with its ticket or password.
+        raise unreachable(effect.url, ValueError("its address, or that of a proxy, is not valid")) from None
     return AsyncSocket(connection)
+
+
+class _connect(connect):
+    """Connects without following redirects: the service has none for WebSockets, and a token would go along."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Makes every redirect the refusal that it is."""
+        return exc
 
 
 class AsyncSocket:
@@ -92,6 +109,8 @@ class Closing:
         """Takes what the library tells; without a frame of the other side the connection was lost."""
         self.is_normal = closed.rcvd is not None and closed.rcvd.code == _NORMAL
         self.reason = closed.rcvd.reason if closed.rcvd is not None else ""
+        if closed.sent is not None and closed.sent.code == _TOO_LONG and not closed.rcvd_then_sent:
+            self.reason = f"The service sent a message of more than {_MAX_MESSAGE_BYTES} bytes."
 
     def error(self) -> ConnectionError:
         """The error of a stream that this close broke off."""

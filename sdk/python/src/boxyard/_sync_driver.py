@@ -10,9 +10,10 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from ._answers import Gathering, check_encoding
 from ._contents import blocking_content
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
-from ._http import TIMEOUT, unreachable
+from ._http import TIMEOUT, direct_hosts, no_cookies, unreachable
 from ._sync_socket import Socket
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ class Driver:
         """Makes a client if none is given, which ``close`` closes."""
         self._ssl_context = ssl_context
         self._is_own = client is None
-        self._client = httpx.Client(timeout=TIMEOUT, verify=ssl_context or True) if client is None else client
+        self._client = _make_client(ssl_context) if client is None else client
 
     def run(self, flow: Flow[T]) -> T:
         """Does what a flow asks for until it returns."""
@@ -53,17 +54,41 @@ class Driver:
 
     def _exchange(self, effect: Exchange) -> httpx.Response:
         content = blocking_content(effect.request.get("content"))
-        request = self._client.build_request(**{**effect.request, "content": content})
+        # A body that is compressed could expand to any length.
+        headers = {"Accept-Encoding": "identity", **effect.request.get("headers", {})}
+        request = self._client.build_request(**{**effect.request, "content": content, "headers": headers})
         try:
-            response = self._client.send(request, stream=True, follow_redirects=True)
-            if not (effect.is_streamed and response.is_success):
-                try:
-                    response.read()
-                finally:
-                    response.close()
+            response = self._client.send(request, stream=True, follow_redirects=False)
+            return _stream(response) if effect.is_streamed and response.is_success else _hold(response)
         except httpx.TransportError as error:
             raise unreachable(str(request.url), error) from error
-        return response
+
+
+def _make_client(ssl_context: ssl.SSLContext | None) -> httpx.Client:
+    verify = ssl_context or True
+    # A proxy of the environment is no way to this machine.
+    mounts: dict[str, httpx.BaseTransport | None] = dict.fromkeys(direct_hosts())
+    return httpx.Client(timeout=TIMEOUT, verify=verify, cookies=no_cookies(), mounts=mounts)
+
+
+def _stream(response: httpx.Response) -> httpx.Response:
+    try:
+        check_encoding(response)
+    except BaseException:
+        response.close()
+        raise
+    return response
+
+
+def _hold(response: httpx.Response) -> httpx.Response:
+    try:
+        gathering = Gathering(response)
+        for piece in response.iter_bytes():
+            if not gathering.add(piece):
+                break
+        return gathering.answer()
+    finally:
+        response.close()
 
 
 class ByteStream:

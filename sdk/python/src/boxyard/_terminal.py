@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from ._errors import ConnectionError
+from ._problems import parse_json
 
 StreamName = Literal["stdout", "stderr"]
 
@@ -48,7 +52,7 @@ class TerminalOutput:
         frame = message.encode() if isinstance(message, str) else message
         channel, data = (frame[0], frame[1:]) if frame else (_CLOSE, b"")
         if channel == _STATUS:
-            self.end = _end_of(json.loads(data))
+            self.end = _end_of(data)
         if channel not in (_STDOUT, _STDERR) or data == b"":
             return None
         stream: StreamName = "stdout" if channel == _STDOUT else "stderr"
@@ -71,10 +75,37 @@ def resize_frame(cols: int, rows: int) -> bytes:
     return bytes([_RESIZE]) + json.dumps({"Width": cols, "Height": rows}).encode()
 
 
-def _end_of(status: dict[str, Any]) -> ExecEnd:
+def end_by_code(code: object, message: str | None) -> ExecEnd:
+    """How a command ended by what the service calls its exit code. What is none, such as 256, is not known, and never a success."""
+    if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= 255:
+        return ExecEnd(code, message)
+    return ExecEnd(None, f"The service gave an exit code that is none: {str(code)[:40]}")
+
+
+def _end_of(data: bytes) -> ExecEnd:
     # A Kubernetes `Status`.
-    if status.get("status") == "Success":
+    try:
+        status = parse_json(data)
+    except ValueError as error:
+        raise ConnectionError("The service sent an end of the command that is no JSON.") from error
+    if not isinstance(status, dict) or status.get("status") not in ("Success", "Failure"):
+        raise ConnectionError("The service sent an end of the command that tells neither success nor failure.")
+    if status["status"] == "Success":
         return ExecEnd(0, None)
-    causes = (status.get("details") or {}).get("causes") or []
-    code = causes[0].get("message") if causes else None
-    return ExecEnd(None if code is None else int(code), status.get("message"))
+    message = status.get("message")
+    code = _code_in(status)
+    if code is None:
+        return ExecEnd(None, message if isinstance(message, str) else "It is not known how the command ended.")
+    # A failure by 0 contradicts itself.
+    number = int(code) if isinstance(code, str) and _CODE.fullmatch(code) else code
+    return end_by_code(None if number == 0 else number, message if isinstance(message, str) else None)
+
+
+def _code_in(status: dict[str, object]) -> object:
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    first = causes[0] if isinstance(causes, list) and causes else None
+    return first.get("message") if isinstance(first, dict) else None
+
+
+_CODE = re.compile(r"[0-9]{1,3}")

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from time import monotonic
 
+from ._answers import check_id
 from ._calls import Call
-from ._flows import Flow, Session, ask, ask_fully
+from ._flows import Flow, Pace, Session, ask, ask_fully
 from ._generated.api.boxes.create_box import create_box as create_box_call
 from ._generated.api.boxes.get_box import get_box
 from ._generated.api.events.list_events import list_events
@@ -44,7 +45,7 @@ def create_box(session: Session, project: str, body: CreateBox) -> Flow[None]:
     answer = yield from ask_fully(session, create_box_call(project, body=body))
     operation = answer.headers.get("operation-location")
     if operation is not None:
-        yield from wait_for_operation(session, operation, None)
+        yield from wait_for_operation(session, _id_in(operation), None)
 
 
 def settle_box(session: Session, call: Call[Box], project: str, name: str) -> Flow[Box]:
@@ -53,14 +54,16 @@ def settle_box(session: Session, call: Call[Box], project: str, name: str) -> Fl
     operation = answer.headers.get("operation-location")
     if answer.status != 202 or operation is None:
         return answer.body
-    yield from wait_for_operation(session, operation, None)
+    yield from wait_for_operation(session, _id_in(operation), None)
     return (yield from ask(session, get_box(project, name)))
 
 
 def wait_for_operation(session: Session, operation: str, timeout: float | None) -> Flow[Operation]:
     """Waits for the end of an operation, an id or what ``Operation-Location`` says. Raises ``ApiError`` with its problem if it failed."""
     deadline = Deadline(timeout)
+    pace = Pace()
     while True:
+        yield from pace.wait()
         found = yield from ask(session, get_operation(operation.rpartition("/")[2], wait_seconds=deadline.next_wait()))
         if found.status == OperationStatus.FAILED:
             problem = {} if found.error is None else found.error.to_dict()
@@ -72,6 +75,7 @@ def wait_for_operation(session: Session, operation: str, timeout: float | None) 
 def wait_for_box(session: Session, project: str, name: str, status: BoxStatus, timeout: float | None) -> Flow[Box]:
     """Waits until a box has a status. Raises ``BoxNotFoundError`` once it is gone."""
     deadline = Deadline(timeout)
+    pace = Pace()
     events = yield from ask(session, list_events(project, since="now"))
     while True:
         box = yield from ask(session, get_box(project, name))
@@ -79,7 +83,10 @@ def wait_for_box(session: Session, project: str, name: str, status: BoxStatus, t
             return box
         has_changed = False
         while not has_changed:
+            yield from pace.wait()
             events = yield from next_events(session, project, events.next_cursor, ("box.*",), deadline)
+            if events.events:
+                pace.reset()
             has_changed = any(event.resource.endswith(f"/boxes/{name}") for event in events.events)
 
 
@@ -93,3 +100,7 @@ def next_events(session: Session, project: str, since: str | None, types: Sequen
         wait_seconds=wait_seconds,
     )
     return (yield from ask(session, call))
+
+
+def _id_in(location: str) -> str:
+    return check_id(location.rpartition("/")[2])

@@ -1,0 +1,94 @@
+"""Where a client goes when a service sends it elsewhere: by a redirect, or by the URL of a ticket."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Collection
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+from ._problems import unexpected
+
+HTTP = frozenset({"http", "https"})
+WEBSOCKET = frozenset({"ws", "wss"})
+
+_DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+
+
+def origin_of(url: str) -> str:
+    """The origin of a URL: without a password, a path and a query, which may hold secrets."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "what is no URL"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}"
+
+
+def has_same_origin(one: str, other: str) -> bool:
+    """Whether two valid URLs lead to the same scheme, host and port."""
+    return _origin(urlsplit(one)) == _origin(urlsplit(other))
+
+
+def check_address(front: str, address: str, schemes: Collection[str]) -> None:
+    """
+    Checks an address that the service at ``front`` named. Raises ``ApiError`` for another scheme, a password, plain text where ``front``
+    is encrypted, and an address of this machine or its link unless ``front`` is one too.
+    """
+    obstacle = _obstacle(front, address, schemes)
+    if obstacle is not None:
+        raise unexpected(200, f"{origin_of(front)} sends this client to an address that it does not use: {obstacle}")
+
+
+def reach_of(host: str) -> Literal["loopback", "link"] | None:
+    """Which addresses of this machine or its link a host is, however it is written; None for all others. Asks no name server."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return "loopback"
+    address = _numeric(name)
+    if address is None:
+        return None
+    if address.is_loopback or address.is_unspecified or (address.version == 4 and int(address) < 2**24):
+        return "loopback"
+    return "link" if address.is_link_local else None
+
+
+def _obstacle(front: str, address: str, schemes: Collection[str]) -> str | None:
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "it is no URL."
+    # Libraries read other letters in different ways.
+    if not host or re.search(r'[^\x21-\x7e]|[\\"<>^`{|}]', address):
+        return "it is no URL with a host."
+    if parts.scheme not in schemes:
+        return f"its scheme is none of {', '.join(sorted(schemes))}."
+    if "@" in parts.netloc:
+        return "it has a user name or a password."
+    known = urlsplit(front)
+    if known.scheme == "https" and parts.scheme not in ("https", "wss"):
+        return f"{origin_of(address)} is not encrypted, and the service is."
+    reach = reach_of(host)
+    if reach is not None and reach != reach_of(known.hostname or ""):
+        return f"{origin_of(address)} is this machine or its link (BOXYARD_DATA_URL of the service sets the data address)."
+    return None
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    return (parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme))
+
+
+def _numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        # Also 127.1, 2130706433 and 0x7f.1, which resolvers take.
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except (OSError, ValueError):
+        pass
+    try:
+        address = ipaddress.IPv6Address(host.partition("%")[0])
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address

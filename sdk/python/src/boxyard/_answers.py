@@ -1,0 +1,104 @@
+"""Answers that are held in memory: bounded in length and time, and of the shape that the document promises."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from typing import Any, TypeVar
+
+import httpx
+
+from ._calls import Call
+from ._errors import ApiError, ConnectionError
+from ._problems import parse_json, unexpected
+from ._shapes import check_shape
+
+T = TypeVar("T")
+
+#: Several times the longest answers, those with the output of commands.
+ANSWER_BYTES = 64 * 1024 * 1024
+#: What is read of a refusal; a problem has some hundred bytes.
+REFUSAL_BYTES = 1024 * 1024
+#: From the head of an answer to its end.
+ANSWER_SECONDS = 300.0
+
+
+class HeldAnswer(httpx.Response):
+    """An answer with its body, which parsers of operations take."""
+
+    def json(self, **_: Any) -> Any:
+        """Parses the body strictly. Raises ``ValueError``."""
+        parsed = parse_json(self.content)
+        if not isinstance(parsed, dict):
+            raise ValueError("It is no JSON object.")
+        return parsed
+
+
+class Gathering:
+    """The body of an answer as it comes, up to a bound."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        """Begins before the first byte. Raises ``ApiError`` for a body that is compressed or too long by its head."""
+        check_encoding(response)
+        self._response = response
+        # One object, since pieces may have a byte each.
+        self._body = bytearray()
+        self._end = monotonic() + ANSWER_SECONDS
+        length = response.headers.get("content-length", "")
+        if response.is_success and length.isdecimal() and len(length) < 20 and int(length) > ANSWER_BYTES:
+            raise self._too_long()
+
+    def add(self, piece: bytes) -> bool:
+        """Takes the next piece; False once enough of a refusal has come. Raises ``ApiError`` if more or longer than is held."""
+        self._body += piece
+        if not self._response.is_success:
+            return len(self._body) < REFUSAL_BYTES and monotonic() < self._end
+        if len(self._body) > ANSWER_BYTES:
+            raise self._too_long()
+        if monotonic() > self._end:
+            raise unexpected(self._response.status_code, f"The answer did not end within {ANSWER_SECONDS:g} s.")
+        return True
+
+    def answer(self) -> HeldAnswer:
+        """Makes the answer of what came."""
+        content = bytes(self._body if self._response.is_success else self._body[:REFUSAL_BYTES])
+        # The length is that of the content.
+        headers = [(key, value) for key, value in self._response.headers.raw if key.lower() not in _FRAMING]
+        return HeldAnswer(self._response.status_code, headers=headers, content=content, request=self._response.request)
+
+    def _too_long(self) -> ApiError:
+        detail = f"The answer is longer than {ANSWER_BYTES // 1024 // 1024} MiB, the most that this client holds in memory."
+        return unexpected(self._response.status_code, detail)
+
+
+def check_encoding(response: httpx.Response) -> None:
+    """Raises ``ApiError`` for a compressed answer: requests ask for none, and a short one may expand to any length."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise unexpected(response.status_code, f"The answer is compressed ({encoding[:40]}), which this client does not ask for.")
+
+
+def check_id(text: str) -> str:
+    """Returns the id that the service gave to what it made. Raises ``ApiError`` for what would lead a path elsewhere."""
+    if not _ID.fullmatch(text):
+        raise unexpected(200, f"The service gave an id that is none: {text[:80]!r}")
+    return text
+
+
+def parse_answer(call: Call[T], response: httpx.Response) -> T:
+    """Reads an answer. Raises ``ApiError`` with code ``unexpected_answer`` for one that is not what the document promises."""
+    try:
+        answer = call.parse(response)
+        check_shape(answer)
+        return answer
+    except (ApiError, ConnectionError):
+        raise
+    except KeyError as error:
+        fault = f"The field {error} is missing."
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+        fault = str(error)[:500]
+    raise unexpected(response.status_code, f"The answer to {call.operation} cannot be read: {fault}", response.content)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
