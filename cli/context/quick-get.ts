@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { authorizationOf } from '../../sdk/typescript/src/calls.ts'
 import type { Connection } from './connection.ts'
 
 /**
@@ -10,15 +11,27 @@ export async function getQuickly(
   path: string,
 ): Promise<string | null> {
   const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
-  const bearer = token()
-  const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
+  const headers = { ...authorizationOf(token()) }
   return new Promise((resolve) => {
     const take = (answer: IncomingMessage): void => {
       let text = ''
-      answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-      answer.once('close', () => resolve(answer.complete && answer.statusCode === 200 ? text : null))
+      answer.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+        if (text.length > LENGTH_MAX) answer.destroy()
+      })
+      const late = setTimeout(() => answer.destroy(), QUICK_MS)
+      answer
+        .once('error', () => undefined)
+        .once('close', () => {
+          clearTimeout(late)
+          resolve(answer.complete && answer.statusCode === 200 ? text : null)
+        })
     }
     const asked = request(`${url.replace(/\/+$/, '')}${path}`, { headers, agent: false }, take)
     asked.once('error', () => resolve(null)).end()
   })
 }
+
+/** The SDK has its own bounds, above these. */
+const LENGTH_MAX = 8 * 1024 * 1024
+const QUICK_MS = 30_000

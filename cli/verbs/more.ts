@@ -1,5 +1,8 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { authorizationOf } from '../../sdk/typescript/src/calls.ts'
+import { holdText } from '../../sdk/typescript/src/held-answers.ts'
 import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
+import { followReads, redirectOf } from '../../sdk/typescript/src/redirects.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine } from '../output/terminal.ts'
@@ -17,17 +20,18 @@ const api: Verb = {
   run: async ({ connection, project, format }, [method = '', given = ''], flags) => {
     const path = given.includes('{project}') ? given.replaceAll('{project}', project()) : given
     if (!path.startsWith('/')) throw new UsageError('The path begins with a slash.')
-    const token = connection.token()
     const data = flags['data']
-    const response = await fetch(`${connection.url}${path}`, {
+    const request = new Request(`${connection.url}${path}`, {
       method: method.toUpperCase(),
+      redirect: redirectOf(method),
       headers: {
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...authorizationOf(connection.token()),
         ...(typeof data === 'string' ? { 'content-type': 'application/json' } : {}),
       },
       ...(typeof data === 'string' ? { body: JSON.stringify(jsonFrom(data)) } : {}),
     })
-    const text = await response.text()
+    const response = await followReads(fetch)(request)
+    const text = await holdText(response)
     if (!response.ok) throw toApiError(response.status, parseJson(text))
     if (format !== 'table') await printAnswer(parseJson(text), format)
     else if (text !== '') printLine(isJson(response) ? escapeJson(text.trimEnd()) : text.trimEnd())

@@ -3,8 +3,10 @@ import { createCaller } from './calls.ts'
 import { createDoors, type Doors, type Query, type UploadBody } from './doors.ts'
 import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
 import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
+import { holdObject } from './held-answers.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
 import { openPort, type PortStream } from './port-stream.ts'
+import { followReads } from './redirects.ts'
 import type { TerminalStream } from './terminal-stream.ts'
 import { type BoxRecord, type Operation, waitForBox, waitForOperation } from './waits.ts'
 
@@ -76,7 +78,8 @@ export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shel
 
 /** Creates a client; nothing is sent yet. */
 export function createBoxyard(options: BoxyardOptions): Boxyard {
-  const { url, token, tickets = 'auto', attempts = 6, fetch = globalThis.fetch } = options
+  const { url, token, tickets = 'auto', attempts = 6 } = options
+  const fetch = followReads(options.fetch ?? globalThis.fetch)
   const tokenOf = typeof token === 'function' ? token : (): string | null => token ?? null
   const caller = createCaller({ url, token: tokenOf, attempts, fetch })
   const doors = createDoors(caller, { url, token: tokenOf, tickets, fetch })
@@ -94,8 +97,10 @@ export function createBoxyard(options: BoxyardOptions): Boxyard {
       return boxyard.box(project, body.name)
     },
     createBaseFrom: async (project, archive, query) => {
-      const { status, headers, body } = await doors.transfer('createBase', { project, query }, archive)
-      return { status, headers, body: (await new Response(body).json()) as AnswerOf<'createBase'> }
+      const response = await doors.transfer('createBase', { project, query }, archive)
+      const { status, headers } = response
+      const answer = await holdObject(response)
+      return { status, headers, body: answer as AnswerOf<'createBase'> }
     },
     box: (project, name) => createHandle({ boxyard, caller, doors }, project, name),
   }
@@ -134,12 +139,12 @@ function createHandle(
     writeFile: async (path, body, query = {}) => {
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
       const response = await doors.transfer('writeFile', { ...box, query: { ...query, path } }, bytes)
-      return (await new Response(response.body).json()) as AnswerOf<'writeFile'>
+      return (await holdObject(response)) as AnswerOf<'writeFile'>
     },
     readArchive: (path, query = {}) => bytesFrom('readArchive', { ...query, path }),
     writeArchive: async (path, body, query = {}) => {
       const response = await doors.transfer('writeArchive', { ...box, query: { ...query, path } }, body)
-      return (await new Response(response.body).json()) as AnswerOf<'writeArchive'>
+      return (await holdObject(response)) as AnswerOf<'writeArchive'>
     },
     fork: (fork, more = {}) => boxyard.createBox(project, { ...more, name: fork, fork: name }),
     stop: () => settled('stopBox'),

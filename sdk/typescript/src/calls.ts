@@ -1,8 +1,9 @@
 import createFetchClient from 'openapi-fetch'
 import { OPERATIONS } from './generated/operations.ts'
 import type { operations, paths } from './generated/schema.ts'
+import { holdObject, refusalFrom } from './held-answers.ts'
 import { checkPathParameters } from './path-parameters.ts'
-import { parseJson, toApiError } from './problems.ts'
+import { redirectOf } from './redirects.ts'
 import { fetchWithRetries, type RetryMark } from './retries.ts'
 
 export type OperationId = keyof typeof OPERATIONS & keyof operations
@@ -71,58 +72,65 @@ type Plain<T> = [T] extends [never] ? undefined : T
 /** Creates the one place that sends requests of the API: openapi-fetch with idempotency keys, retries and errors as classes. */
 export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
   let client: ReturnType<typeof createFetchClient<paths>> | null = null
-  const request = (...args: unknown[]): Promise<Outcome> => {
+  const request = (...args: unknown[]): Promise<{ response: Response }> => {
     // Made at the first call: it loads the whole of fetch, which a stream alone does not need.
     client ??= createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
     // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
-    return (client.request as unknown as (...args: unknown[]) => Promise<Outcome>)(...args)
+    return (client.request as unknown as (...args: unknown[]) => Promise<{ response: Response }>)(...args)
   }
-  const send = async (id: OperationId, input: LooseInput): Promise<Outcome> => {
+  const send = async (id: OperationId, input: LooseInput): Promise<Response> => {
     const { method, path, retry } = OPERATIONS[id]
     checkPathParameters(input.path ?? {})
-    const bearer = token()
     const isStream = input.body instanceof ReadableStream
     const mark: RetryMark = retry
-    const outcome = await request(method.toLowerCase(), path, {
+    let answer: Response | null = null
+    await request(method.toLowerCase(), path, {
       params: { path: input.path, query: input.query },
       ...(input.body === undefined ? {} : { body: input.body }),
-      ...(input.isBytes ? { bodySerializer: (bytes: unknown) => bytes, parseAs: 'stream' } : {}),
+      ...(input.isBytes ? { bodySerializer: (bytes: unknown) => bytes } : {}),
+      redirect: redirectOf(method),
       ...(isStream ? { duplex: 'half' } : {}),
       headers: {
-        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        ...authorizationOf(token()),
         ...(mark === 'key' ? { 'idempotency-key': randomKey() } : {}),
         ...input.headers,
       },
       signal: input.signal ?? null,
-      fetch: (sent: Request) => fetchWithRetries(sent, { mark, attempts: isStream ? 1 : attempts, fetch }),
+      // Read here: openapi-fetch would hold an answer of any length.
+      fetch: async (sent: Request) => {
+        answer = await fetchWithRetries(sent, { mark, attempts: isStream ? 1 : attempts, fetch })
+        return new Response(null, { status: 204 })
+      },
     })
-    const { response, error } = outcome
-    if (response.ok) return outcome
-    throw toApiError(response.status, typeof error === 'string' ? parseJson(error) : error)
+    const response = answer as unknown as Response
+    if (response.ok) return response
+    throw await refusalFrom(response)
   }
   const callFully: Caller['callFully'] = async (id, input) => {
-    const { response, data } = await send(id, { ...(input as unknown as LooseInput), isBytes: false })
-    return { status: response.status, headers: response.headers, body: data as AnswerOf<typeof id> }
+    const response = await send(id, { ...(input as unknown as LooseInput), isBytes: false })
+    const { status, headers } = response
+    return { status, headers, body: (await holdObject(response)) as AnswerOf<typeof id> }
   }
   return {
     callFully,
     call: async (id, input) => (await callFully(id, input)).body,
     transfer: async (id, { contentType, headers, ...input }) => {
       const typed = { ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) }
-      return (await send(id, { ...input, headers: typed, isBytes: true })).response
+      return send(id, { ...input, headers: typed, isBytes: true })
     },
   }
+}
+
+/** Returns the header that tells the token. @throws TypeError, without the token, for one that no header can hold */
+export function authorizationOf(token: string | null): { authorization?: string } {
+  if (token === null) return {}
+  if (!TOKEN.test(token)) throw new TypeError('The token has a character that no token has, such as a line break.')
+  return { authorization: `Bearer ${token}` }
 }
 
 // Pages that came over plain HTTP have no crypto.randomUUID.
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-interface Outcome {
-  response: Response
-  data?: unknown
-  error?: unknown
 }
 
 interface LooseInput extends CallOptions {
@@ -131,3 +139,5 @@ interface LooseInput extends CallOptions {
   body?: unknown
   isBytes: boolean
 }
+
+const TOKEN = /^[\x21-\x7e]+$/

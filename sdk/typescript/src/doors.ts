@@ -1,9 +1,13 @@
-import { ApiError } from './api-error.ts'
-import type { Caller, CallerBody, SizedStream } from './calls.ts'
+import { obstacleOf, parseUrl, SCHEMES } from './addresses.ts'
+import { ApiError, ConnectionError } from './api-error.ts'
+import { authorizationOf, type Caller, type CallerBody, type SizedStream } from './calls.ts'
 import { OPERATIONS } from './generated/operations.ts'
+import { refusalFrom } from './held-answers.ts'
 import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
 import { fillPath } from './path-parameters.ts'
-import { parseJson, toApiError } from './problems.ts'
+import { isNode } from './platform.ts'
+import { toApiError, unexpectedAnswer } from './problems.ts'
+import { redirectOf } from './redirects.ts'
 
 /** Operations that a ticket may be had for. */
 export type StreamId = SocketId | TransferId
@@ -62,15 +66,14 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
             ...{ path: { project, name }, signal },
             body: { operation, query, ...(port === undefined ? {} : { port }) },
           })
-    return { url: ticket.url ?? '', id: ticket.exec_id ?? null }
+    return { url: textOfTicket(ticket.url), id: typeof ticket.exec_id === 'string' ? ticket.exec_id : null }
   }
   return {
     openSocket: async (id, target, protocol) => {
       const open = isNode() ? openNodeSocket : openWebSocket
       if (!needsTickets && tickets !== 'front') {
-        const bearer = token()
+        const headers = { ...authorizationOf(token()) }
         try {
-          const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
           const address = { url: addressOf(url, id, target).replace(/^http/, 'ws'), protocol }
           return await openNodeSocket(address, headers)
         } catch (error) {
@@ -79,7 +82,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
         }
       }
       const ticket = await takeTicket(id, target)
-      const address = tickets === 'front' ? atFront(url, ticket.url) : ticket.url
+      const address = tickets === 'front' ? atFront(url, ticket.url) : checkTicket(url, ticket.url, SCHEMES.socket)
       const socket = await open({ url: address, protocol }, {})
       // Browsers tell no header of the answer.
       return { ...socket, id: socket.id ?? ticket.id }
@@ -107,10 +110,12 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
           again = body instanceof ReadableStream ? await bodyOf(make()) : first
         }
       }
-      const { url: address } = await takeTicket(id, target)
-      const init = { method: OPERATIONS[id].method, signal: signal ?? null }
+      const ticket = await takeTicket(id, target)
+      const address = checkTicket(url, ticket.url, SCHEMES.http)
+      const { method } = OPERATIONS[id]
+      const init = { method, signal: signal ?? null, redirect: redirectOf(method) }
       const response = await fetch(new Request(address, { ...init, ...sendingOf(again, contentType) }))
-      if (!response.ok) throw toApiError(response.status, parseJson(await response.text()))
+      if (!response.ok) throw await refusalFrom(response)
       return response
     },
   }
@@ -145,9 +150,23 @@ function addressOf(url: string, id: StreamId, { project, name, port, query }: St
   return `${url.replace(/\/+$/, '')}${path}?${text.toString()}`
 }
 
+function textOfTicket(url: unknown): string {
+  if (typeof url === 'string' && url !== '') return url
+  throw new ConnectionError('The front cannot stream, and the service has no data address that could.')
+}
+
+/** Returns the URL of a ticket that leads where a client goes. @throws ApiError */
+function checkTicket(front: string, url: string, schemes: readonly string[]): string {
+  const obstacle = obstacleOf(front, url, schemes)
+  if (obstacle === null) return url
+  throw unexpectedAnswer(200, `The ticket leads to an address that this client does not use: ${obstacle}`)
+}
+
 /** Returns where the front takes the ticket of a WebSocket at the data address. */
 function atFront(url: string, ticketUrl: string): string {
-  const { pathname, search } = new URL(ticketUrl)
+  const target = parseUrl(ticketUrl, url)
+  if (target === null) throw unexpectedAnswer(200, 'The ticket is no URL.')
+  const { pathname, search } = target
   return `${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${pathname}${search}`
 }
 
@@ -158,11 +177,6 @@ function tooLong(error: ApiError): ApiError {
     'give a function that makes the stream, or set tickets to "always".'
   const problem = { code: 'body_too_large', detail, request_id: error.requestId }
   return Object.assign(toApiError(TOO_LARGE, problem), { cause: error })
-}
-
-/** Whether this is Node.js, or has its modules, as Bun and Deno do: headers can be sent with a WebSocket, and bodies streamed. */
-function isNode(): boolean {
-  return typeof process === 'object' && typeof process.versions?.node === 'string'
 }
 
 /** How a front that is a function answers to an upgrade. */

@@ -1,4 +1,6 @@
 import type { AnswerOf, Caller } from './calls.ts'
+import { unexpectedAnswer } from './problems.ts'
+import { Pace } from './retries.ts'
 
 export type BoxyardEvent = AnswerOf<'listEvents'>['events'][number]
 
@@ -22,8 +24,10 @@ export async function* followEvents(
   options: FollowOptions,
 ): AsyncGenerator<BoxyardEvent> {
   const { types, onCursor, signal } = options
+  const pace = new Pace()
   let since = options.since
   for (;;) {
+    await pace.wait(signal)
     const page: AnswerOf<'listEvents'> = await caller.call('listEvents', {
       path: { project },
       query: {
@@ -33,6 +37,9 @@ export async function* followEvents(
       },
       signal,
     })
+    if (!Array.isArray(page.events) || typeof page.next_cursor !== 'string')
+      throw unexpectedAnswer(200, 'The service answered with a page that has no events, or no cursor.', page)
+    if (page.events.length > 0 || since === 'now') pace.reset()
     yield* page.events
     since = page.next_cursor
     onCursor?.(since)

@@ -2,14 +2,10 @@ import { ApiError, ConnectionError } from './api-error.ts'
 import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
 import type { Doors, Query } from './doors.ts'
-import { pause } from './retries.ts'
-import {
-  createTerminalStream,
-  type ExecEnd,
-  type OutputPiece,
-  type Resume,
-  type TerminalStream,
-} from './terminal-stream.ts'
+import { type ExecEnd, endByCode } from './exec-ends.ts'
+import { checkId, unexpectedAnswer } from './problems.ts'
+import { Pace, pause } from './retries.ts'
+import { createTerminalStream, type OutputPiece, type Resume, type TerminalStream } from './terminal-stream.ts'
 
 export type ExecRecord = AnswerOf<'getExec'>
 
@@ -58,11 +54,15 @@ export async function runExec(
 ): Promise<AnswerOf<'createExec'>> {
   const { signal, ...body } = request
   let exec: AnswerOf<'createExec'> = await caller.call('createExec', { path: { project, name }, body, signal })
+  const path = { project, name, exec: checkId(exec.id) }
+  const { encoding } = body
+  const pace = new Pace()
   while (exec.status === 'running') {
-    const path = { project, name, exec: exec.id }
-    exec = await caller.call('getExec', { path, query: { wait_seconds: 25, encoding: exec.encoding }, signal })
+    await pace.wait(signal)
+    const query = { wait_seconds: 25, ...(encoding === undefined ? {} : { encoding }) }
+    exec = await caller.call('getExec', { path, query, signal })
   }
-  return exec
+  return { ...exec, exit_code: codeOf(exec) }
 }
 
 /** Starts a command and streams it over a WebSocket. With `resumes` one that is lost goes on by the offsets of its record. */
@@ -100,24 +100,35 @@ export interface ExecFollow extends BoxRef {
 /** Follows a command over HTTP from these offsets to its end, over any restart of the service. */
 export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGenerator<OutputPiece, ExecEnd> {
   const { project, name, exec, signal } = follow
-  const path = { project, name, exec }
+  const path = { project, name, exec: checkId(exec) }
+  const paces = { stdout: new Pace(), stderr: new Pace() }
   const read = async (stream: OutputPiece['stream'], offset: number): Promise<OutputPage> => {
+    await paces[stream].wait(signal)
     const query = { stream, offset, encoding: 'base64' as const, wait_seconds: 20 }
     const page = await persist(() => caller.call('getExecOutput', { path, query, signal }), signal)
-    return { stream, page }
+    return { stream, offset, page }
   }
   const reading = new Map([
     ['stdout', read('stdout', follow.offsets.stdout)],
     ['stderr', read('stderr', follow.offsets.stderr)],
   ])
   while (reading.size > 0) {
-    const { stream, page } = await Promise.race(reading.values())
-    if (page.data !== '') yield { stream, bytes: bytesOf(page.data) }
+    const { stream, offset, page } = await Promise.race(reading.values())
+    const bytes = bytesOf(page.data)
+    // Else the same bytes would come again, for ever.
+    if (!Number.isSafeInteger(page.next_offset) || page.next_offset < offset + bytes.length)
+      throw unexpectedAnswer(200, `The service gave ${bytes.length} bytes from ${offset} on, and another offset next.`)
+    if (bytes.length > 0) {
+      paces[stream].reset()
+      yield { stream, bytes }
+    }
     if (page.end) reading.delete(stream)
     else reading.set(stream, read(stream, page.next_offset))
   }
   const query = { wait_seconds: 25 }
+  const pace = new Pace()
   for (;;) {
+    await pace.wait(signal)
     const record = await persist(() => caller.call('getExec', { path, query, signal }), signal)
     if (record.status !== 'running') return endOfRecord(record)
   }
@@ -125,6 +136,7 @@ export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGene
 
 interface OutputPage {
   stream: OutputPiece['stream']
+  offset: number
   page: AnswerOf<'getExecOutput'>
 }
 
@@ -142,7 +154,7 @@ export async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): 
 }
 
 function endOfRecord({ exit_code: code, signal, status }: ExecRecord): ExecEnd {
-  if (code !== null) return { exitCode: code, message: null }
+  if (code !== null) return endByCode(code, null)
   const number = signal === null ? undefined : SIGNAL_NUMBERS[signal]
   return { exitCode: number === undefined ? null : 128 + number, message: signal ?? `The command is ${status}.` }
 }
@@ -153,8 +165,17 @@ function queryOf(fields: Record<string, string | number | boolean | undefined>):
   return query
 }
 
-function bytesOf(base64: string): Uint8Array {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+/** Returns the exit code of a record; what is none is not known. */
+function codeOf({ exit_code: code }: ExecRecord): number | null {
+  return code === null ? null : endByCode(code, null).exitCode
+}
+
+function bytesOf(base64: unknown): Uint8Array {
+  try {
+    return Uint8Array.from(atob(base64 as string), (character) => character.charCodeAt(0))
+  } catch {
+    throw unexpectedAnswer(200, 'The service gave output that is no base64.')
+  }
 }
 
 const AWAY = new Set([502, 503, 504])

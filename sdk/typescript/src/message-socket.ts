@@ -1,4 +1,5 @@
 import type { ClientOptions, WebSocket as NodeWebSocket } from 'ws'
+import { originOf } from './addresses.ts'
 import { ConnectionError } from './api-error.ts'
 import { parseJson, toApiError } from './problems.ts'
 
@@ -31,7 +32,7 @@ export interface SocketAddress {
 
 /** Opens a socket with the `ws` package, which sends headers. @throws ApiError of a refusal, ConnectionError */
 export async function openNodeSocket(
-  { url, protocol }: SocketAddress,
+  { url, protocol, openMs = OPEN_MS }: SocketAddress & { openMs?: number },
   headers: Record<string, string>,
 ): Promise<MessageSocket> {
   const { WebSocket } = await import('ws')
@@ -53,13 +54,26 @@ export async function openNodeSocket(
   await new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve())
     socket.on('error', (error) =>
-      reject(new ConnectionError(`${new URL(url).origin}: ${error.message}`, { cause: error })),
+      reject(new ConnectionError(`${originOf(new URL(url))}: ${error.message}`, { cause: error })),
     )
     socket.on('unexpected-response', (_request, response) => {
       let text = ''
-      response.on('data', (piece: Buffer) => (text += piece.toString('utf8')))
-      response.on('end', () => reject(toApiError(response.statusCode ?? 0, parseJson(text))))
+      const refuse = (): void => {
+        reject(toApiError(response.statusCode ?? 0, parseJson(text)))
+        response.destroy()
+      }
+      response.on('data', (piece: Buffer) => {
+        text += piece.toString('utf8')
+        if (text.length > REFUSAL_LENGTH) refuse()
+      })
+      response.on('end', refuse).on('error', refuse)
     })
+    // From outside: an answer that drips would never be idle.
+    const late = setTimeout(() => {
+      reject(new ConnectionError(`${originOf(new URL(url))} did not answer within ${openMs / 1000} s.`))
+      socket.terminate()
+    }, openMs)
+    void new Promise((settle) => socket.once('open', settle).once('close', settle)).then(() => clearTimeout(late))
   })
   return {
     id,
@@ -107,7 +121,9 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
   socket.addEventListener('close', ({ code, reason }) => inbox.close(code, reason))
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve())
-    socket.addEventListener('error', () => reject(new ConnectionError(`${new URL(url).origin} refused the connection`)))
+    socket.addEventListener('error', () =>
+      reject(new ConnectionError(`${originOf(new URL(url))} refused the connection`)),
+    )
   })
   return {
     id: null,
@@ -144,7 +160,7 @@ async function openStreamSocket(socket: StreamSocketInstance, url: string): Prom
   })
   const ended = socket.closed.catch(() => ({ closeCode: ABNORMAL, reason: '' }))
   const { readable, writable } = await socket.opened.catch((error: unknown) => {
-    throw new ConnectionError(`${new URL(url).origin} refused the connection`, { cause: error })
+    throw new ConnectionError(`${originOf(new URL(url))} refused the connection`, { cause: error })
   })
   const writer = writable.getWriter()
   writer.closed.catch(() => undefined)
@@ -195,14 +211,14 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
   let wake: (() => void) | null = null
   const takeReady = (): Message | null => {
     const message = messages.shift() ?? null
-    queuedBytes -= message === null ? 0 : message.length
+    queuedBytes -= message === null ? 0 : message.length + MESSAGE_COST
     if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
     return message
   }
   return {
     put: (message) => {
       messages.push(message)
-      queuedBytes += message.length
+      queuedBytes += message.length + MESSAGE_COST
       if (queuedBytes > QUEUED_MAX_BYTES) source.pause()
       wake?.()
       return queuedBytes
@@ -223,7 +239,14 @@ function createInbox(source: { pause(): void; resume(): void }): Inbox {
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
 /** How a connection is told to have ended that was lost (RFC 6455, 7.1.5). */
 const ABNORMAL = 1006
-const MAX_FRAME_BYTES = 16 * 1024 * 1024
+/** The service sends at most 64 KiB of output, or of a port, in one message. */
+const MAX_FRAME_BYTES = 1024 * 1024
+/** A port of a box that sleeps is answered once it has woken. */
+const OPEN_MS = 60_000
+/** What is read of a refusal; a problem has some hundred letters. */
+const REFUSAL_LENGTH = 1024 * 1024
+/** What an empty message takes of the memory. */
+const MESSAGE_COST = 64
 const QUEUED_MAX_BYTES = 1024 * 1024
 /** Some of what a page takes in a second. */
 const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024

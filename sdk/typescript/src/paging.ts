@@ -1,4 +1,5 @@
 import type { AnswerOf, Caller, CallInput, OperationId } from './calls.ts'
+import { unexpectedAnswer } from './problems.ts'
 
 /** An operation whose answer is a page of a list. */
 export type ListId = {
@@ -17,15 +18,28 @@ export async function* listAll<Id extends ListId>(
   id: Id,
   input: CallInput<Id>,
 ): AsyncGenerator<ItemOf<Id>> {
+  const known = new Set<string>()
+  let emptyPages = 0
   let token: string | null = null
-  do {
+  for (;;) {
     const query = { ...input.query, ...(token === null ? {} : { continuation_token: token }) }
     const page = (await caller.call(id, { ...input, query })) as Page
     const items = Object.values(page).find((value) => Array.isArray(value)) as ItemOf<Id>[] | undefined
-    yield* items ?? []
+    if (items === undefined) throw unexpectedAnswer(200, 'The service answered with a page that has no list.', page)
+    yield* items
     token = page.has_more ? page.next_continuation_token : null
-  } while (token !== null)
+    if (token === null) return
+    if (typeof token !== 'string' || known.has(token))
+      throw unexpectedAnswer(200, 'The list does not end: the service gave the same continuation token twice, or none.')
+    known.add(token)
+    emptyPages = items.length === 0 ? emptyPages + 1 : 0
+    if (emptyPages >= EMPTY_PAGES_MAX)
+      throw unexpectedAnswer(200, `The list does not end: ${emptyPages} pages one after the other had nothing in them.`)
+  }
 }
+
+/** In a row, from a service that filters all of them out. */
+const EMPTY_PAGES_MAX = 100
 
 interface Page {
   has_more: boolean

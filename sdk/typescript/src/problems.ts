@@ -14,10 +14,27 @@ export function toApiError(status: number, body: unknown): ApiError {
       detail: textOr(problem['detail'], `The service answered with status ${status}.`),
       requestId: textOr(problem['request_id'], '') || null,
       retryable: problem['retryable'] === true,
-      errors: Array.isArray(errors) ? (errors as RequestFault[]) : [],
+      errors: Array.isArray(errors) ? errors.filter(isFault) : [],
     },
     body,
   )
+}
+
+/** Makes the error of an answer that no Boxyard gives, with what is wrong with it. */
+export function unexpectedAnswer(status: number, detail: string, body: unknown = ''): ApiError {
+  const fields = { code: 'unexpected_answer', status, detail, requestId: null, retryable: false, errors: [] }
+  return new ApiError(fields, body)
+}
+
+/** Returns an id that the service gave to what it made. @throws ApiError for what would lead a path elsewhere */
+export function checkId(text: unknown): string {
+  if (typeof text === 'string' && /^[A-Za-z0-9][\w.-]{0,127}$/.test(text)) return text
+  throw unexpectedAnswer(200, `The service gave an id that is none: ${JSON.stringify(text)?.slice(0, 80)}`)
+}
+
+/** Makes the answer that a client puts in the place of one that it does not follow. */
+export function refusalOf(status: number, detail: string): Response {
+  return new Response(JSON.stringify({ code: 'unexpected_answer', detail }), { status })
 }
 
 /** Parses text as JSON; returns the text itself where it is none. */
@@ -27,6 +44,11 @@ export function parseJson(text: string): unknown {
   } catch {
     return text
   }
+}
+
+function isFault(value: unknown): value is RequestFault {
+  const { pointer, detail } = (value ?? {}) as Record<string, unknown>
+  return typeof pointer === 'string' && typeof detail === 'string'
 }
 
 function textOr(value: unknown, fallback: string): string {

@@ -32,6 +32,23 @@ export async function fetchWithRetries(request: Request, options: RetryOptions):
   }
 }
 
+/** Spaces requests that wait at the service for something: one that answers at once, with nothing, is asked once a second. */
+export class Pace {
+  #next = 0
+
+  /** Tells that something came: the next request is sent at once. */
+  reset(): void {
+    this.#next = 0
+  }
+
+  /** Waits until a second after the last request that it let through; rejects as `pause`. */
+  async wait(signal?: AbortSignal | null): Promise<void> {
+    const left = this.#next - performance.now()
+    if (left > 0) await pause(left, signal)
+    this.#next = performance.now() + 1000
+  }
+}
+
 /** Waits; rejects with the signal's reason once that is aborted. */
 export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -62,8 +79,9 @@ function unreachable(request: Request, cause: unknown): Error {
 }
 
 function retryAfterMs({ headers }: Response): number | null {
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) ? Math.min(seconds * 1000, LONGEST_MS) : null
+  // Whole seconds: the service gives no dates, and what is negative or none cannot be waited.
+  const seconds = headers.get('retry-after') ?? ''
+  return /^\d{1,12}$/.test(seconds) ? Math.min(Number(seconds) * 1000, LONGEST_MS) : null
 }
 
 function backoffMs(attempt: number): number {

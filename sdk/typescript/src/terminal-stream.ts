@@ -1,17 +1,12 @@
 import { ConnectionError, OverflowError } from './api-error.ts'
 import { CHANNEL, type ChannelSocket, type Frame } from './channel-socket.ts'
+import { type ExecEnd, endOfStatus } from './exec-ends.ts'
 import { OVERFLOW } from './message-socket.ts'
 
 /** Output of a command, in the order in which it came. */
 export interface OutputPiece {
   stream: 'stdout' | 'stderr'
   bytes: Uint8Array
-}
-
-/** How a command ended: with a code (128 + n for a signal), or null where nobody knows, with a message. */
-export interface ExecEnd {
-  exitCode: number | null
-  message: string | null
 }
 
 /** A command that runs, or a console that is attached: iterate for its output, then ask for its end. */
@@ -82,7 +77,7 @@ async function* readPieces(
     if (first === null) break
     const { frame, next } = joinReady(first, socket)
     left = next
-    if (frame.channel === CHANNEL.status) return endOf(frame.bytes)
+    if (frame.channel === CHANNEL.status) return endOfStatus(frame.bytes)
     if (frame.bytes.length === 0 || (frame.channel !== CHANNEL.stdout && frame.channel !== CHANNEL.stderr)) continue
     const stream = frame.channel === CHANNEL.stdout ? 'stdout' : 'stderr'
     offsets[stream] += frame.bytes.length
@@ -119,20 +114,6 @@ function joinReady(first: Frame, socket: ChannelSocket): { frame: Frame; next: F
     at += piece.length
   }
   return { frame: { channel, bytes }, next }
-}
-
-/** Reads a Kubernetes `Status`. */
-function endOf(bytes: Uint8Array): ExecEnd {
-  const { status, message, details } = JSON.parse(new TextDecoder().decode(bytes)) as KubernetesStatus
-  if (status === 'Success') return { exitCode: 0, message: null }
-  const code = details?.causes?.[0]?.message
-  return { exitCode: code === undefined ? null : Number(code), message: message ?? null }
-}
-
-interface KubernetesStatus {
-  status: string
-  message?: string
-  details?: { causes?: { message: string }[] }
 }
 
 const JOINED_BYTES = 64 * 1024

@@ -1,14 +1,17 @@
 import type { AnswerOf, Caller } from './calls.ts'
 import { followEvents } from './events.ts'
-import { toApiError } from './problems.ts'
+import { checkId, toApiError } from './problems.ts'
+import { Pace } from './retries.ts'
 
 export type Operation = AnswerOf<'getOperation'>
 export type BoxRecord = AnswerOf<'getBox'>
 
 /** Waits until an operation (an id, or what `Operation-Location` says) has ended. @throws ApiError with its problem if it failed */
 export async function waitForOperation(caller: Caller, operation: string, signal?: AbortSignal): Promise<Operation> {
-  const path = { operation: operation.slice(operation.lastIndexOf('/') + 1) }
+  const path = { operation: checkId(operation.slice(operation.lastIndexOf('/') + 1)) }
+  const pace = new Pace()
   for (;;) {
+    await pace.wait(signal)
     const found = await caller.call('getOperation', { path, query: { wait_seconds: 25 }, signal })
     if (found.status === 'failed') throw toApiError(409, found.error)
     if (found.status === 'done') return found
@@ -29,7 +32,7 @@ export async function waitForBox(caller: Caller, { project, name, status, signal
   let box = await read()
   if (box.status === status) return box
   for await (const event of followEvents(caller, project, { since, types: ['box.*'], signal })) {
-    if (!event.resource.endsWith(`/boxes/${name}`)) continue
+    if (typeof event?.resource !== 'string' || !event.resource.endsWith(`/boxes/${name}`)) continue
     box = await read()
     if (box.status === status) break
   }

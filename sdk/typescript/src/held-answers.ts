@@ -1,0 +1,72 @@
+import type { ApiError } from './api-error.ts'
+import { parseJson, toApiError, unexpectedAnswer } from './problems.ts'
+
+/** What an answer that is held in memory may take. */
+export interface HoldLimits {
+  /** Most bytes of an answer; several times the longest ones, those with the output of commands. */
+  answerBytes: number
+  /** From the head of an answer to its end. */
+  answerMs: number
+}
+
+export const HOLD_LIMITS: HoldLimits = { answerBytes: 64 * 1024 * 1024, answerMs: 300_000 }
+
+/**
+ * Reads an answer as text. Of a refusal no more than 1 MiB is read, which is more than any problem has.
+ * @throws ApiError `unexpected_answer` for an answer that is too long, or that does not end in time
+ */
+export async function holdText(response: Response, limits: HoldLimits = HOLD_LIMITS): Promise<string> {
+  const { body, ok, status } = response
+  if (body === null) return ''
+  const most = ok ? limits.answerBytes : Math.min(REFUSAL_BYTES, limits.answerBytes)
+  const reader = body.getReader()
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    void reader.cancel().catch(() => undefined)
+  }, limits.answerMs)
+  // One array that grows: pieces may have a byte each.
+  let bytes = new Uint8Array(FIRST_BYTES)
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      if (length + value.length > most) {
+        if (!ok) break
+        throw unexpectedAnswer(status, `The answer is longer than ${most} bytes, the most that this client holds.`)
+      }
+      if (length + value.length > bytes.length) bytes = grown(bytes, length + value.length)
+      bytes.set(value, length)
+      length += value.length
+    }
+  } finally {
+    clearTimeout(timer)
+    void reader.cancel().catch(() => undefined)
+  }
+  if (isLate && ok) throw unexpectedAnswer(status, `The answer did not end within ${limits.answerMs / 1000} s.`)
+  return new TextDecoder().decode(bytes.subarray(0, length))
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.max(length, bytes.length * 2))
+  larger.set(bytes)
+  return larger
+}
+
+/** Reads a refusal. */
+export async function refusalFrom(response: Response): Promise<ApiError> {
+  return toApiError(response.status, parseJson(await holdText(response)))
+}
+
+/** Reads the JSON object that an operation answers with; undefined where it has no body. @throws ApiError `unexpected_answer` */
+export async function holdObject(response: Response): Promise<unknown> {
+  const text = await holdText(response)
+  if (response.status === 204) return undefined
+  const parsed = parseJson(text)
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
+  throw unexpectedAnswer(response.status, 'The answer is no JSON object.', parsed)
+}
+
+const FIRST_BYTES = 16 * 1024
+const REFUSAL_BYTES = 1024 * 1024

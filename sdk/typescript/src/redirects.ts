@@ -1,0 +1,54 @@
+import { obstacleOf, originOf, parseUrl, SCHEMES } from './addresses.ts'
+import { isNode } from './platform.ts'
+import { refusalOf } from './problems.ts'
+
+type Fetch = (request: Request) => Promise<Response>
+
+/**
+ * Tells how a request is made that `followReads` sends: what is no read is sent nowhere else. Pages see no address of a redirect; there
+ * the browser follows, without the token to another origin and without plain text from an encrypted page.
+ */
+export function redirectOf(method: string): 'manual' | 'follow' | 'error' {
+  if (isNode()) return 'manual'
+  return method === 'GET' ? 'follow' : 'error'
+}
+
+/**
+ * Makes a fetch that follows the redirect of a read whose answer the front cannot carry (307 to the data address), without the token to
+ * another origin. Every other redirect is answered as a refusal with code `unexpected_answer`.
+ */
+export function followReads(fetch: Fetch): Fetch {
+  return async (first) => {
+    let request = first
+    for (let followed = 0; ; followed++) {
+      const response = await fetch(followed === 0 ? first : request)
+      const location = response.headers.get('location')
+      if (!REDIRECTS.has(response.status) || location === null) return response
+      await response.body?.cancel()
+      const target = parseUrl(location, request.url)
+      const where = target === null ? 'what is no URL' : originOf(target)
+      if (target === null || response.status !== TEMPORARY || first.method !== 'GET' || followed === FOLLOWED_MAX)
+        return refusalOf(response.status, `The service redirects to ${where}, which this client does not follow.`)
+      const obstacle = obstacleOf(request.url, target.href, SCHEMES.http)
+      if (obstacle !== null)
+        return refusalOf(
+          response.status,
+          `The service redirects to an address that this client does not use: ${obstacle}`,
+        )
+      request = elsewhere(request, target)
+    }
+  }
+}
+
+function elsewhere(request: Request, target: URL): Request {
+  const isSameOrigin = new URL(request.url).origin === target.origin
+  const headers = [...request.headers].filter(([name]) => isSameOrigin || SENT_ELSEWHERE.has(name))
+  return new Request(target, { headers, signal: request.signal, redirect: 'manual' })
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const TEMPORARY = 307
+/** To the data address, and from there to where it moved. */
+const FOLLOWED_MAX = 2
+/** Headers that another origin gets as well: they tell which bytes, and nothing of who asks. */
+const SENT_ELSEWHERE = new Set(['accept', 'range', 'if-none-match', 'x-request-id'])
