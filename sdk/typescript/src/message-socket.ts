@@ -51,6 +51,7 @@ export async function openNodeSocket(
   const inbox = createInbox({ pause: () => socket.pause(), resume: () => socket.resume() })
   socket.on('message', (data: Buffer, isBinary) => inbox.put(isBinary ? data : data.toString('utf8')))
   socket.on('close', (code, reason) => inbox.close(code, reason.toString('utf8')))
+  let late: ReturnType<typeof setTimeout> | undefined
   await new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve())
     socket.on('error', (error) =>
@@ -69,12 +70,11 @@ export async function openNodeSocket(
       response.on('end', refuse).on('error', refuse)
     })
     // From outside: an answer that drips would never be idle.
-    const late = setTimeout(() => {
+    late = setTimeout(() => {
       reject(new ConnectionError(`${originOf(new URL(url))} did not answer within ${openMs / 1000} s.`))
       socket.terminate()
     }, openMs)
-    void new Promise((settle) => socket.once('open', settle).once('close', settle)).then(() => clearTimeout(late))
-  })
+  }).finally(() => clearTimeout(late))
   return {
     id,
     send: (message) =>
