@@ -48,11 +48,14 @@ describe('the Python SDK', () => {
     expect(await bench.python('-m', 'ruff', 'format', '--check', ...config)).toContain('already formatted')
   })
 
-  test.each(['operations', 'boxes', 'commands', 'transfers', 'newer', 'hostile'])('passes its tests of %s', async (name) => {
-    const said = await bench.python('-m', 'pytest', '-q', '-p', 'no:cacheprovider', `tests/test_${name}.py`)
-    expect(said).toMatch(/\d+ passed in /)
-    expect(said).not.toMatch(/skipped|xfailed|warning/)
-  })
+  test.each(['operations', 'boxes', 'commands', 'transfers', 'newer', 'hostile'])(
+    'passes its tests of %s',
+    async (name) => {
+      const said = await bench.python('-m', 'pytest', '-q', '-p', 'no:cacheprovider', `tests/test_${name}.py`)
+      expect(said).toMatch(/\d+ passed in /)
+      expect(said).not.toMatch(/skipped|xfailed|warning/)
+    },
+  )
 
   test('is packed whole, for installers', async () => {
     const options = ['--no-build-isolation', '--no-deps', '--no-index', '--quiet', '--disable-pip-version-check']

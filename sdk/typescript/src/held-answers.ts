@@ -19,7 +19,7 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
   const { body, ok, status } = response
   if (body === null) return ''
   const most = ok ? limits.answerBytes : Math.min(REFUSAL_BYTES, limits.answerBytes)
-  const reader = body.getReader()
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true

@@ -136,7 +136,8 @@ def kinds(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
     made: Callable[..., None] = run if len(inspect.signature(test).parameters) == 1 else run_case
     made.__name__ = test.__name__
-    return pytest.mark.parametrize("kind", ["blocking", "awaited"])(made)
+    marked: Callable[..., None] = pytest.mark.parametrize("kind", ["blocking", "awaited"])(made)
+    return marked
 
 
 async def _within_time(test: Awaitable[None]) -> None:

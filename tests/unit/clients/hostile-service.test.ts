@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
@@ -29,12 +29,14 @@ interface Seen {
 /** Serves by `answer`, and returns the origin with all that came. */
 async function serve(answer: RequestListener): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += String(piece)
+  const server = createServer((request, response) => {
     const { method, url, headers } = request
-    seen.push({ method, url, authorization: headers.authorization, body })
-    answer(request, response)
+    let body = ''
+    request.on('data', (piece: Buffer) => (body += piece.toString()))
+    request.on('end', () => {
+      seen.push({ method, url, authorization: headers.authorization, body })
+      answer(request, response)
+    })
   })
   server.on('connection', (socket) => sockets.add(socket))
   servers.push(server)
@@ -148,9 +150,7 @@ describe('an answer', () => {
   })
 
   test('that is a refusal without an end is a refusal', async () => {
-    const front = await serve((request, response) =>
-      flood(request, response.writeHead(404) as ServerResponse<IncomingMessage> & { req: IncomingMessage }),
-    )
+    const front = await serve((request, response) => flood(request, response.writeHead(404)))
     expect((await refusalOf(readBox(clientOf(front.url)))).status).toBe(404)
   })
 
@@ -182,7 +182,8 @@ describe('a list', () => {
     let count = 0
     const front = await serve((request, response) => json(page(++count))(request, response))
     const read = async (): Promise<void> => {
-      for await (const _ of clientOf(front.url).list('listBoxes', { path: { project: 'demo' } }));
+      const boxes = clientOf(front.url).list('listBoxes', { path: { project: 'demo' } })
+      while ((await boxes.next()).done !== true);
     }
     return refusalOf(read())
   }

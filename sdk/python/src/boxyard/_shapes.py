@@ -26,7 +26,8 @@ def check_shape(value: object) -> None:
 @functools.cache
 def _fields_of(kind: type) -> list[tuple[str, Check]]:
     hints = get_type_hints(kind, localns=vars(models))
-    return [(field.name, _check_of(hints[field.name])) for field in attrs.fields(kind)]
+    # Fields that are not known, of a newer service, are of any type.
+    return [(field.name, _check_of(hints[field.name])) for field in attrs.fields(kind) if field.name != "additional_properties"]
 
 
 @functools.cache
