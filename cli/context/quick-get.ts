@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { authorizationOf } from '../../sdk/typescript/src/calls.ts'
+import { authorizationOf } from '../../sdk/typescript/src/authorization.ts'
 import type { Connection } from './connection.ts'
 
 /**

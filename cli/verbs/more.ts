@@ -1,5 +1,5 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import { authorizationOf } from '../../sdk/typescript/src/calls.ts'
+import { authorizationOf } from '../../sdk/typescript/src/authorization.ts'
 import { holdText } from '../../sdk/typescript/src/held-answers.ts'
 import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
 import { followReads, redirectOf } from '../../sdk/typescript/src/redirects.ts'

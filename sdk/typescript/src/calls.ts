@@ -1,4 +1,5 @@
 import createFetchClient from 'openapi-fetch'
+import { authorizationOf } from './authorization.ts'
 import { OPERATIONS } from './generated/operations.ts'
 import type { operations, paths } from './generated/schema.ts'
 import { holdObject, refusalFrom } from './held-answers.ts'
@@ -121,13 +122,6 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
   }
 }
 
-/** Returns the header that tells the token. @throws TypeError, without the token, for one that no header can hold */
-export function authorizationOf(token: string | null): { authorization?: string } {
-  if (token === null) return {}
-  if (!TOKEN.test(token)) throw new TypeError('The token has a character that no token has, such as a line break.')
-  return { authorization: `Bearer ${token}` }
-}
-
 // Pages that came over plain HTTP have no crypto.randomUUID.
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
@@ -139,5 +133,3 @@ interface LooseInput extends CallOptions {
   body?: unknown
   isBytes: boolean
 }
-
-const TOKEN = /^[\x21-\x7e]+$/

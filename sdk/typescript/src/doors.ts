@@ -1,6 +1,7 @@
 import { obstacleOf, parseUrl, SCHEMES } from './addresses.ts'
 import { ApiError, ConnectionError } from './api-error.ts'
-import { authorizationOf, type Caller, type CallerBody, type SizedStream } from './calls.ts'
+import { authorizationOf } from './authorization.ts'
+import type { Caller, CallerBody, SizedStream } from './calls.ts'
 import { OPERATIONS } from './generated/operations.ts'
 import { refusalFrom } from './held-answers.ts'
 import { type MessageSocket, openNodeSocket, openWebSocket } from './message-socket.ts'
