@@ -120,6 +120,13 @@ export default {
       to: { path: to, ...(typesAllowed ? { dependencyTypesNot: ['type-only'] } : {}) },
     })),
     {
+      name: 'bench-runs-without-jest',
+      severity: 'error',
+      comment: 'The benchmarks are a program of their own, in which a helper that imports jest does not load.',
+      from: { path: '^tests/bench/main\\.ts$' },
+      to: { path: 'node_modules/@jest/globals', reachable: true },
+    },
+    {
       name: 'no-import-cycle',
       severity: 'error',
       comment: 'Two files that need each other are one file, or miss a third.',

@@ -96,6 +96,8 @@ const SETTINGS = {
   'node_modules/used/deep.js': 'module.exports = 1',
   'node_modules/tool/package.json': '{ "name": "tool", "version": "1.0.0", "main": "index.js" }',
   'node_modules/tool/index.js': 'module.exports = 1',
+  'node_modules/@jest/globals/package.json': '{ "name": "@jest/globals", "version": "1.0.0", "main": "index.js" }',
+  'node_modules/@jest/globals/index.js': 'module.exports = 1',
 }
 
 const LEAVES = {
@@ -163,6 +165,8 @@ const VIOLATIONS = {
   'shared/egg.ts': "import { hen } from './hen.ts'\nexport const egg = () => hen",
   'shared/hen.ts': "import { egg } from './egg.ts'\nexport const hen = () => egg",
   'shared/lost.ts': "import { nothing } from './nothing.ts'\nexport const lost = nothing",
+  'tests/bench/main.ts': "import { help } from '../helper.ts'\nexport const bench = help",
+  'tests/helper.ts': "import jest from '@jest/globals'\nexport const help = jest",
   'shared/tool.ts': "import tool from 'tool'\nexport const bad = tool",
 }
 
@@ -189,6 +193,7 @@ const EXPECTED = [
   'nothing-imports-its-wiring: agent/drivers/host/wired.ts → agent/compose/agent.ts',
   'no-import-cycle: shared/egg.ts → shared/hen.ts',
   'no-unresolved-import: shared/lost.ts → ./nothing.ts',
+  'bench-runs-without-jest: tests/bench/main.ts → node_modules/@jest/globals/index.js',
   'no-development-package-in-product: shared/tool.ts → node_modules/tool/index.js',
 ]
 

@@ -1,7 +1,6 @@
-import { expect } from '@jest/globals'
 import axeCore from 'axe-core'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
-import { untilSucceeds } from '../eventually.ts'
+import { eventually } from '../eventually.ts'
 
 /** How a visitor finds the way in a page of the web console. */
 export interface ConsoleVisitor {
@@ -56,7 +55,7 @@ export async function isFocused(element: Locator): Promise<boolean> {
 
 /** Waits until the screen of a terminal has a text. */
 export async function untilOnScreen({ screen }: ConsoleVisitor, text: string): Promise<void> {
-  await untilSucceeds(async () => expect(await screen()).toContain(text))
+  await eventually(async () => (await screen()).includes(text))
 }
 
 /** Loads axe into every page of a context, past the policy of its pages. */
