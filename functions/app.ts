@@ -16,7 +16,7 @@ import {
   readJson,
 } from '../shared/http/messages.ts'
 import { newId } from '../shared/ids.ts'
-import type { Operation } from '../shared/operation.ts'
+import { answersBytes, type Operation } from '../shared/operation.ts'
 import { operations } from '../shared/routes.ts'
 import { validateRequest } from '../shared/validate.ts'
 import type { BodyTurns } from './body-turns.ts'
@@ -75,7 +75,7 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   const { operation, params, search } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
   const owner = ownerOf(received, request, context.progress)
-  context.turns?.note(owner)
+  context.turns?.note(owner, context.progress.claims !== null)
   const holding = async (bytes: number, work: () => Promise<HttpResponse>): Promise<HttpResponse> => {
     const release = context.bodies?.hold(() => owner, bytes)
     try {
@@ -96,7 +96,9 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   }
   if (operation.bytesIn !== null && !isJsonType(type)) {
     await check(new Uint8Array(0))
-    return holding(FRONT_BOUNDS.streamedBodyBytes, () => forwardBytes({ request, operation, requestId, owner }))
+    const openBody = () => context.turns?.pieces(owner, request.openBody()) ?? request.openBody()
+    const sent = { request: { ...request, openBody }, operation, requestId, owner }
+    return holding(FRONT_BOUNDS.streamedBodyBytes, () => forwardBytes(sent))
   }
   const maxBytes = maxBodyBytes(operation, context.progress)
   return holding(heldBytes(request, maxBytes), async () => {
@@ -104,7 +106,9 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
     await check(body)
     if (operation.id === 'listProblems' || operation.id === 'getProblem')
       return answerAlone(params.code ?? null, request, context)
-    return forward({ request, operation, requestId, owner, body })
+    const answer = await forward({ request, operation, requestId, owner, body })
+    if (context.turns === null || !answersBytes(operation)) return answer
+    return { ...answer, openFlow: context.turns.openFlow(owner) }
   })
 }
 

@@ -1,12 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
+import { LOOP_TURNS, type OpenFlow } from '../shared/flow-turns.ts'
 import { createProjectTurns, createRecentProjects } from '../shared/project-turns.ts'
+import { piecesByTurns } from '../shared/pulled-flow.ts'
 
 /** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
 export interface BodyTurns {
-  /** Knows an owner who asks for something that is not run here. */
-  note(owner: string): void
+  /** Knows an owner who asks for something. The bytes of others make room for one that has a verified token. */
+  note(owner: string, isVerified: boolean): void
   /** Knows the owner, and runs `work` on a body and a query of `sizeBytes` together: at once if that is short, else in a turn of `owner`. */
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
+  /** Passes bytes that an owner sends on, by the turns of the event loop. */
+  pieces(owner: string, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
+  /** Returns what opens the turns of the event loop for bytes that an owner gets. */
+  openFlow(owner: string): OpenFlow
 }
 
 /** Creates the turns of one server. */
@@ -14,12 +20,22 @@ export function createBodyTurns(): BodyTurns {
   const recent = createRecentProjects()
   const turns = createProjectTurns({ atOnce: 1, recent })
   return {
-    note: (owner) => recent.note(owner),
+    note: (owner, isVerified) => {
+      recent.note(owner)
+      if (isVerified) LOOP_TURNS.note(owner)
+    },
+    pieces: (owner, pieces) => piecesByTurns(pieces, flowOwner(owner)),
+    openFlow: (owner) => (valve) => LOOP_TURNS.open(flowOwner(owner), valve),
     run: async (owner, sizeBytes, work) => {
       recent.note(owner)
       return sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, () => afterWhatCame().then(work))
     },
   }
+}
+
+/** The front does not tell the boxes of a project apart. */
+function flowOwner(owner: string): { project: string; box: string } {
+  return { project: owner, box: '' }
 }
 
 /** Lets in what has arrived meanwhile, so that all who wait for a turn are known when this one ends. */

@@ -125,7 +125,7 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     const unknown = await unknownHost(options.hosts, given)
     if (unknown !== null) throw unknown
     request = (await enterSession(given)).request
-    const { operation, dialled } = await dialAgent(request, context)
+    const { operation, owner, dialled } = await dialAgent(request, context)
     if ('status' in dialled) return await refuse(refusalOf(responseOf(dialled, { operation, requestId })))
     if (headerOf(dialled.headers, 'x-request-id') !== requestId) {
       dialled.socket.destroy()
@@ -134,7 +134,7 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
     client.write(headOf(101, keptHeaders(dialled.headers)), 'latin1')
     if (dialled.head.length > 0) client.write(dialled.head)
     if (head.length > 0) dialled.socket.write(head)
-    await joinSockets(client, dialled.socket)
+    await joinSockets(client, dialled.socket, options.turns.openFlow(owner))
   } catch (error) {
     await refuse(problemResponse(auditRefusedRequest(error, request, context), requestId))
   }
@@ -143,12 +143,13 @@ async function proxyUpgrade({ incoming, client, head }: Upgrade, options: Upgrad
 async function dialAgent(
   request: ReceivedHead,
   context: UpgradeOptions & Reception,
-): Promise<{ operation: Operation; dialled: DialResult }> {
+): Promise<{ operation: Operation; owner: string; dialled: DialResult }> {
   const received = await receiveRequest(request, context)
   const { operation, params, search } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(request.headers)
   const owner = ownerOf(received, request, context.progress)
+  context.turns.note(owner, context.progress.claims !== null)
   await context.turns.run(owner, search.length, () =>
     validateRequest(operation, { params, query: parseQuery(search), body: undefined }),
   )
@@ -158,7 +159,7 @@ async function dialAgent(
     const signed = signing.sign({ request, operation, requestId, body: NO_BODY })
     return { signed, answer: await dial(signed, handshake, request.signal) }
   }
-  return { operation, dialled: await sendSigned(attempt, { signing, requestId, isSafe: false }) }
+  return { operation, owner, dialled: await sendSigned(attempt, { signing, requestId, isSafe: false }) }
 }
 
 /** Returns the agent's refusal. Throws at a success, which is no valid answer to an upgrade request. */

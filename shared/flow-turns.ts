@@ -1,4 +1,5 @@
 import { createBuckets } from './buckets.ts'
+import { createFlowBudget, type FlowPace } from './flow-budget.ts'
 import { createRotation, type FlowOwner } from './rotation.ts'
 import type { Valve } from './valve.ts'
 
@@ -9,6 +10,11 @@ import type { Valve } from './valve.ts'
 export interface FlowTurns {
   /** Adds a stream, which flows until it has used up what its project may have at once. */
   open(owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>): Flow
+  /**
+   * Notes that a project asks for something else than bytes. For a quarter of a second the bytes of other projects then leave it most of
+   * each round of the event loop.
+   */
+  note(project: string): void
 }
 
 /** One stream. */
@@ -21,8 +27,8 @@ export interface Flow {
   close(): void
 }
 
-/** How much flows in all: bytes in each round of the event loop, or in each second. */
-export type FlowPace = { bytesPerRound: number } | { bytesPerSecond: number }
+/** Opens one stream, which a valve holds. */
+export type OpenFlow = (valve: Pick<Valve, 'hold' | 'release'>) => Flow
 
 export interface FlowTurnsOptions {
   pace: FlowPace
@@ -36,16 +42,25 @@ export interface FlowTurnsOptions {
 export function createFlowTurns({ pace, allowance, clock = performance }: FlowTurnsOptions): FlowTurns {
   const allowances = createBuckets({ ...allowance, clock })
   const waiting = createRotation<Turn>()
-  const budget = createBudget(pace, clock, () => {
-    while (budget.hasRoom()) {
-      const next = waiting.take()
-      if (next === undefined) return
-      budget.spend(TURN_BYTES)
-      next.begin(TURN_BYTES)
+  let isServing = false
+  const serve = (): void => {
+    if (isServing) return
+    const next = budget.hasRoom() ? waiting.take() : undefined
+    if (next === undefined) {
+      if (waiting.size > 0) budget.wake()
+      return
     }
-    budget.wake()
-  })
+    isServing = true
+    budget.spend(TURN_BYTES, next.owner.project)
+    next.begin(TURN_BYTES)
+    budget.afterTurn(() => {
+      isServing = false
+      serve()
+    })
+  }
+  const budget = createFlowBudget(pace, { clock, onRoom: serve })
   return {
+    note: (project) => budget.note(project),
     open: (owner, valve) => {
       let grantedBytes = 0
       let hurriedBytes = 0
@@ -61,7 +76,7 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
       const mayGoOn = (cost: number): boolean => {
         if (hurriedBytes > 0) {
           hurriedBytes -= cost
-          budget.spend(cost)
+          budget.spend(cost, owner.project)
           return true
         }
         const unpaid = cost - grantedBytes
@@ -72,7 +87,7 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
           return true
         }
         const isFree = waiting.size === 0 && budget.hasRoom()
-        budget.spend(unpaid)
+        budget.spend(unpaid, owner.project)
         return isFree
       }
       return {
@@ -90,7 +105,7 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
         },
         close: () => {
           waiting.remove(turn)
-          budget.spend(-grantedBytes)
+          budget.spend(-grantedBytes, owner.project)
           grantedBytes = 0
         },
       }
@@ -98,104 +113,32 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
   }
 }
 
-/** What flows in a round of the event loop to those who read: takes some half a millisecond. */
+/** What flows in a round of the event loop: takes some half a millisecond. */
 export const ROUND_BYTES = 512 * 1024
 
-/** Creates turns of streams that somebody reads: as fast as that goes, by so much in a round of the event loop. */
-export function createReadTurns(): FlowTurns {
+/** Creates turns of an event loop: bytes flow as fast as that goes, by so much in a round of it. */
+export function createLoopTurns(): FlowTurns {
   return createFlowTurns({
     pace: { bytesPerRound: ROUND_BYTES },
     allowance: { burst: ROUND_BYTES, perSecond: ROUND_BYTES },
   })
 }
 
+/**
+ * The turns of the event loop of this process, for bytes of every kind: what is read, sent, uploaded, packed, backed up, or passes a
+ * WebSocket. There is one loop, so there is one of these.
+ */
+export const LOOP_TURNS: FlowTurns = createLoopTurns()
+
+/** Opens a stream that takes no turns, such as one of events. */
+export const openFree: OpenFlow = () => FREE
+const FREE: Flow = { count: () => undefined, hurry: () => undefined, close: () => undefined }
+
 interface Turn {
   owner: FlowOwner
   begin(sizeBytes: number): void
 }
 
-/** What may flow now. */
-interface Budget {
-  hasRoom(): boolean
-  /** Takes bytes, also beyond what there is; negative ones come back. */
-  spend(sizeBytes: number): void
-  /** Calls back once there is room. */
-  wake(): void
-}
-
-function createBudget(pace: FlowPace, clock: { now(): number }, onRoom: () => void): Budget {
-  return 'bytesPerRound' in pace
-    ? roundBudget(pace.bytesPerRound, onRoom)
-    : timeBudget(pace.bytesPerSecond, { clock, onRoom })
-}
-
-// Counts rounds only while something flows.
-function roundBudget(bytesPerRound: number, onRoom: () => void): Budget {
-  let left = bytesPerRound
-  let isCounting = false
-  let isAwaited = false
-  const beginRound = (): void => {
-    isCounting = false
-    left = Math.min(bytesPerRound, left + bytesPerRound)
-    if (left < bytesPerRound) count()
-    if (!isAwaited || left <= 0) return
-    isAwaited = false
-    onRoom()
-  }
-  const count = (): void => {
-    if (isCounting) return
-    isCounting = true
-    setImmediate(beginRound)
-  }
-  return {
-    hasRoom: () => left > 0,
-    spend: (sizeBytes) => {
-      left -= sizeBytes
-      count()
-    },
-    wake: () => {
-      isAwaited = true
-      count()
-    },
-  }
-}
-
-function timeBudget(
-  bytesPerSecond: number,
-  { clock, onRoom }: { clock: { now(): number }; onRoom: () => void },
-): Budget {
-  const most = (bytesPerSecond * KEPT_MS) / 1000
-  let left = most
-  let at = clock.now()
-  let timer: NodeJS.Timeout | undefined
-  const refill = (): void => {
-    const now = clock.now()
-    left = Math.min(most, left + (Math.max(0, now - at) / 1000) * bytesPerSecond)
-    at = now
-  }
-  const look = (): void => {
-    timer = undefined
-    refill()
-    if (left > 0) onRoom()
-    else wake()
-  }
-  const wake = (): void => {
-    timer ??= setTimeout(look, Math.max(LOOK_MS, Math.ceil((-left * 1000) / bytesPerSecond))).unref()
-  }
-  return {
-    hasRoom: () => {
-      refill()
-      return left > 0
-    },
-    spend: (sizeBytes) => {
-      left -= sizeBytes
-    },
-    wake,
-  }
-}
-
 const PIECE_BYTES = 16 * 1024
-const TURN_BYTES = 256 * 1024
-/** For how long a budget that nobody uses grows. */
-const KEPT_MS = 20
-const LOOK_MS = 4
+/** The longest piece that a turn is for; longer ones are cut where they are pulled. */
+export const TURN_BYTES = 256 * 1024

@@ -101,6 +101,11 @@ export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolea
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }
 
+/** Returns true if the answer is bytes of any length that come as fast as they are taken, unlike events. */
+export function answersBytes({ bytesOut }: Operation): boolean {
+  return bytesOut !== null && bytesOut !== 'text/event-stream'
+}
+
 /** Returns true if a ticket stands for a token: of what a function cannot carry, or of a sign-in link. */
 export function opensByTicket(operation: Operation): boolean {
   return operation.ofLink !== false || takesTicket(operation)

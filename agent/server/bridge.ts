@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { Flow } from '../../shared/flow-turns.ts'
-import type { Valve } from '../../shared/valve.ts'
+import type { OpenFlow } from '../../shared/flow-turns.ts'
 import type { Intake } from './message-pace.ts'
 
 /** The bytes passed between a client and what it is joined to; `closeCode` is that of RFC 6455 §7.4. */
@@ -17,7 +16,7 @@ export interface ClientEnd {
   wire: Socket
   intake: Intake
   /** Adds a stream of output to the turns of all of them. */
-  openOutput(valve: Valve): Flow
+  openOutput: OpenFlow
 }
 
 /** A client's WebSocket, joined to a command, a console or a port. */

@@ -1,5 +1,6 @@
 import { REFUSAL_HEADER } from '../../shared/auth/channel.ts'
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
+import { LOOP_TURNS } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
@@ -12,7 +13,8 @@ import {
   problemResponse,
   readJson,
 } from '../../shared/http/messages.ts'
-import { isMutation, type Operation } from '../../shared/operation.ts'
+import { answersBytes, isMutation, type Operation } from '../../shared/operation.ts'
+import { piecesByTurns } from '../../shared/pulled-flow.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
@@ -23,7 +25,7 @@ import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { bytesUntilEnded, untilEnded } from './open-requests.ts'
-import { admit, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
+import { admit, flowOwnerOf, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import type { RequestHead } from './trust.ts'
 
@@ -102,7 +104,8 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
   const identity = trusted.openBody === null ? null : await admit(received, context)
   const isBytes = operation.bytesIn !== null && !isJsonType(trusted.headers['content-type'])
   if (isBytes && trusted.openBody !== null) {
-    const sent = trusted.openBody(request.openBody())
+    const owner = flowOwnerOf(received, facts.caller)
+    const sent = piecesByTurns(trusted.openBody(request.openBody()), owner)
     const bytes = facts.open === null ? sent : bytesUntilEnded(sent, facts.open.signal)
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
   }
@@ -133,7 +136,10 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const identity = read.identity ?? (await admit(read, context))
   const work = context.turns.run(accountIn(facts), (later) => perform({ ...read, identity }, { ...context, later }))
   // A long poll ends with its token. What changes something ends as it would.
-  return facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
+  const answered = facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
+  if (!answersBytes(read.operation)) return answered
+  const owner = flowOwnerOf(read, identity.caller)
+  return { ...(await answered), openFlow: (valve) => LOOP_TURNS.open(owner, valve) }
 }
 
 type Performing = Context & { later: LaterPart }

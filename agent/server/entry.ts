@@ -2,12 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Refusal } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
+import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { joinSockets } from '../../shared/http/joined-sockets.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse } from '../../shared/http/messages.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { LineBudget } from '../../shared/log-budget.ts'
+import { piecesByTurns } from '../../shared/pulled-flow.ts'
+import type { FlowOwner } from '../../shared/rotation.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cells/cell-links.ts'
 import type { CellPatience } from './cells/cell-patience.ts'
@@ -113,7 +116,7 @@ async function pass(
   const isShort = length <= SHORT_BYTES
   const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
   try {
-    const body = isShort ? await request.readBody(SHORT_BYTES) : request.openBody()
+    const body = isShort ? await request.readBody(SHORT_BYTES) : piecesByTurns(request.openBody(), flowOwnerOf(owner))
     const isTold = deps.cards.isTold(request)
     const ask = async ({ name, cell }: OwnerCell): Promise<PassedAnswer> => {
       const asked = isTold
@@ -131,7 +134,8 @@ async function pass(
       }
     }
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
-    if (answer !== null) return isTold ? await wholeOf(answer, owner) : passedResponse(answer)
+    if (answer !== null)
+      return isTold ? await wholeOf(answer, owner) : { ...passedResponse(answer), openFlow: openFlowOf(owner) }
     return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
   } finally {
     release()
@@ -177,7 +181,7 @@ async function enterUpgrade(
     const opened = owner === 'another' ? null : await openUpgrade(request, { ...deps, first: owner, client })
     if (owner === 'another') endWithResponse(client, misdirected())
     else if (opened === null) return false
-    else if ('socket' in opened) await join({ client, head }, opened, sockets)
+    else if ('socket' in opened) await join({ client, head, openFlow: openFlowOf(owner) }, opened, sockets)
     else endWithResponse(client, await wholePassedResponse(opened))
   } catch (error) {
     endWithResponse(client, await deps.refuse(request, error))
@@ -227,7 +231,7 @@ function onLeave(client: Socket, leave: () => void): () => void {
 }
 
 async function join(
-  entering: { client: Socket; head: Buffer },
+  entering: { client: Socket; head: Buffer; openFlow: OpenFlow },
   { socket, head, rawHeaders }: Extract<PassedUpgrade, { socket: Socket }>,
   sockets: Set<Socket>,
 ): Promise<void> {
@@ -238,7 +242,7 @@ async function join(
   if (head.length > 0) client.write(head)
   if (entering.head.length > 0) socket.write(entering.head)
   sockets.add(socket)
-  await joinSockets(client, socket)
+  await joinSockets(client, socket, entering.openFlow)
   sockets.delete(socket)
 }
 
@@ -247,6 +251,14 @@ async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise
   return wholePassedResponse(answer).catch((error: unknown) => {
     throw awayError(name, cell.cell, { cause: error })
   })
+}
+
+function openFlowOf(owner: OwnerCell): OpenFlow {
+  return (valve) => LOOP_TURNS.open(flowOwnerOf(owner), valve)
+}
+
+function flowOwnerOf({ name }: OwnerCell): FlowOwner {
+  return { project: name.project, box: '' }
 }
 
 function boundedSignal(client: AbortSignal, ms: number): AbortSignal {

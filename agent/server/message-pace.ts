@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws'
 import { createBuckets } from '../../shared/buckets.ts'
+import { type OpenFlow, openFree } from '../../shared/flow-turns.ts'
 
 /** The messages of WebSockets that an account may send; beyond the burst its sockets are read by turns. */
 export interface MessageRate {
@@ -19,8 +20,11 @@ export interface Intake {
 
 /** Bounds the messages of WebSockets, so that those of one account take a part of the processor, however small they are. */
 export interface MessagePaces {
-  /** Watches a socket of `account`, of which nothing has been read yet, until it closes. */
-  watch(socket: WebSocket, account: string): Intake
+  /**
+   * Watches a socket of `account`, of which nothing has been read yet, until it closes. Its bytes take the turns that `openFlow` gives;
+   * default: none.
+   */
+  watch(socket: WebSocket, account: string, openFlow?: OpenFlow): Intake
 }
 
 /**
@@ -36,9 +40,20 @@ export function createMessagePaces(
   const leftMs = (account: string, { excess, since }: Pause): number =>
     since + (excess * (slowed.get(account) ?? 1) * 1000) / perSecond - clock.now()
   return {
-    watch: (socket, account) => {
+    watch: (socket, account, openFlow = openFree) => {
       let pause: Pause | null = null
-      let isHeld = false
+      // By its reader, or until its turn.
+      const holds = new Set<'reader' | 'turn'>()
+      const hold = (why: 'reader' | 'turn'): void => {
+        holds.add(why)
+        socket.pause()
+      }
+      const release = (why: 'reader' | 'turn'): void => {
+        holds.delete(why)
+        if (pause === null && holds.size === 0) socket.resume()
+      }
+      const flow = openFlow({ hold: () => hold('turn'), release: () => release('turn') })
+      const countBytes = (data: { length: number }): void => flow.count(data.length)
       const leave = (): void => {
         if (pause === null) return
         clearTimeout(pause.timer)
@@ -53,7 +68,7 @@ export function createMessagePaces(
           return
         }
         leave()
-        if (!isHeld) socket.resume()
+        if (holds.size === 0) socket.resume()
       }
       const count = (): void => {
         if (pause !== null) pause.excess++
@@ -64,16 +79,14 @@ export function createMessagePaces(
         }
       }
       socket.on('message', count).on('ping', count).on('pong', count).once('close', leave)
+      socket.on('message', countBytes).once('close', flow.close)
       return {
-        pause: () => {
-          isHeld = true
-          socket.pause()
-        },
-        resume: () => {
-          isHeld = false
-          if (pause === null) socket.resume()
-        },
+        pause: () => hold('reader'),
+        resume: () => release('reader'),
         end: () => {
+          socket.off('message', countBytes)
+          flow.close()
+          holds.clear()
           for (const event of ['message', 'ping', 'pong']) socket.off(event, count)
           leave()
           socket.resume()

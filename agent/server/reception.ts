@@ -2,19 +2,21 @@ import { type Refusal, refusalError } from '../../shared/auth/channel.ts'
 import { cutText, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { type TokenVerifier, unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
+import { LOOP_TURNS } from '../../shared/flow-turns.ts'
 import { bearerToken, givenRequestId, splitTarget } from '../../shared/http/messages.ts'
 import { sourceKey } from '../../shared/http/source-key.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
 import { isMutation, type Operation } from '../../shared/operation.ts'
+import type { FlowOwner } from '../../shared/rotation.ts'
 import type { RateLimit } from '../core/access/rate-limit.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf, rateAccountOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { ActorContext, InTurn } from '../ports/store/events.ts'
-import { type AuditSink, accountIn } from './audit.ts'
+import { type AuditSink, accountIn, STRANGERS } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
 import type { OpenRequests } from './open-requests.ts'
@@ -101,6 +103,8 @@ export async function admit(received: Received, context: Context): Promise<Ident
   const { caller, enter } = identity
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
+  // For clients without a token nobody's bytes rest.
+  if (caller !== null) LOOP_TURNS.note(flowOwnerOf(received, caller).project)
   const inTurn: InTurn = (work) => turns.run(accountIn(facts), work)
   return {
     ...identity,
@@ -149,6 +153,13 @@ export function ownersOf(
   const project = params['project'] ?? null
   const accounts = claims === null ? [] : accountsOf({ ...claims, root: claims.root ?? claims.jti }, project)
   return [...box, ...(caller?.accounts ?? accounts)]
+}
+
+/** Returns whose bytes a request moves: those of its box in its project, or where it names no single project, of its chain of tokens. */
+export function flowOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
+  const { project, name = '' } = params
+  if (project !== undefined && project !== '-') return { project, box: name }
+  return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }
 }
 
 function strangerOf({ clientAddress }: RequestFacts): string {

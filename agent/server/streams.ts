@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
-import { createReadTurns, type FlowTurns } from '../../shared/flow-turns.ts'
+import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
 import { NOSNIFF } from '../../shared/http/nosniff.ts'
@@ -16,11 +16,11 @@ import type { FlowOwner } from '../../shared/rotation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import { accountIn, auditMutation, refusalOf } from './audit.ts'
-import type { ClientEnd, StreamBridge } from './bridge.ts'
+import type { StreamBridge } from './bridge.ts'
 import type { Entry } from './entry.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
-import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
+import { admit, drainingError, flowOwnerOf, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import { type OpenedStream, type StreamKind, streamKindOf } from './stream-kinds.ts'
 
@@ -68,10 +68,9 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   }
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
   const paces = createMessagePaces(deps.messageRate ?? MESSAGE_RATE)
-  const outputTurns = createReadTurns()
   return {
     serve: (server, options) => {
-      const context = { ...deps, ...options, state, accept, heartbeat, paces, outputTurns }
+      const context = { ...deps, ...options, state, accept, heartbeat, paces }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
         void upgrade({ incoming, socket, head }, context)
@@ -107,7 +106,6 @@ type Context = ReceptionDeps &
     accept: Record<Pool, Acceptor>
     heartbeat: Heartbeat
     paces: MessagePaces
-    outputTurns: FlowTurns
   } & Omit<ServedUpgrades, 'trust' | 'match'>
 
 async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<void> {
@@ -133,9 +131,10 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
   else {
-    const intake = deps.paces.watch(socket, accountIn(facts))
-    const openOutput: ClientEnd['openOutput'] = (valve) => deps.outputTurns.open(owner, valve)
-    await serveBridge(stream.join({ socket, wire: given.incoming.socket, intake, openOutput }), stream, context)
+    const openFlow: OpenFlow = (valve) => LOOP_TURNS.open(owner, valve)
+    const intake = deps.paces.watch(socket, accountIn(facts), openFlow)
+    const client = { socket, wire: given.incoming.socket, intake, openOutput: openFlow }
+    await serveBridge(stream.join(client), stream, context)
   }
   facts.open?.close()
   release()
@@ -160,7 +159,7 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
   return context.turns.run(accountIn(context.facts), async () => {
     const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
-    const owner = { project: given['project'] ?? '', box: given['name'] ?? '' }
+    const owner = flowOwnerOf(received, caller)
     const release = reserveStream(state, pool, ownersOf(received, caller))
     try {
       return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, owner, release }

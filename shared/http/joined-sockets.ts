@@ -1,20 +1,37 @@
 import type { Socket } from 'node:net'
+import { type OpenFlow, openFree } from '../flow-turns.ts'
+import { createValve } from '../valve.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Pipes bytes and ends both ways, with backpressure; resolves when both sockets have closed. Destroys a socket that does not
- * take the rest of its data within 10 s of the other's close.
+ * Pipes bytes and ends both ways, with backpressure, by the turns that `openFlow` gives; resolves when both sockets have closed. Destroys
+ * a socket that does not take the rest of its data within 10 s of the other's close.
  */
-export async function joinSockets(one: Socket, other: Socket): Promise<void> {
+export async function joinSockets(one: Socket, other: Socket, openFlow: OpenFlow = openFree): Promise<void> {
   for (const socket of [one, other]) {
     socket.on('error', () => undefined)
     socket.setNoDelay(true)
     socket.setTimeout(0)
   }
-  one.pipe(other)
-  other.pipe(one)
-  for (const socket of [one, other]) socket.on('data', (piece: Uint8Array) => notePassing(piece.length))
+  pass(one, other, openFlow)
+  pass(other, one, openFlow)
   await Promise.all([closeWith(one, other), closeWith(other, one)])
+}
+
+/** Passes bytes and the end one way. Not a pipe, which would resume a stream that waits for its turn. */
+function pass(from: Socket, to: Socket, openFlow: OpenFlow): void {
+  const valve = createValve(from)
+  const flow = openFlow(valve)
+  from.on('data', (piece: Uint8Array) => {
+    notePassing(piece.length)
+    if (to.writable && !to.write(piece)) valve.hold('reader')
+    flow.count(piece.length)
+  })
+  from.once('end', () => to.end())
+  from.once('close', flow.close)
+  to.on('drain', () => valve.release('reader'))
+  // What is sent to a socket that takes nothing is read and dropped, as far as it comes.
+  to.once('close', () => valve.release('reader'))
 }
 
 function closeWith(from: Socket, to: Socket): Promise<void> {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { asServiceError, problemOf, ServiceError } from '../errors.ts'
+import type { OpenFlow } from '../flow-turns.ts'
 import { shapeFault } from '../json-shape.ts'
 import { HTTP_BOUNDS } from './bounds.ts'
 
@@ -44,6 +45,8 @@ export interface HttpResponse {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | ToldBytes | null
   /** Who shares the memory of answers that wait for their clients by it; default: the client's source address. */
   readonly account?: string
+  /** Opens the turns by which a stream is sent; default: it takes none. */
+  readonly openFlow?: OpenFlow
 }
 
 /** An app: answers every request. It handles its own errors; a rejection is a bug. */

@@ -1,12 +1,21 @@
 import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { type OpenFlow, openFree } from '../flow-turns.ts'
+import { pulled } from '../pulled-flow.ts'
+import { createValve } from '../valve.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Sends pieces as a body, reading one while the last is on its way, and ends the answer. Throws the error of the source, or that
- * the client has left; then closes the source at once.
+ * Sends pieces as a body, by the turns that `openFlow` gives, reading one while the last is on its way, and ends the answer. Throws the
+ * error of the source, or that the client has left; then closes the source at once.
  */
-export async function sendPieces(outgoing: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+export async function sendPieces(
+  outgoing: ServerResponse,
+  pieces: AsyncIterable<Uint8Array>,
+  openFlow: OpenFlow = openFree,
+): Promise<void> {
   const source = pieces[Symbol.asyncIterator]()
+  const flow = pulled(openFlow)
   let isDone = false
   let leave = (_error: Error): void => undefined
   const left = (): void => leave(new Error('the client left'))
@@ -23,12 +32,48 @@ export async function sendPieces(outgoing: ServerResponse, pieces: AsyncIterable
       const next = await wait<IteratorResult<Uint8Array>>((resolve) => resolve(source.next()))
       isDone = next.done === true
       if (next.done === true) break
+      const turn = flow.take(next.value.length)
+      if (turn !== null) await wait<void>((resolve) => resolve(turn))
       notePassing(next.value.length)
       if (!outgoing.write(next.value)) await wait<void>((resolve) => outgoing.once('drain', resolve))
     }
     await wait<void>((resolve) => outgoing.end(resolve))
   } finally {
     outgoing.off('close', left)
+    flow.close()
     if (!isDone) source.return?.()?.catch(() => undefined)
+  }
+}
+
+/** As `sendPieces`, of a stream that nothing else reads: without a promise for each piece. */
+export async function sendStream(
+  outgoing: ServerResponse,
+  body: Readable,
+  openFlow: OpenFlow = openFree,
+): Promise<void> {
+  const valve = createValve(body)
+  const flow = openFlow(valve)
+  const { promise: sent, resolve, reject } = Promise.withResolvers<void>()
+  const left = (): void => reject(new Error('the client left'))
+  const drained = (): void => valve.release('reader')
+  outgoing.on('close', left).on('drain', drained)
+  body.on('error', reject)
+  body.once('close', () => {
+    if (!body.readableEnded) reject(body.errored ?? new Error('the body broke off'))
+  })
+  body.once('end', () => outgoing.end(() => resolve()))
+  body.on('data', (piece: Uint8Array) => {
+    notePassing(piece.length)
+    if (outgoing.destroyed) return
+    if (!outgoing.write(piece)) valve.hold('reader')
+    flow.count(piece.length)
+  })
+  if (outgoing.destroyed) left()
+  try {
+    await sent
+  } finally {
+    outgoing.off('close', left).off('drain', drained)
+    flow.close()
+    if (!body.readableEnded) body.destroy()
   }
 }

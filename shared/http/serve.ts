@@ -2,7 +2,6 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { ServiceError } from '../errors.ts'
 import { createFairShares, type FairShares } from '../fair-shares.ts'
 import { newId } from '../ids.ts'
@@ -14,10 +13,9 @@ import { hasDueAnswers, noteDueAnswer } from './due-answers.ts'
 import { asksForWebSocket } from './handshake.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
 import { NOSNIFF } from './nosniff.ts'
-import { notePassing } from './passing-bytes.ts'
 import { endWithResponse, headOf } from './raw-response.ts'
 import { BODY_TIMEOUTS, type BodyTimeouts, requestBody, restOfBody } from './request-body.ts'
-import { sendPieces } from './send-pieces.ts'
+import { sendPieces, sendStream } from './send-pieces.ts'
 import { createSourceAddresses, type SourceAddresses } from './source-address.ts'
 import { sourceKey } from './source-key.ts'
 
@@ -236,11 +234,8 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
       return
     }
     outgoing.writeHead(status, headers)
-    if (!(body instanceof Readable)) return sendPieces(outgoing, body)
-    const sent = pipeline(body, outgoing)
-    body.on('data', (piece: Uint8Array) => notePassing(piece.length))
-    await sent
-    return
+    if (body instanceof Readable) return sendStream(outgoing, body, response.openFlow)
+    return sendPieces(outgoing, body, response.openFlow)
   }
   if (outgoing.destroyed) return
   if (isBodiless || headers['content-length'] !== undefined) {

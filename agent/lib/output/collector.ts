@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { createFlowTurns, createReadTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
+import { createFlowTurns, type FlowTurns, LOOP_TURNS } from '../../../shared/flow-turns.ts'
 import { createListeners } from '../../../shared/listeners.ts'
 import type { FlowOwner } from '../../../shared/rotation.ts'
 import type { Valve } from '../../../shared/valve.ts'
@@ -59,7 +59,7 @@ export function createOutputTurns({ perSecond, burst }: UnreadOutput = UNREAD_OU
   const allowance = { burst, perSecond: burst / 8 }
   return {
     unread: createFlowTurns({ pace: { bytesPerSecond: perSecond }, allowance }),
-    read: createReadTurns(),
+    read: LOOP_TURNS,
   }
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, jest, test } from '@jest/globals'
 import fc from 'fast-check'
-import { createFlowTurns, type FlowPace, type FlowTurns } from '../../../shared/flow-turns.ts'
+import type { FlowPace } from '../../../shared/flow-budget.ts'
+import { createFlowTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
 import { check, KEYS } from '../../helpers/fairness/check.ts'
 
 const KIB = 1024

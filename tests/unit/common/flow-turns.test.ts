@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createFlowTurns, createReadTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
+import { createFlowTurns, createLoopTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
 
 const KIB = 1024
 const MIB = KIB ** 2
@@ -78,7 +78,7 @@ describe('turns by time', () => {
 
 describe('turns by rounds of the event loop', () => {
   test('hold a stream alone for no longer than a round', async () => {
-    const turns = createReadTurns()
+    const turns = createLoopTurns()
     const lone = open(turns, 'demo')
     for (let i = 0; i < 100; i++) {
       const before = lone.bytes
@@ -91,7 +91,7 @@ describe('turns by rounds of the event loop', () => {
   })
 
   test('let no more through in a round, however many streams there are', async () => {
-    const turns = createReadTurns()
+    const turns = createLoopTurns()
     const loud = many(turns, 100, 'loud')
     await flow(50, loud)
     for (let i = 0; i < 50; i++) {
