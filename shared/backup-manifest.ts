@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
+import type { FlowOwner } from './rotation.ts'
 
 /** A part of a backup: the bytes of the object of that name in the backup's directory. */
 export interface BackupPart {
@@ -36,6 +37,12 @@ export type BackupManifest = z.infer<typeof manifestSchema>
 /** Returns the directory of a backup in the store. */
 export function backupDirectory(project: string, volumeId: string, id: string): string {
   return `${volumesDirectory(project)}${volumeId}/${id}/`
+}
+
+/** Returns whose bytes an object is, by its name. */
+export function backupOwnerOf(name: string): FlowOwner {
+  const [, project = '', , volumeId = ''] = name.split('/')
+  return { project: `project ${project}`, box: volumeId }
 }
 
 /** Returns the prefix of the names of all objects of a project. */

@@ -7,6 +7,7 @@ import { newId } from '../../shared/ids.ts'
 import { createLimiter, type Limiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import { createLineBudget, logBounded } from '../../shared/log-budget.ts'
+import { piecesByTurns } from '../../shared/pulled-flow.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { BaseStore } from '../ports/store/bases.ts'
 
@@ -60,7 +61,7 @@ async function answer(request: HttpRequest, sending: Sending): Promise<HttpRespo
   if (record === undefined) throw new ServiceError('base_not_found', `This cell has made no base ${id}.`)
   const { signal } = request
   const send = (until: AbortSignal) => filesystem.send({ name: record.subvolume, parent: null, signal: until })
-  const pieces = inTurn(send, { limiter, signal, stalledMs })
+  const pieces = piecesByTurns(inTurn(send, { limiter, signal, stalledMs }), BASES)
   return { status: 200, headers: { 'content-type': BYTES }, body: sealBody(pieces, verdict.bodyMac()) }
 }
 
@@ -113,6 +114,8 @@ export function baseReceiverOf(cell: string): string {
 
 /** Where the agents of a fleet ask each other for a base, with its id behind. No operation of the API has such a path. */
 export const BASE_PATH = '/cells/bases/'
+/** Whose bytes copies of bases are, at both ends. */
+export const BASES = { project: 'bases of the fleet', box: '' }
 const BYTES = 'application/octet-stream'
 /** Each takes some of a processor. */
 const SENDS_AT_ONCE = 2

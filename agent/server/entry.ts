@@ -258,7 +258,7 @@ function openFlowOf(owner: OwnerCell): OpenFlow {
 }
 
 function flowOwnerOf({ name }: OwnerCell): FlowOwner {
-  return { project: name.project, box: '' }
+  return { project: `project ${name.project}`, box: '' }
 }
 
 function boundedSignal(client: AbortSignal, ms: number): AbortSignal {

@@ -158,7 +158,7 @@ export function ownersOf(
 /** Returns whose bytes a request moves: those of its box in its project, or where it names no single project, of its chain of tokens. */
 export function flowOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
   const { project, name = '' } = params
-  if (project !== undefined && project !== '-') return { project, box: name }
+  if (project !== undefined && project !== '-') return { project: `project ${project}`, box: name }
   return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }
 }
 

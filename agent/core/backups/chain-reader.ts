@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BackupPart } from '../../../shared/backup-manifest.ts'
+import { type BackupPart, backupOwnerOf } from '../../../shared/backup-manifest.ts'
+import { piecesByTurns } from '../../../shared/pulled-flow.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import { type ChainLink, damaged } from './catalog.ts'
 import { holdsPart } from './parts.ts'
@@ -64,7 +65,7 @@ async function* readPart(
   const pieces = await store.get(directory + part.name, signal)
   if (pieces === null) throw damaged(directory + part.name)
   const digest = createHash('sha256')
-  for await (const piece of pieces) {
+  for await (const piece of piecesByTurns(pieces, backupOwnerOf(directory))) {
     onBytes(piece.length)
     digest.update(piece)
     yield piece

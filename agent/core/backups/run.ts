@@ -2,10 +2,12 @@ import {
   type BackupKey,
   type BackupManifest,
   backupDirectory,
+  backupOwnerOf,
   encodeManifest,
   MANIFEST,
 } from '../../../shared/backup-manifest.ts'
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { piecesByTurns } from '../../../shared/pulled-flow.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -84,7 +86,8 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
   }
   for (let record = found; ; ) {
     let sentBytes = 0
-    const stream = filesystem.send({ name: subvolume, parent: record.parent?.subvolume ?? null, signal: run.signal })
+    const request = { name: subvolume, parent: record.parent?.subvolume ?? null, signal: run.signal }
+    const stream = piecesByTurns(filesystem.send(request), backupOwnerOf(directoryOf(record)))
     const parts = await uploadParts({
       store: backupStore,
       directory: directoryOf(record),

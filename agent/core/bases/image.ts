@@ -1,16 +1,20 @@
+import { piecesByTurns } from '../../../shared/pulled-flow.ts'
+import type { FlowOwner } from '../../../shared/rotation.ts'
 import type { ImageReference, ImageRegistry, RemoteImage } from '../../ports/bases/image-registry.ts'
 import type { Files, FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
 import { findLayers, type ImageDirectory, layerBytes } from './image-layout.ts'
 import { formatImageReference } from './image-reference.ts'
-import { BASE_LIMITS, checkRoot, makeTree, type NewTree } from './unpack.ts'
+import { BASE_LIMITS, checkRoot, makeTree, type NewTree, SERVICE } from './unpack.ts'
 
 export interface BaseImageDeps {
   filesystem: CowFilesystem
   files: Pick<Files, 'stat' | 'open' | 'unpack' | 'unpackLayer'>
   /** Architecture of this host, in the notation of images: `amd64`. */
   architecture: string
+  /** Whose bytes they are; default: of the service itself. */
+  owner?: FlowOwner
 }
 
 export interface BasePullDeps extends BaseImageDeps {
@@ -19,12 +23,12 @@ export interface BasePullDeps extends BaseImageDeps {
 
 /** Unpacks the archive of an image, compressed or not, into the new subvolume `spool`, from which `unpackImage` reads. */
 export async function spoolImage(
-  { filesystem, files }: BaseImageDeps,
+  { filesystem, files, owner = SERVICE }: BaseImageDeps,
   spool: NewTree,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<FilesRoot> {
   const root = await makeTree(filesystem, spool)
-  await files.unpack(root, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
+  await files.unpack(root, ROOT, piecesByTurns(decompress(bytes, BASE_LIMITS.unpackedBytes), owner))
   return root
 }
 
@@ -59,7 +63,7 @@ export async function pullImage(
  * @throws ServiceError `invalid_request` if it is no image or holds no root filesystem, `body_too_large`, `storage_full`
  */
 export async function unpackImage(
-  { filesystem, files, architecture }: BaseImageDeps,
+  { filesystem, files, architecture, owner = SERVICE }: BaseImageDeps,
   { tree, spool }: { tree: NewTree; spool: FilesRoot },
   { signal, progress }: ImageRun,
 ): Promise<UnpackReport> {
@@ -72,7 +76,7 @@ export async function unpackImage(
     let bytes = 0
     const read = async function* (): AsyncGenerator<Uint8Array> {
       bytes = 0
-      for await (const piece of decompress(layerBytes(directory, layer), leftBytes)) {
+      for await (const piece of piecesByTurns(decompress(layerBytes(directory, layer), leftBytes), owner)) {
         signal.throwIfAborted()
         bytes += piece.length
         yield piece

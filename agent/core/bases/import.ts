@@ -1,5 +1,6 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import type { FlowOwner } from '../../../shared/rotation.ts'
 import type { ImageReference, ImageRegistry } from '../../ports/bases/image-registry.ts'
 import type { FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { BaseName } from '../../ports/fleet/bases.ts'
@@ -85,12 +86,12 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     }
   }
   return {
-    tar: async ({ base, accounts, bytes }) => {
+    tar: async ({ base, requester, accounts, bytes }) => {
       const leave = uploads.enter(accounts)
       try {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {
-          report = await unpackBase(deps, { subvolume, project: base.project }, bytes)
+          report = await unpackBase({ ...deps, owner: flowOwnerOf(requester) }, { subvolume, project: base.project }, bytes)
         })
         return { record, report }
       } finally {
@@ -99,22 +100,28 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     },
     image: (request, wait) =>
       withSpool(request, async (spool, end) => {
-        const root = await deps.bounds.explaining(spool.project, () => spoolImage(deps, spool, request.bytes))
-        const work: Work = (run) => makeOfSpool(deps, request.base, { root, source: 'oci', run })
+        const owned = { ...deps, owner: flowOwnerOf(request.requester) }
+        const root = await deps.bounds.explaining(spool.project, () => spoolImage(owned, spool, request.bytes))
+        const work: Work = (run) => makeOfSpool(owned, request.base, { root, source: 'oci', run })
         return inBackground(deps, request, { ...wait, running, end, work })
       }),
     pull: (request, wait) =>
       withSpool(request, (spool, end) => {
+        const owned = { ...deps, owner: flowOwnerOf(request.requester) }
         const work: Work = async (run) => {
           const half = (from: number): ImageRun => ({ ...run, progress: (share) => run.progress(from + share / 2) })
-          const pull = () => pullImage(deps, { reference: request.reference, spool }, half(0))
+          const pull = () => pullImage(owned, { reference: request.reference, spool }, half(0))
           const pulled = await deps.bounds.explaining(spool.project, pull)
-          return makeOfSpool(deps, request.base, { ...pulled, run: half(0.5) })
+          return makeOfSpool(owned, request.base, { ...pulled, run: half(0.5) })
         }
         return inBackground(deps, request, { ...wait, running, end, work })
       }),
     cancel: (base) => running.cancel(base),
   }
+}
+
+function flowOwnerOf(project: string): FlowOwner {
+  return { project: `project ${project}`, box: '' }
 }
 
 type Work = (run: ImageRun) => Promise<ImportedBase>

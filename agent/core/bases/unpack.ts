@@ -1,5 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
+import { piecesByTurns } from '../../../shared/pulled-flow.ts'
+import type { FlowOwner } from '../../../shared/rotation.ts'
 import type { Files, FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
@@ -7,6 +9,8 @@ import { decompress } from './decompress.ts'
 export interface BaseUnpackDeps {
   filesystem: CowFilesystem
   files: Pick<Files, 'stat' | 'unpack'>
+  /** Whose bytes they are; default: of the service itself. */
+  owner?: FlowOwner
 }
 
 /** Bounds concurrent uploads of archives, each of which takes a file transfer and a processor to decompress. */
@@ -33,12 +37,13 @@ export function createBaseUploads(): BaseUploads {
  * errors of `bytes`
  */
 export async function unpackBase(
-  { filesystem, files }: BaseUnpackDeps,
+  { filesystem, files, owner = SERVICE }: BaseUnpackDeps,
   tree: NewTree,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<UnpackReport> {
   const root = await makeTree(filesystem, tree)
-  const report = await files.unpack(root, Buffer.from('/'), decompress(bytes, BASE_BYTES_MAX))
+  const unpacked = piecesByTurns(decompress(bytes, BASE_BYTES_MAX), owner)
+  const report = await files.unpack(root, Buffer.from('/'), unpacked)
   await checkRoot(files, root)
   await filesystem.setReadOnly(tree.subvolume, true)
   return report
@@ -74,6 +79,8 @@ function tooMany(): ServiceError {
   return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '10' } })
 }
 
+/** Whose bytes those of the service itself are. */
+export const SERVICE: FlowOwner = { project: 'service', box: '' }
 /** Bounds the archive uncompressed, and what it takes on disk. */
 const BASE_BYTES_MAX = 32 * 1024 ** 3
 const UPLOADS_AT_ONCE = 8

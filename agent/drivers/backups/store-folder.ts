@@ -9,6 +9,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import { statAt } from '../../lib/syscalls/stat.ts'
 import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups/store.ts'
+import { digestFile, READ_BYTES } from './digest-file.ts'
 import { storeFault, withStoreFaults } from './faults.ts'
 import { segmentsOf } from './names.ts'
 
@@ -25,7 +26,7 @@ export function openFolderStore(path: string): BackupStore {
       withStoreFaults(async () => {
         const { directoryFd, fd } = await openDraft(path, objectPathOf(name))
         try {
-          const stored = await fillDraft(fd, { pieces, signal }, disk)
+          const stored = await fillDraft(fd, { name, pieces, signal }, disk)
           const { file } = objectPathOf(name)
           renameBetween({ fromFd: directoryFd, fromName: draftOf(file), toFd: directoryFd, toName: file })
           await sync(directoryFd)
@@ -43,7 +44,7 @@ export function openFolderStore(path: string): BackupStore {
         const fd = openObject(path, objectPathOf(name))
         return fd === null ? null : readPieces(fd, signal)
       }),
-    digest: (name, signal) => withStoreFaults(() => digestObject(path, objectPathOf(name), signal)),
+    digest: (name, signal) => withStoreFaults(() => digestObject(path, name, signal)),
     list: (prefix) => listFolder(path, prefix),
     delete: (name) => withStoreFaults(() => deleteFile(path, objectPathOf(name))),
     close: async () => undefined,
@@ -103,6 +104,7 @@ function findDirectory(path: string, directories: readonly string[]): number | n
 }
 
 interface Content {
+  name: string
   pieces: AsyncIterable<Uint8Array>
   signal: AbortSignal | undefined
 }
@@ -130,7 +132,7 @@ async function openDraft(path: string, { directories, file }: ObjectPath): Promi
   }
 }
 
-async function fillDraft(fd: number, { pieces, signal }: Content, disk: Limiter): Promise<StoredBytes> {
+async function fillDraft(fd: number, { name, pieces, signal }: Content, disk: Limiter): Promise<StoredBytes> {
   const written = createHash('sha256')
   let length = 0
   for await (const piece of pieces) {
@@ -142,7 +144,7 @@ async function fillDraft(fd: number, { pieces, signal }: Content, disk: Limiter)
   }
   await (length < LARGE_BYTES ? sync(fd) : disk.run(() => sync(fd)))
   const sha256 = written.digest('hex')
-  const held = await digestFile(fd, signal)
+  const held = await digestFile(fd, name, signal)
   if (held.sizeBytes !== length || held.sha256 !== sha256) throw new Error('the disk does not hold what was written')
   return held
 }
@@ -151,22 +153,6 @@ async function writeAll(fd: number, piece: Uint8Array, position: number): Promis
   for (let done = 0; done < piece.length; ) {
     const { bytesWritten } = await write(fd, piece, done, piece.length - done, position + done)
     done += bytesWritten
-  }
-}
-
-async function digestFile(fd: number, signal: AbortSignal | undefined): Promise<StoredBytes> {
-  const hash = createHash('sha256')
-  // One buffer is filled while the other is hashed.
-  let [buffer, other] = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)]
-  let sizeBytes = 0
-  for (let reading = read(fd, buffer, 0, READ_BYTES, 0); ; ) {
-    const { bytesRead } = await reading
-    signal?.throwIfAborted()
-    if (bytesRead === 0) return { sizeBytes, sha256: hash.digest('hex') }
-    sizeBytes += bytesRead
-    reading = read(fd, other, 0, READ_BYTES, sizeBytes)
-    hash.update(buffer.subarray(0, bytesRead))
-    ;[buffer, other] = [other, buffer]
   }
 }
 
@@ -187,15 +173,11 @@ function openObject(path: string, { directories, file }: ObjectPath): number | n
   }
 }
 
-async function digestObject(
-  path: string,
-  object: ObjectPath,
-  signal: AbortSignal | undefined,
-): Promise<StoredBytes | null> {
-  const fd = openObject(path, object)
+async function digestObject(path: string, name: string, signal: AbortSignal | undefined): Promise<StoredBytes | null> {
+  const fd = openObject(path, objectPathOf(name))
   if (fd === null) return null
   try {
-    return await digestFile(fd, signal)
+    return await digestFile(fd, name, signal)
   } finally {
     closeFd(fd)
   }
@@ -290,9 +272,7 @@ function draftOf(file: string): string {
 }
 
 const BELOW = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS
-const READ_BYTES = 1024 * 1024
 const LARGE_BYTES = 1024 * 1024
 const TRIES = 100
-const read = promisify(fs.read)
 const write = promisify(fs.write)
 const sync = promisify(fs.fsync)

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type * as Sdk from '@aws-sdk/client-s3'
+import { backupOwnerOf } from '../../../shared/backup-manifest.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { digestPieces } from '../../../shared/http/digest-pieces.ts'
+import { piecesByTurns } from '../../../shared/pulled-flow.ts'
 import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups/store.ts'
+import { type Block, cutBlocks, EMPTY_BLOCK } from './blocks.ts'
 import { storeFault } from './faults.ts'
 import { segmentsOf } from './names.ts'
 
@@ -56,7 +59,7 @@ export async function openS3Store(location: S3Location): Promise<BackupStore> {
     digest: (name, signal) =>
       withFaults(async () => {
         const pieces = await getObject(signal ? work : bucket, name, signal)
-        return pieces && digestPieces(pieces)
+        return pieces && digestPieces(piecesByTurns(pieces, backupOwnerOf(name)))
       }),
     list: (prefix) => listObjects(bucket, prefix),
     delete: (name) =>
@@ -98,11 +101,11 @@ async function putObject(bucket: Bucket, { name, pieces, signal }: Content): Pro
   const address = addressOf(bucket, name)
   const whole = createHash('sha256')
   const blocks = cutBlocks(watchPieces(pieces, (piece) => whole.update(piece)))
-  const first = (await blocks.next()).value ?? Buffer.alloc(0)
+  const first = (await blocks.next()).value ?? EMPTY_BLOCK
   const second = await blocks.next()
-  let sizeBytes = first.length
+  let sizeBytes = first.bytes.length
   if (second.done) {
-    const put = { ...address, Body: first, ContentLength: first.length, ChecksumSHA256: digestOf(first) }
+    const put = { ...address, Body: first.bytes, ContentLength: sizeBytes, ChecksumSHA256: first.sha256 }
     await client.send(new sdk.PutObjectCommand(put), until(signal))
   } else {
     sizeBytes = await putBlocks(bucket, address, { blocks: chain([first, second.value], blocks), signal })
@@ -117,16 +120,15 @@ async function putObject(bucket: Bucket, { name, pieces, signal }: Content): Pro
 async function putBlocks(
   { sdk, client }: Bucket,
   address: Address,
-  { blocks, signal }: { blocks: AsyncIterable<Buffer>; signal: AbortSignal | undefined },
+  { blocks, signal }: { blocks: AsyncIterable<Block>; signal: AbortSignal | undefined },
 ): Promise<number> {
   const begin = new sdk.CreateMultipartUploadCommand({ ...address, ChecksumAlgorithm: 'SHA256' })
   const { UploadId } = await client.send(begin, until(signal))
   try {
     const parts: { PartNumber: number; ETag: string | undefined; ChecksumSHA256: string }[] = []
     let sizeBytes = 0
-    for await (const Body of blocks) {
+    for await (const { bytes: Body, sha256: ChecksumSHA256 } of blocks) {
       const part = { ...address, UploadId, PartNumber: parts.length + 1 }
-      const ChecksumSHA256 = digestOf(Body)
       const upload = new sdk.UploadPartCommand({ ...part, Body, ContentLength: Body.length, ChecksumSHA256 })
       const { ETag } = await client.send(upload, until(signal))
       parts.push({ PartNumber: part.PartNumber, ETag, ChecksumSHA256 })
@@ -227,26 +229,6 @@ async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<Stor
   }
 }
 
-/** Cuts `pieces` into blocks of one size, except for the last, which is not empty. */
-async function* cutBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
-  let waiting: Uint8Array[] = []
-  let length = 0
-  for await (let piece of pieces) {
-    while (length + piece.length >= BLOCK_BYTES) {
-      const rest = BLOCK_BYTES - length
-      yield Buffer.concat([...waiting, piece.subarray(0, rest)])
-      piece = piece.subarray(rest)
-      waiting = []
-      length = 0
-    }
-    if (piece.length === 0) continue
-    waiting.push(piece)
-    length += piece.length
-  }
-  if (length > 0) yield Buffer.concat(waiting)
-  return undefined
-}
-
 async function* watchPieces(
   pieces: AsyncIterable<Uint8Array>,
   see: (piece: Uint8Array) => void,
@@ -257,13 +239,9 @@ async function* watchPieces(
   }
 }
 
-async function* chain(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* chain(first: readonly Block[], rest: AsyncIterable<Block>): AsyncGenerator<Block> {
   yield* first
   yield* rest
-}
-
-function digestOf(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('base64')
 }
 
 async function withFaults<T>(act: () => Promise<T>): Promise<T> {
@@ -288,4 +266,3 @@ function faultOf(error: unknown): ServiceError {
 /** Names of the errors of servers that are full. */
 const FULL = new Set(['QuotaExceeded', 'QuotaExceededException', 'EntityTooLarge', 'XMinioStorageFull'])
 const PROMPT_ATTEMPTS = 3
-const BLOCK_BYTES = 8 * 1024 ** 2

@@ -44,11 +44,11 @@ export function createExecOutputs({ directory, keptBytes, unread }: ExecOutputsO
         const onFile = (): void => makeExecDirectory(directory, key.boxId)
         return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
       }
-      const reading = { turns, owner: { project: key.project, box: key.boxId } }
+      const reading = { turns, owner: { project: `project ${key.project}`, box: key.boxId } }
       return collectInto(streams, { rings: { stdout: ring('stdout'), stderr: ring('stderr') }, reading }, copied)
     },
     drop: ({ boxId, project }, streams) => {
-      const reading = { turns, owner: { project, box: boxId } }
+      const reading = { turns, owner: { project: `project ${project}`, box: boxId } }
       collectOutput(valvesOf(streams), { sinks: { stdout: NOWHERE, stderr: NOWHERE }, reading })
     },
     follow: (key) => followFiles((range) => read(key, range), keptBytes),

@@ -1,3 +1,4 @@
+import type { PulledFlow } from '../../../shared/pulled-flow.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { FileEntry, FilePath } from '../../ports/files/files.ts'
 import { factsOf, type ListedStat } from './facts.ts'
@@ -57,19 +58,25 @@ export function lastColumns(columns: EntryColumns, isMore: boolean): LastColumns
   return { ...columns, numbers: columns.numbers.slice(0, columns.paths.length * FIELDS), isMore }
 }
 
-/** Passes on the batches of a list task as they come. Resolves to the next cursor, null at the end. */
+/** Passes on the batches of a list task, each in a turn of `flow`. Resolves to the next cursor, null at the end. */
 export async function takeEntries(
   channel: TaskChannel<LastColumns, EntryColumns, never>,
-  take: (entries: Iterable<FileEntry>) => void,
+  { take, flow }: { take(entries: Iterable<FileEntry>): void; flow: PulledFlow },
 ): Promise<FilePath | null> {
+  const takeInTurn = async (columns: EntryColumns): Promise<void> => {
+    const turn = flow.take(columns.paths.length * ENTRY_BYTES)
+    if (turn !== null) await turn
+    take(entriesOf(columns))
+  }
   try {
     for (let columns = await channel.receive(); columns !== null; columns = await channel.receive())
-      take(entriesOf(columns))
+      await takeInTurn(columns)
     const last = await channel.result()
-    take(entriesOf(last))
+    await takeInTurn(last)
     const path = last.paths.at(-1)
     return last.isMore && path !== undefined ? Buffer.from(path, 'latin1') : null
   } finally {
+    flow.close()
     await channel.end()
   }
 }
@@ -93,4 +100,7 @@ function* entriesOf({ paths, numbers, targets, idBase }: EntryColumns): Generato
 }
 
 const FIELDS = 9
-const ENTRIES_MAX = 1000
+/** So many are handled in a turn of the event loop. */
+const ENTRIES_MAX = 250
+/** What handling an entry costs, in bytes that pass in the same time. */
+const ENTRY_BYTES = 1024

@@ -1,8 +1,10 @@
+import { openPulled } from '../../../shared/pulled-flow.ts'
 import { programFile } from '../../lib/program-files.ts'
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
 import type { Files, FilesRoot, UnpackReport, WrittenFile } from '../../ports/files/files.ts'
 import { packedBytes, pruneBytes, unpackBytes } from './archives.ts'
 import { takeEntries } from './columns.ts'
+import { createDiskTurns, type DiskTurns, flowOwnerOf } from './disk-turns.ts'
 import { readHead, runMainThreadTasks } from './main-thread-tasks.ts'
 import { openedFile } from './open-file.ts'
 import { rawOf, rawPathOf } from './paths.ts'
@@ -21,6 +23,7 @@ export interface HostFiles extends Files {
 export function createHostFiles({ find }: HostFilesOptions): HostFiles {
   const threads: FileThreads<FileTasks> = createFileThreads({ module: TASKS })
   const transfers = createFileTransfers()
+  const disk = createDiskTurns()
   const limited: Limited = (isLong, root, work) => (isLong ? transfers.run(root, work) : work())
   const withRoot = createWithRoot({ find })
   return {
@@ -32,13 +35,14 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
           const cursor = after === null ? null : rawOf(after)
           const page = { ...argument, ...options, after: cursor }
           // A retried task has delivered no entry yet.
-          return takeEntries(await threads.begin(root.boxId, { name: 'list', argument: page, fds }), take)
+          const channel = await threads.begin(root.boxId, { name: 'list', argument: page, fds })
+          return takeEntries(channel, { take, flow: openPulled(flowOwnerOf(root)) })
         }),
       ),
     open: (root, path) =>
       withRoot(root, path, async (task) => {
         const channel = await threads.begin(root.boxId, { name: 'open', ...task })
-        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(root) })
+        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(root), onDisk: disk.of(root) })
       }),
     write: async (...write) => {
       const [root, path, options, bytes] = write
@@ -53,7 +57,7 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
           // Until its first message the task may fail because the box has stopped or started, and is retried.
           return { channel, first: await channel.receive() }
         })
-        return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: head.bytes })
+        return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: head.bytes, onDisk: disk.of(root) })
       }
       try {
         return await limited(head.whole === null, root, work)
@@ -78,8 +82,8 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
       withRoot(root, path, ({ argument, fds }) =>
         threads.run(root.boxId, { name: 'makeDirectory', argument: { ...argument, ...options }, fds }),
       ),
-    ...createRestoreCall({ threads, transfers, withRoot }),
-    ...createArchiveCalls({ threads, transfers, withRoot }),
+    ...createRestoreCall({ threads, transfers, withRoot, disk }),
+    ...createArchiveCalls({ threads, transfers, withRoot, disk }),
     close: () => threads.close(),
   }
 }
@@ -93,9 +97,10 @@ interface LongCallDeps {
   threads: FileThreads<FileTasks>
   transfers: FileTransfers
   withRoot: WithRoot
+  disk: DiskTurns
 }
 
-function createRestoreCall({ threads, transfers, withRoot }: LongCallDeps): Pick<Files, 'restore'> {
+function createRestoreCall({ threads, transfers, withRoot, disk }: LongCallDeps): Pick<Files, 'restore'> {
   return {
     restore: (root, from, { path, temporaryName }) =>
       transfers.run(root, async () => {
@@ -105,7 +110,7 @@ function createRestoreCall({ threads, transfers, withRoot }: LongCallDeps): Pick
           const channel = await threads.begin(root.boxId, { name: 'restore', argument: both, fds: snapshot.fds })
           return { channel, first: await channel.receive() }
         })
-        return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: null })
+        return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: null, onDisk: disk.of(root) })
       }),
   }
 }

@@ -4,6 +4,7 @@ import { createGatheredPieces } from '../../../shared/http/gathered-pieces.ts'
 import { syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { startWriteBack } from '../../lib/syscalls/files.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
+import type { OnDisk } from './disk-turns.ts'
 import { type MainThreadTask, settleLargeFile } from './durability.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
@@ -14,11 +15,11 @@ type WritingChannel<Result> = TaskChannel<Result, MainThreadTask, 'done'>
 /** Runs the main thread's part of a task, from `first` until the task ends; `bytes` fills its file. */
 export async function runMainThreadTasks<Result>(
   channel: WritingChannel<Result>,
-  { path, first, bytes }: { path: RawPath; first: MainThreadTask | null; bytes: AsyncIterable<Uint8Array> | null },
+  { path, first, bytes, onDisk }: MainThreadPart,
 ): Promise<Result> {
   try {
     for (let task = first; task !== null; task = await channel.receive()) {
-      await withExplainedFaults(path, () => runMainThreadTask(task, bytes))
+      await withExplainedFaults(path, () => runMainThreadTask(task, { bytes, onDisk }))
       await channel.send('done')
     }
     return await channel.result()
@@ -27,11 +28,22 @@ export async function runMainThreadTasks<Result>(
   }
 }
 
-async function runMainThreadTask({ act, fd }: MainThreadTask, bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
-  if (act === 'sync') await sync(fd)
-  else if (act === 'commit') await syncFilesystem(fd)
-  else if (act === 'settle') await settleLargeFile(fd)
-  else if (bytes !== null) await fillFile(fd, bytes)
+interface MainThreadPart {
+  path: RawPath
+  first: MainThreadTask | null
+  /** What fills its file. */
+  bytes: AsyncIterable<Uint8Array> | null
+  onDisk: OnDisk
+}
+
+async function runMainThreadTask(
+  { act, fd }: MainThreadTask,
+  { bytes, onDisk }: Pick<MainThreadPart, 'bytes' | 'onDisk'>,
+): Promise<void> {
+  if (act === 'sync') await onDisk(() => sync(fd))
+  else if (act === 'commit') await onDisk(() => syncFilesystem(fd))
+  else if (act === 'settle') await onDisk(() => settleLargeFile(fd))
+  else if (bytes !== null) await fillFile(fd, bytes, onDisk)
 }
 
 async function withExplainedFaults(path: RawPath, work: () => Promise<void>): Promise<void> {
@@ -86,7 +98,7 @@ async function* resume(pieces: Uint8Array[], source: AsyncIterator<Uint8Array>):
  * write-back meanwhile, so that the sync at the end has little left. Throws errors of reading and writing once nothing uses the
  * file any more.
  */
-async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>, onDisk: OnDisk): Promise<void> {
   const batch = createGatheredPieces()
   let [size, position, sentTo] = [0, 0, 0]
   let writing = Promise.resolve()
@@ -96,10 +108,11 @@ async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<v
     if (position - sentTo >= SEND_BYTES) {
       const [start, length] = [sentTo, position - sentTo]
       // The sync at the end reports its failure.
-      sending = sending.then(() => startWriteBack(fd, start, length)).catch(() => undefined)
+      sending = sending.then(() => onDisk(() => startWriteBack(fd, start, length))).catch(() => undefined)
       sentTo = position
     }
-    writing = writeAll(fd, batch.takeAll(), position)
+    const [pieces, at] = [batch.takeAll(), position]
+    writing = onDisk(() => writeAll(fd, pieces, at))
     // The next await throws it.
     writing.catch(() => undefined)
     position += size

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { OpenFile } from '../../ports/files/files.ts'
+import type { OnDisk } from './disk-turns.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 import type { LargeFile, SmallFile } from './reading.ts'
@@ -10,13 +11,17 @@ import type { LargeFile, SmallFile } from './reading.ts'
 /** The main thread's side of `openTask`. */
 type OpenChannel = TaskChannel<SmallFile, LargeFile, never>
 
+/** The path that errors name, and how a large file takes a slot and reads. */
+interface Opening {
+  path: RawPath
+  acquire(): () => void
+  onDisk: OnDisk
+}
+
 /** Wraps the file that a task opened. A large one takes a slot with `acquire` from its first read until it is closed. */
-export async function openedFile(
-  channel: OpenChannel,
-  { path, acquire }: { path: RawPath; acquire(): () => void },
-): Promise<OpenFile> {
+export async function openedFile(channel: OpenChannel, opening: Opening): Promise<OpenFile> {
   const large = await channel.receive()
-  if (large !== null) return largeFile(channel, large, { path, acquire })
+  if (large !== null) return largeFile(channel, large, opening)
   const { facts, bytes } = await channel.result()
   return {
     facts,
@@ -28,16 +33,12 @@ export async function openedFile(
   }
 }
 
-function largeFile(
-  channel: OpenChannel,
-  { facts, fd }: LargeFile,
-  { path, acquire }: { path: RawPath; acquire(): () => void },
-): OpenFile {
+function largeFile(channel: OpenChannel, { facts, fd }: LargeFile, { path, acquire, onDisk }: Opening): OpenFile {
   let isRead = false
   async function* bytesOf(range: { start: number; end: number }): AsyncGenerator<Uint8Array> {
     isRead = true
     try {
-      yield* readBytes(fd, range)
+      yield* readBytes(fd, range, onDisk)
     } catch (error) {
       throw explainFault(path, error)
     } finally {
@@ -62,9 +63,13 @@ function largeFile(
  * Reads an open file from `start` to `end` (exclusive) on the libuv pool, one piece ahead of the reader. Throws
  * `precondition_failed` if the file has become shorter. Does not use the file any more once it has ended.
  */
-async function* readBytes(fd: number, { start, end }: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+async function* readBytes(
+  fd: number,
+  { start, end }: { start: number; end: number },
+  onDisk: OnDisk,
+): AsyncGenerator<Uint8Array> {
   const begin = (from: number): Promise<Buffer> | null =>
-    from >= end ? null : readPiece(fd, from, Math.min(PIECE_BYTES, end - from))
+    from >= end ? null : onDisk(() => readPiece(fd, from, Math.min(PIECE_BYTES, end - from)))
   let position = start
   let next = begin(position)
   try {

@@ -116,7 +116,11 @@ describe('a large file that is open', () => {
   test('counts from when it is read until it is closed', async () => {
     const transfers = createFileTransfers({ perBox: 1, total: 1 })
     const channel = channelOf(large)
-    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire({ boxId: 'box_a' }) })
+    const file = await openedFile(channel, {
+      path: '/file',
+      acquire: () => transfers.acquire({ boxId: 'box_a' }),
+      onDisk: (call) => call(),
+    })
     expect(roomOf(transfers)).toBe(1)
     file.read({ start: 0, end: 1 })
     expect(roomOf(transfers)).toBe(0)
@@ -128,7 +132,11 @@ describe('a large file that is open', () => {
   test('has its facts, and is closed, if it may not be read', async () => {
     const transfers = createFileTransfers({ perBox: 0, total: 1 })
     const channel = channelOf(large)
-    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire({ boxId: 'box_a' }) })
+    const file = await openedFile(channel, {
+      path: '/file',
+      acquire: () => transfers.acquire({ boxId: 'box_a' }),
+      onDisk: (call) => call(),
+    })
     expect(file.facts).toBe(large.facts)
     expect(() => file.read({ start: 0, end: 1 })).toThrow(REFUSED)
     file.close()

@@ -1,0 +1,40 @@
+import { createFairTurns } from '../../../shared/fair-turns.ts'
+import type { FlowOwner } from '../../../shared/rotation.ts'
+import type { FilesRoot } from '../../ports/files/files.ts'
+
+/** Runs a call of a transfer that waits for a disk on a thread of libuv's pool. */
+export type OnDisk = <T>(call: () => Promise<T>) => Promise<T>
+
+/**
+ * Bounds the threads of libuv's pool, which all file calls of this process share, that transfers occupy: a slow disk then delays
+ * transfers and nothing else.
+ */
+export interface DiskTurns {
+  of(root: Pick<FilesRoot, 'boxId' | 'accounts'>): OnDisk
+}
+
+/** Creates turns of 8 threads: a project gets 4 of them at most, and its calls wait for each other. */
+export function createDiskTurns(threads = THREADS): DiskTurns {
+  const turns = createFairTurns(threads, Number.MAX_SAFE_INTEGER)
+  return {
+    of: (root) => async (call) => {
+      const { project } = flowOwnerOf(root)
+      const end = turns.take(project) ?? (await turns.wait(project, NEVER))
+      try {
+        return await call()
+      } finally {
+        end()
+      }
+    },
+  }
+}
+
+/** Returns whose bytes those of a root are: of its request's project, which is the first of the accounts, or of the tree itself. */
+export function flowOwnerOf({ boxId, accounts = [] }: Pick<FilesRoot, 'boxId' | 'accounts'>): FlowOwner {
+  return { project: accounts[0] ?? boxId, box: boxId }
+}
+
+/** Half of the pool of an agent (`UV_THREADPOOL_SIZE`). */
+const THREADS = 8
+/** Transfers are bounded by themselves, and none leaves a call that has begun. */
+const NEVER = new AbortController().signal
