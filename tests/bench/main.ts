@@ -19,7 +19,7 @@ import { benchLambda } from './lambda.ts'
 import { benchLifeCycle } from './life-cycle.ts'
 import { benchMounts } from './mounts.ts'
 import { benchSoak } from './neighbours/soak.ts'
-import { benchAttacks, benchNeighbours } from './neighbours/table.ts'
+import { benchAttacks, benchNeighbours, benchTransfers } from './neighbours/table.ts'
 import { benchPorts } from './ports.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
@@ -53,6 +53,7 @@ const SECTIONS = {
 
 async function main(names: readonly string[]): Promise<void> {
   if (names[0] === 'compare') return benchCompare(names[1])
+  if (names[0] === 'transfers') return benchTransfers(names[1])
   if (names[0] === 'soak') return benchSoak(Number(names[1] ?? 60))
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
   if (wants('lambda')) await benchLambda()

@@ -16,6 +16,7 @@ export type ActName =
   | 'delete'
   | 'edge'
   | 'read'
+  | 'version'
   | 'files'
   | 'snapshot'
   | 'terminal'
@@ -55,6 +56,7 @@ export async function openQuietTenant(url: string, admin: Client): Promise<Quiet
         if (status !== 200 || text !== 'page\n') throw new Error(`edge: ${status} ${text}`)
       },
       read: async () => void (await get(BOX)),
+      version: async () => void (await get('/version')),
       files: async (index) => {
         const path = `${BOX}/files/write?path=/root/note`
         const sent = { raw: `note ${index}`, headers: { 'content-type': 'application/octet-stream' } }

@@ -1,10 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
 import { COMPRESSION_ATTACKS } from './compression.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
 import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, type QuietTenant } from './quiet.ts'
-import { withTenants } from './tenants.ts'
+import { type Tenants, withTenants } from './tenants.ts'
+import { prepareTransfers, transfersOf } from './transfers.ts'
 import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
@@ -13,10 +17,11 @@ import { type ServiceUsage, usageOf } from './usage.ts'
  * requests, which has no bound here.
  */
 export async function benchNeighbours(): Promise<void> {
+  await benchTransfers()
   await withTenants(SETTINGS, async ({ quiet, loud }) => {
     await measure(quiet)
     const idle = await measure(quiet)
-    print('idle', idle, idle)
+    print('idle', { busy: idle, idle })
     const attacks = [
       ...Object.entries(BOX_ATTACKS).map(([name, line]) => ({ name, begin: () => loud.run(line) })),
       ...Object.entries(BOUND_ATTACKS).map(([name, { line, bounds }]) => ({
@@ -29,12 +34,39 @@ export async function benchNeighbours(): Promise<void> {
     for (const { name, begin } of attacks) {
       const stop = await begin()
       try {
-        print(name, await measure(quiet), idle)
+        print(name, { busy: await measure(quiet), idle })
       } finally {
         await stop()
       }
     }
   })
+}
+
+/** Times exec and `/version` while another tenant moves bytes of each kind, as many as it can; `only` those whose names begin so. */
+export async function benchTransfers(only = ''): Promise<void> {
+  const backups = mkdtempSync(join(tmpdir(), 'boxyard-bench-backups-'))
+  try {
+    const settings = { ...SETTINGS, ...UNBOUNDED, BOXYARD_BACKUP_DIR: backups }
+    await withTenants(settings, (tenants) => timeTransfers(tenants, only))
+  } finally {
+    rmSync(backups, { recursive: true, force: true })
+  }
+}
+
+async function timeTransfers({ service, quiet, loud }: Tenants, only: string): Promise<void> {
+  await prepareTransfers(loud)
+  await measure(quiet, BESIDE_TRANSFERS)
+  const idle = await measure(quiet, BESIDE_TRANSFERS)
+  print('idle', { busy: idle, idle })
+  for (const [name, begin] of Object.entries(transfersOf(service, loud))) {
+    if (!name.startsWith(only)) continue
+    const stop = await begin()
+    try {
+      print(name, { busy: await measure(quiet, BESIDE_TRANSFERS), idle })
+    } finally {
+      await stop()
+    }
+  }
 }
 
 /**
@@ -45,20 +77,20 @@ export async function benchAttacks(): Promise<void> {
   await withTenants(SETTINGS, async ({ service, quiet, loud }) => {
     await measure(quiet)
     const idle = await measure(quiet)
-    print('idle', idle, idle)
+    print('idle', { busy: idle, idle })
     for (const [name, begin] of Object.entries(attacksOf(service, quiet, loud))) {
       const before = usageOf(service)
       const stop = await begin()
       try {
         const during = await measure(quiet)
-        print(name, during, idle, false)
+        print(name, { busy: during, idle }, false)
         tell(before, usageOf(service), during)
       } finally {
         await stop()
       }
     }
     const after = await measure(quiet)
-    print('idle again', after, idle, false)
+    print('idle again', { busy: after, idle }, false)
     tell(usageOf(service), usageOf(service), after)
   })
 }
@@ -104,13 +136,13 @@ async function mintAndUse(service: TestService, { client }: LoudTenant): Promise
 
 /** p95 in milliseconds, and how many requests failed, with the first words of one. */
 interface Figures {
-  p95: Record<Timed, number>
+  p95: Partial<Record<Timed, number>>
   failed: number
   problem: string
 }
 
-async function measure({ acts }: QuietTenant): Promise<Figures> {
-  const figures: Figures = { p95: { exec: 0, create: 0, edge: 0 }, failed: 0, problem: '' }
+async function measure({ acts }: QuietTenant, timed: readonly TimedAct[] = TIMED): Promise<Figures> {
+  const figures: Figures = { p95: {}, failed: 0, problem: '' }
   const attempt = async (name: ActName, index: number): Promise<number> => {
     const begun = performance.now()
     await acts[name](index).catch((error: unknown) => {
@@ -119,22 +151,24 @@ async function measure({ acts }: QuietTenant): Promise<Figures> {
     })
     return performance.now() - begun
   }
-  for (const [name, count] of TIMED) {
+  for (const [name, count] of timed) {
     const values: number[] = []
     for (let index = 0; index < count; index += 1) values.push(await attempt(name, index))
     figures.p95[name] = percentile(values, 0.95)
     if (name === 'create') for (let index = 0; index < count; index += 1) await attempt('delete', index)
   }
-  for (const name of ONCE) await attempt(name, 0)
+  if (timed === TIMED) for (const name of ONCE) await attempt(name, 0)
   return figures
 }
 
-function print(name: string, busy: Figures, idle: Figures, isTimed = true): void {
-  const cells = TIMED.map(([key]) => {
-    const [value, usual] = [busy.p95[key], idle.p95[key]]
+function print(name: string, { busy, idle }: { busy: Figures; idle: Figures }, isTimed = true): void {
+  const timed = Object.keys(busy.p95) as Timed[]
+  const timesOf = (key: Timed): [number, number] => [busy.p95[key] ?? Number.NaN, idle.p95[key] ?? Number.NaN]
+  const cells = timed.map((key) => {
+    const [value, usual] = timesOf(key)
     return `${key} ${value.toFixed(1)} ms ${(value / usual).toFixed(1)}×`.padEnd(26)
   })
-  const holds = busy.failed === 0 && (!isTimed || TIMED.every(([key]) => busy.p95[key] <= MOST * idle.p95[key]))
+  const holds = busy.failed === 0 && (!isTimed || timed.every((key) => timesOf(key)[0] <= MOST * timesOf(key)[1]))
   const target = isTimed ? `target ≤ ${MOST}×` : 'target 0 failed'
   process.stdout.write(`${name.padEnd(26)} ${cells.join(' ')} ${target}  ${judge(holds, 'FALLS SHORT')}\n`)
   if (busy.failed > 0) process.stdout.write(`  ${busy.failed} failed, as ${busy.problem.slice(0, 300)}\n`)
@@ -148,9 +182,16 @@ function tell(before: ServiceUsage, during: ServiceUsage, { failed }: Figures): 
   process.stdout.write(`  ${failed} failed; ${cells.join('; ')}\n`)
 }
 
+/** Requests for transfers have no bound here: it is their bytes that are looked at. */
+const UNBOUNDED = { BOXYARD_RATE_LIMIT: '1000000', BOXYARD_RATE_BURST: '1000000' }
 const SETTINGS = { BOXYARD_SPARE_SLOTS: '8' }
-type Timed = 'exec' | 'create' | 'edge'
-const TIMED: readonly (readonly [Timed, number])[] = [
+type Timed = 'exec' | 'create' | 'edge' | 'version'
+type TimedAct = readonly [Timed, number]
+const BESIDE_TRANSFERS: readonly TimedAct[] = [
+  ['exec', 100],
+  ['version', 300],
+]
+const TIMED: readonly TimedAct[] = [
   ['exec', 100],
   ['create', 30],
   ['edge', 300],

@@ -20,7 +20,7 @@ function openSocket(watch: (socket: WebSocket) => Intake) {
   const bring = (count: number): void => {
     if (state.isPaused) return
     state.passed += count
-    for (let each = 0; each < count; each++) socket.emit('message')
+    for (let each = 0; each < count; each++) socket.emit('message', Buffer.alloc(1))
   }
   return { state, intake, bring, close: () => socket.emit('close') }
 }
