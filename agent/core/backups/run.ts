@@ -10,7 +10,7 @@ import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { piecesByTurns } from '../../../shared/pulled-flow.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import { type CowFilesystem, SendTooLongError } from '../../ports/pool/cow-filesystem.ts'
 import type { BackupRecord, BackupRecords } from '../../ports/store/backups.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { BackupCatalog } from './catalog.ts'
@@ -75,7 +75,7 @@ async function withParent(deps: BackupRunDeps, record: BackupRecord): Promise<Ba
   const isThere = await deps.filesystem.exists(parent.subvolume)
   const before = isThere && (await deps.catalog.manifest(directoryOf({ ...record, id: parent.id })))
   if (before) return record
-  return save(deps, { ...record, parent: null, depth: 0, parts: [] })
+  return save(deps, { ...record, ...WHOLE, parts: [] })
 }
 
 async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun): Promise<BackupRecord> {
@@ -86,9 +86,11 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
   }
   for (let record = found; ; ) {
     let sentBytes = 0
-    const request = { name: subvolume, parent: record.parent?.subvolume ?? null, signal: run.signal }
+    const whole = { name: subvolume, parent: null, signal: run.signal }
+    const maxBytes = INCREMENT_RATIO * record.usedBytes + INCREMENT_BYTES
+    const request = record.parent === null ? whole : { ...whole, parent: record.parent.subvolume, maxBytes }
     const stream = piecesByTurns(filesystem.send(request), backupOwnerOf(directoryOf(record)))
-    const parts = await uploadParts({
+    const parts = await uploadWithin({
       store: backupStore,
       directory: directoryOf(record),
       stream,
@@ -103,8 +105,18 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
         if (record.parent === null) run.progress(Math.min(0.99, sentBytes / Math.max(1, record.usedBytes)))
       },
     })
-    if (parts !== 'changed') return { ...record, parts }
-    record = await save(deps, { ...record, parts: [] })
+    if (parts !== 'changed' && parts !== 'too long') return { ...record, parts }
+    record = await save(deps, { ...record, parts: [], ...(parts === 'too long' ? WHOLE : {}) })
+  }
+}
+
+/** As `uploadParts`; returns `too long` for an increment that the whole volume is shorter than. */
+async function uploadWithin(upload: Parameters<typeof uploadParts>[0]) {
+  try {
+    return await uploadParts(upload)
+  } catch (error) {
+    if (error instanceof SendTooLongError) return 'too long'
+    throw error
   }
 }
 
@@ -178,3 +190,9 @@ function manifestOf(record: BackupRecord): BackupManifest {
 export async function* linesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text)
 }
+
+/** Makes a record one of a full backup. */
+const WHOLE = { parent: null, depth: 0 } as const
+/** The longest increment: beyond it the volume is sent whole, without its holes. What is stored is compressed, what is sent not always. */
+const INCREMENT_RATIO = 4
+const INCREMENT_BYTES = 1024 ** 3

@@ -9,6 +9,7 @@ import {
   setModified,
   writeAttribute,
 } from '../../lib/syscalls/metadata.ts'
+import { seekData, seekEnd, truncateFd } from '../../lib/syscalls/sparse.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/task.ts'
 import { type RawPath, rawBytesOf } from './paths.ts'
@@ -76,18 +77,25 @@ interface Sharing {
 
 function* shareBytes(io: Turns, sharing: Sharing): Steps<void> {
   const { fromFd, toFd, sizeBytes } = sharing
-  for (let start = 0; start < sizeBytes; start += RANGE_BYTES) {
+  // A hole has nothing to share, however long it is.
+  const next = (offset: number): bigint | null => (offset < sizeBytes ? seekData(fromFd, BigInt(offset)) : null)
+  let isFirst = true
+  for (let data = next(0); data !== null; isFirst = false) {
+    const start = Number(data)
     const length = start + RANGE_BYTES < sizeBytes ? RANGE_BYTES : TO_THE_END
     try {
       shareRange(sharing, start, length)
     } catch (error) {
-      if (!isErrno(error, 'EINVAL') || start > 0) throw error
+      if (!isErrno(error, 'EINVAL') || !isFirst) throw error
       // Files with and without checksums (nodatacow) cannot share extents; an empty file can still be switched.
       takeChecksums(fromFd, toFd)
       shareRange(sharing, start, length)
     }
     if (io.mustPause()) yield 'turn'
+    data = next(start + RANGE_BYTES)
   }
+  const end = seekEnd(fromFd)
+  if (seekEnd(toFd) < end) truncateFd(toFd, end)
 }
 
 function shareRange({ fromFd, toFd }: Sharing, start: number, length: number): void {

@@ -1,12 +1,13 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
+import { seekDataAsync } from '../../lib/syscalls/sparse.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { OpenFile } from '../../ports/files/files.ts'
 import type { OnDisk } from './disk-turns.ts'
 import { explainFault } from './faults.ts'
-import type { RawPath } from './paths.ts'
-import type { LargeFile, SmallFile } from './reading.ts'
+import { type RawPath, showPath } from './paths.ts'
+import { HOLES_MAX, type LargeFile, type SmallFile } from './reading.ts'
 
 /** The main thread's side of `openTask`. */
 type OpenChannel = TaskChannel<SmallFile, LargeFile, never>
@@ -33,12 +34,16 @@ export async function openedFile(channel: OpenChannel, opening: Opening): Promis
   }
 }
 
-function largeFile(channel: OpenChannel, { facts, fd }: LargeFile, { path, acquire, onDisk }: Opening): OpenFile {
+function largeFile(
+  channel: OpenChannel,
+  { facts, fd, holeBytes }: LargeFile,
+  { path, acquire, onDisk }: Opening,
+): OpenFile {
   let isRead = false
   async function* bytesOf(range: { start: number; end: number }): AsyncGenerator<Uint8Array> {
     isRead = true
     try {
-      yield* readBytes(fd, range, onDisk)
+      yield* readBytes(holeBytes > 0 ? readSparse : readPiece, { fd, ...range }, onDisk)
     } catch (error) {
       throw explainFault(path, error)
     } finally {
@@ -49,6 +54,7 @@ function largeFile(channel: OpenChannel, { facts, fd }: LargeFile, { path, acqui
     facts,
     whole: null,
     read: (range) => {
+      if (Math.min(holeBytes, range.end - range.start) > HOLES_MAX) throw tooManyHoles(path, facts.sizeBytes, holeBytes)
       void channel.closed.then(acquire())
       return bytesOf(range)
     },
@@ -64,12 +70,12 @@ function largeFile(channel: OpenChannel, { facts, fd }: LargeFile, { path, acqui
  * `precondition_failed` if the file has become shorter. Does not use the file any more once it has ended.
  */
 async function* readBytes(
-  fd: number,
-  { start, end }: { start: number; end: number },
+  read: typeof readPiece,
+  { fd, start, end }: { fd: number; start: number; end: number },
   onDisk: OnDisk,
 ): AsyncGenerator<Uint8Array> {
   const begin = (from: number): Promise<Buffer> | null =>
-    from >= end ? null : onDisk(() => readPiece(fd, from, Math.min(PIECE_BYTES, end - from)))
+    from >= end ? null : onDisk(() => read(fd, from, Math.min(PIECE_BYTES, end - from)))
   let position = start
   let next = begin(position)
   try {
@@ -96,9 +102,23 @@ async function readPiece(fd: number, position: number, length: number): Promise<
   return buffer.subarray(0, done)
 }
 
+/** As `readPiece`; what a hole covers is taken from one buffer of zeros, and fills no page cache. */
+async function readSparse(fd: number, position: number, length: number): Promise<Buffer> {
+  const isHole = (await seekDataAsync(fd, position)) >= position + length
+  return isHole ? ZEROS.subarray(0, length) : readPiece(fd, position, length)
+}
+
+function tooManyHoles(path: RawPath, sizeBytes: number, holeBytes: number): ServiceError {
+  const detail =
+    `${showPath(path)}: it has ${sizeBytes} bytes, of which ${holeBytes} are holes, and one answer carries at most ${HOLES_MAX} bytes ` +
+    'of holes. Ask for ranges of it (Range), or for its archive, which leaves holes out.'
+  return new ServiceError('body_too_large', detail)
+}
+
 const read = promisify(fs.read) as unknown as (
   fd: number,
   buffer: Buffer,
   options: { position: number },
 ) => Promise<{ bytesRead: number }>
 const PIECE_BYTES = 512 * 1024
+const ZEROS = Buffer.alloc(PIECE_BYTES)

@@ -5,6 +5,7 @@ import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { factsOf, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
+import { findHoles, hasHole } from './holes.ts'
 import { isADirectory, pathInvalid, type RawPath } from './paths.ts'
 import { checkReadable, openPath, readFacts, reopenFile, withFd } from './resolve.ts'
 import { type FileView, openView, type ViewRoot } from './views.ts'
@@ -45,6 +46,8 @@ export interface SmallFile {
 export interface LargeFile {
   facts: FileFacts
   fd: number
+  /** Bytes of its holes: counted beyond `HOLES_MAX` alone, below that 1 if there are any. */
+  holeBytes: number
 }
 
 /** Opens a regular file. Returns a small one whole; of a larger one sends the descriptor and keeps it open until ended. */
@@ -53,7 +56,7 @@ export function* openTask(io: TaskIo<LargeFile, never>, argument: PathArgument):
   try {
     const small = facts.sizeBytes > SMALL_BYTES ? null : withFaults(argument.path, () => readSmall(fd, facts))
     if (small !== null) return small
-    yield* io.send({ facts, fd })
+    yield* io.send({ facts, fd, holeBytes: yield* holeBytesOf(io, fd, { path: argument.path, facts }) })
     return yield* io.receive()
   } finally {
     closeFd(fd)
@@ -61,7 +64,7 @@ export function* openTask(io: TaskIo<LargeFile, never>, argument: PathArgument):
 }
 
 // Opens twice: opening a device or FIFO may have an effect or block, so its kind is checked on an `O_PATH` descriptor first.
-function openRegular(view: FileView, path: RawPath): LargeFile {
+function openRegular(view: FileView, path: RawPath): Omit<LargeFile, 'holeBytes'> {
   return withFd(openPath(view, path, { follow: true }), (pathFd) => {
     checkReadable(pathFd, path)
     const stat = statFd(pathFd)
@@ -70,6 +73,17 @@ function openRegular(view: FileView, path: RawPath): LargeFile {
     const fd = reopenFile(pathFd)
     return { fd, facts: factsOf(statFd(fd), view.idBase, null) }
   })
+}
+
+function* holeBytesOf(
+  io: Pick<TaskIo, 'mustPause'>,
+  fd: number,
+  { path, facts: { sizeBytes } }: { path: RawPath; facts: FileFacts },
+): Steps<number> {
+  if (!hasHole(fd)) return 0
+  if (sizeBytes <= HOLES_MAX) return 1
+  const layout = yield* findHoles(io, fd, { path, sizeBytes })
+  return layout === null ? 1 : sizeBytes - layout.ranges.reduce((sum, range) => sum + range.sizeBytes, 0)
 }
 
 /** Returns null if the file became shorter meanwhile. */
@@ -83,5 +97,7 @@ function readSmall(fd: number, facts: FileFacts): SmallFile | null {
   return { facts, bytes }
 }
 
+/** Bytes of holes that one answer carries at most: they cost their owner nothing, and whoever reads them as much as any others. */
+export const HOLES_MAX = 64 * 1024 ** 3
 /** The size up to which a file is sent in one message. */
 export const SMALL_BYTES = 64 * 1024

@@ -122,9 +122,10 @@ async function setReadOnly(
 
 function createTransfers(pool: MountedPool, accounts: ProjectGroups): Pick<CowFilesystem, 'send' | 'receive'> {
   return {
-    send: ({ name, parent, signal }) => {
+    send: ({ name, parent, maxBytes, signal }) => {
       const from = parent === null ? null : checkedName(parent)
-      return convertReadErrors(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
+      const request = { name: checkedName(name), parent: from, signal, ...(maxBytes === undefined ? {} : { maxBytes }) }
+      return convertReadErrors(pool, sendSubvolume(pool, request), signal)
     },
     receive: ({ project, ...request }) =>
       convertErrors(pool, async () => {

@@ -4,10 +4,11 @@ import { Socket } from 'node:net'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { repeat } from '../../../shared/repeat.ts'
 import { readPipe } from '../../lib/output/pipe-reader.ts'
 import { type ChildStdio, killGroup, spawnChild } from '../../lib/run.ts'
 import { closeFd, openPipe, widenPipe } from '../../lib/syscalls/descriptors.ts'
-import type { ReceiveRequest, SendRequest } from '../../ports/pool/cow-filesystem.ts'
+import { type ReceiveRequest, type SendRequest, SendTooLongError } from '../../ports/pool/cow-filesystem.ts'
 import type { MountedPool } from './pool.ts'
 import { sendFault } from './send-stream.ts'
 import {
@@ -26,19 +27,25 @@ type PoolMount = Pick<MountedPool, 'rootFd' | 'mountPath'>
  * aborting `signal` ends the programs. Throws at the end if they failed.
  */
 export async function* sendSubvolume({ mountPath }: PoolMount, request: SendRequest): AsyncGenerator<Uint8Array> {
-  const { name, parent, signal } = request
+  const { name, parent, maxBytes = Number.POSITIVE_INFINITY, signal } = request
   const from = parent === null ? [] : ['-p', path.join(mountPath, parent)]
   // Sends compressed extents as they are, because recompressing would take most of the time.
   const args = ['send', '-q', '--proto', '2', '--compressed-data', ...from, path.join(mountPath, name)]
   const { writer: sender, reader: packer, fd } = startPair(['btrfs', args], ['zstd', PACK], 'read')
   const stop = stopOn([sender, packer], signal)
+  const length = watchLength(sender, maxBytes, stop)
   try {
     // Buffers up to a bound while the reader waits for a disk or a network.
-    yield* readPipe(fd, AHEAD_BYTES)
+    for await (const piece of readPipe(fd, AHEAD_BYTES)) {
+      await length.look()
+      yield piece
+    }
+    length.check()
     if ((await sender.exit) !== 0) throw sendFault(sender.errorText())
     await ended(packer)
     signal?.throwIfAborted()
   } finally {
+    length.end()
     stop()
   }
 }
@@ -176,6 +183,30 @@ function stopOn(programs: readonly Program[], signal: AbortSignal | undefined): 
   }
 }
 
+/** Stops a sender once it has written more than `maxBytes`; `check` throws if it had to. */
+function watchLength(
+  { child }: Program,
+  maxBytes: number,
+  stop: () => void,
+): { look(): Promise<void>; check(): void; end(): void } {
+  let isTooLong = false
+  const isBounded = maxBytes < Number.POSITIVE_INFINITY
+  const look = async (): Promise<void> => {
+    if (!isBounded) return
+    const counters = await fs.readFile(`/proc/${child.pid}/io`, 'latin1').catch(() => '')
+    isTooLong ||= Number(/^wchar: (\d+)$/m.exec(counters)?.[1] ?? 0) > maxBytes
+    if (isTooLong) stop()
+  }
+  return {
+    // Also between pieces: zeros are sent for minutes before they make one.
+    look,
+    check: () => {
+      if (isTooLong) throw new SendTooLongError(`the stream has more than ${maxBytes} bytes`)
+    },
+    end: isBounded ? repeat(look, { everyMs: LOOK_MS, onError: () => undefined }) : () => undefined,
+  }
+}
+
 class ProgramError extends Error {}
 
 function isBrokenPipe(error: unknown): boolean {
@@ -183,6 +214,7 @@ function isBrokenPipe(error: unknown): boolean {
   return code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
+const LOOK_MS = 200
 const AHEAD_BYTES = 32 * 1024 ** 2
 const PIPE_BYTES = 1024 ** 2
 const PACK = ['-q', '-c', '-1']

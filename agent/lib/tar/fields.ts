@@ -1,4 +1,5 @@
 import { BLOCK_BYTES, SUM_OFFSET, sumOfBlock, type TarHeader, type TarKind } from './headers.ts'
+import { OLD_MAP, oldMapOf, oldRealSize } from './sparse.ts'
 
 /** A decoded header block, before extended headers are applied. */
 export interface TarBlock extends TarHeader {
@@ -6,6 +7,8 @@ export interface TarBlock extends TarHeader {
   flag: string
   /** True if further blocks with the sparse map of an old GNU sparse file follow. */
   hasMore: boolean
+  /** The map and length that an old GNU header of a sparse file has; null for any other. */
+  oldSparse: { numbers: string[]; realSize: string } | null
 }
 
 /** Decodes a header block; returns null if its checksum is wrong. Malformed numbers become NaN. Pure. */
@@ -20,6 +23,10 @@ export function decodeTarBlock(block: Buffer): TarBlock | null {
   return {
     flag,
     hasMore: flag === 'S' && block[482] === 1,
+    oldSparse:
+      flag === 'S'
+        ? { numbers: oldMapOf(block, OLD_MAP.header.start, OLD_MAP.header.count), realSize: oldRealSize(block) }
+        : null,
     kind: kindOfFlag(flag, path),
     path,
     target: decodeText(block, 157, 100),
@@ -44,7 +51,8 @@ export function decodeRecords(body: Buffer): Map<string, string> | null {
     if (equals < 0 || equals >= end) return null
     const key = body.toString('latin1', space + 1, equals)
     if (KEYS.has(key)) records.set(key, decodeKept(body, equals + 1, end - 1))
-    else if (key.startsWith('GNU.sparse.')) records.set(SPARSE, 'yes')
+    else if (key === SPARSE_MAP) records.set(key, body.toString('latin1', equals + 1, end - 1))
+    else if (UNKNOWN_SPARSE.has(key)) records.set(SPARSE_UNKNOWN, 'yes')
     start = end
   }
   return records
@@ -52,7 +60,7 @@ export function decodeRecords(body: Buffer): Map<string, string> | null {
 
 /** Applies extended header records to the entry of a block; an empty record value cancels an earlier one. Pure. */
 export function withRecords(block: TarBlock, records: ReadonlyMap<string, string>): TarHeader {
-  const { flag: _flag, hasMore: _hasMore, ...header } = block
+  const { flag: _flag, hasMore: _hasMore, oldSparse: _oldSparse, ...header } = block
   const text = (key: string): string | null => records.get(key) || null
   const number = (key: string, other: number): number => {
     const value = text(key)
@@ -63,7 +71,7 @@ export function withRecords(block: TarBlock, records: ReadonlyMap<string, string
   const seconds = Math.floor(modified)
   return {
     ...header,
-    path: text('path') ?? header.path,
+    path: text('GNU.sparse.name') ?? text('path') ?? header.path,
     target: text('linkpath') ?? header.target,
     uid: number('uid', header.uid),
     gid: number('gid', header.gid),
@@ -119,14 +127,20 @@ function kindOfFlag(flag: string, path: string): TarKind {
   return kind === 'file' && path.endsWith('/') ? 'directory' : kind
 }
 
-/** Record set for a sparse file, whose stored content leaves out its holes. */
-export const SPARSE = 'GNU.sparse'
+/** The map of a sparse file in a record of its own, as GNU tar has it in version 0.1. */
+export const SPARSE_MAP = 'GNU.sparse.map'
+/** Record set for a sparse file in version 0.0, which repeats records. */
+export const SPARSE_UNKNOWN = 'GNU.sparse'
 /** Longest text kept, in bytes: Linux accepts no longer path. */
 export const KEPT_BYTES = 4096
 const SPACE = 0x20
 const NEWLINE = 0x0a
 const EQUALS = 0x3d
-const KEYS: ReadonlySet<string> = new Set(['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'])
+const KEYS: ReadonlySet<string> = new Set([
+  ...['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'],
+  ...['GNU.sparse.major', 'GNU.sparse.minor', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'],
+])
+const UNKNOWN_SPARSE: ReadonlySet<string> = new Set(['GNU.sparse.offset', 'GNU.sparse.numbytes'])
 const KINDS: Readonly<Record<string, TarKind>> = {
   '\0': 'file',
   '0': 'file',
@@ -137,4 +151,5 @@ const KINDS: Readonly<Record<string, TarKind>> = {
   '5': 'directory',
   '6': 'fifo',
   '7': 'file',
+  S: 'file',
 }

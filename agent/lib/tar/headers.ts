@@ -18,7 +18,11 @@ export interface TarHeader {
 }
 
 /** A header of a kind that the encoder writes. */
-export type WrittenHeader = TarHeader & { kind: Exclude<TarKind, 'character' | 'block' | 'unknown'> }
+export type WrittenHeader = TarHeader & {
+  kind: Exclude<TarKind, 'character' | 'block' | 'unknown'>
+  /** Further records of its pax header. */
+  records?: Readonly<Record<string, string>>
+}
 
 /**
  * Encodes a POSIX header (ustar), preceded by a pax extended header for values that do not fit: long names, 8 GiB and more, times
@@ -30,7 +34,7 @@ export function encodeTarHeader(header: WrittenHeader): Buffer {
   const names = splitName(path)
   const block = encodeBlock(header, names ?? { prefix: '', name: path.slice(0, NAME_BYTES) })
   const front: Buffer[] = []
-  const records: string[] = []
+  const records = Object.entries(header.records ?? {}).map(([key, value]) => encodeRecord(key, value))
   const addLong = (text: string, key: string, flag: string): void => {
     if (isText(text)) records.push(encodeRecord(key, text))
     else front.push(...encodeLong(flag, '././@LongLink', `${text}\0`))

@@ -1,12 +1,24 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Steps } from '../threads/task.ts'
-import { decodeRecords, decodeTarBlock, decodeText, KEPT_BYTES, SPARSE, type TarBlock, withRecords } from './fields.ts'
+import {
+  decodeRecords,
+  decodeTarBlock,
+  decodeText,
+  KEPT_BYTES,
+  SPARSE_MAP,
+  SPARSE_UNKNOWN,
+  type TarBlock,
+  withRecords,
+} from './fields.ts'
 import { BLOCK_BYTES, paddedSize, type TarHeader } from './headers.ts'
+import { layoutOf, OLD_MAP, oldMapOf, RANGES_MAX, type ReadLayout, type SparseLayout, TOO_MANY } from './sparse.ts'
 
 /** An entry as the archive describes it, unchecked. */
 export interface TarEntry extends TarHeader {
   /** Reason why its metadata is unusable; null if it is fine. */
   fault: string | null
+  /** Where the content of a file belongs that has holes; null for any other. */
+  sparse: SparseLayout | null
 }
 
 /** Reads a streamed archive entry by entry. Throws `invalid_request` if it is not a tar archive or is truncated. */
@@ -92,9 +104,49 @@ class Reader implements TarReader {
   *#beginEntry(block: TarBlock, { records, fault }: EntryMetadata): Steps<TarEntry> {
     const header = withRecords(block, records)
     if (header.kind === 'file' && header.path.endsWith('/')) header.kind = 'directory'
-    for (let hasMore = block.hasMore; hasMore; hasMore = (yield* this.#bytes(BLOCK_BYTES))[504] === 1);
+    for (let hasMore = block.hasMore; hasMore; ) {
+      const more = yield* this.#bytes(BLOCK_BYTES)
+      hasMore = more[504] === 1
+      const numbers = block.oldSparse?.numbers ?? []
+      if (numbers.length <= 2 * RANGES_MAX) numbers.push(...oldMapOf(more, OLD_MAP.more.start, OLD_MAP.more.count))
+    }
     this.#expect(WITHOUT_CONTENT.has(block.flag) ? 0 : sizeOf(header.sizeBytes))
-    return { ...header, sizeBytes: this.#left, fault: fault ?? faultOf(header, records) }
+    const read = header.kind === 'file' ? yield* this.#readLayout(block, records) : null
+    const sparse = read !== null && 'layout' in read ? read.layout : null
+    const sparseFault = read !== null && 'fault' in read ? read.fault : null
+    return { ...header, sizeBytes: this.#left, fault: fault ?? sparseFault ?? faultOf(header), sparse }
+  }
+
+  /** Reads where the content of a sparse file belongs; null for another file. */
+  *#readLayout({ oldSparse }: TarBlock, records: ReadonlyMap<string, string>): Steps<ReadLayout | null> {
+    if (oldSparse !== null) return layoutOf(oldSparse.numbers, oldSparse.realSize, this.#left)
+    const map = records.get(SPARSE_MAP)
+    if (map !== undefined) return layoutOf(map.split(','), records.get('GNU.sparse.size') ?? '', this.#left)
+    if (records.has(SPARSE_UNKNOWN)) return { fault: 'it is a sparse file of a form that is not unpacked' }
+    const version = `${records.get('GNU.sparse.major') ?? ''}.${records.get('GNU.sparse.minor') ?? ''}`
+    if (version === '.') return null
+    if (version !== '1.0') return { fault: 'it is a sparse file of a form that is not unpacked' }
+    const numbers = yield* this.#readMap()
+    return numbers === null
+      ? { fault: TOO_MANY }
+      : layoutOf(numbers, records.get('GNU.sparse.realsize') ?? '', this.#left)
+  }
+
+  /** Reads the map that the content of a sparse file begins with, in whole blocks; null if it is too long. */
+  *#readMap(): Steps<string[] | null> {
+    const lines: string[] = []
+    let [rest, wanted] = ['', 1]
+    while (lines.length < wanted) {
+      if (wanted > 2 * RANGES_MAX + 1) return null
+      // What is missing makes a map that is damaged.
+      if (this.#left < BLOCK_BYTES || rest.length > BLOCK_BYTES) return lines.slice(1)
+      this.#left -= BLOCK_BYTES
+      const found: string[] = (rest + (yield* this.#bytes(BLOCK_BYTES)).toString('latin1')).split('\n')
+      rest = found.pop() ?? ''
+      for (const line of found) lines.push(line)
+      wanted = 1 + 2 * (/^\d{1,6}$/.test(lines[0] ?? '') ? Number(lines[0]) : 0)
+    }
+    return lines.slice(1, wanted)
   }
 
   #expect(sizeBytes: number): void {
@@ -152,9 +204,8 @@ interface EntryMetadata {
   fault: string | null
 }
 
-function faultOf(header: TarHeader, records: ReadonlyMap<string, string>): string | null {
+function faultOf(header: TarHeader): string | null {
   if (header.path.length > KEPT_BYTES) return `its name is longer than ${KEPT_BYTES} bytes`
-  if (records.has(SPARSE)) return 'it is a sparse file, which is not unpacked'
   const { mode, uid, gid, modifiedSeconds } = header
   return [mode, uid, gid, modifiedSeconds].every(Number.isSafeInteger)
     ? null

@@ -86,9 +86,14 @@ export interface SnapshotRequest {
   quotaBytes: number | null
 }
 
+/** A difference that is longer than it may be: many kernels send a hole that was punched as zeros, however long it is. */
+export class SendTooLongError extends Error {}
+
 export interface SendRequest {
   name: string
   parent: string | null
+  /** Bytes of the stream before it is compressed, at most; beyond them it throws SendTooLongError. Default: any. */
+  maxBytes?: number
   signal?: AbortSignal | undefined
 }
 

@@ -99,6 +99,20 @@ describe.each(draw(['running', 'stopped'], 1))('a restore of a path into a %s bo
     await past.drop()
   })
 
+  test('restores a file of an exabyte with the data between its holes', async () => {
+    put('/exa/file', 'begin')
+    execFileSync('truncate', ['-s', '1E', lab.disk('/exa/file')])
+    const fd = fs.openSync(lab.disk('/exa/file'), 'r+')
+    fs.writeSync(fd, 'middle', 2 ** 50)
+    fs.closeSync(fd)
+    const past = await take()
+    fs.truncateSync(lab.disk('/exa/file'), 0)
+    expect(await restore(past, '/exa/file')).toMatchObject({ sizeBytes: 2 ** 60 })
+    expect(await box.read('/exa/file', { start: 0, end: 6 })).toBe('begin\0')
+    expect(await box.read('/exa/file', { start: 2 ** 50 - 1, end: 2 ** 50 + 7 })).toBe('\0middle\0')
+    await past.drop()
+  })
+
   test('restores attributes and access lists in spite of defaults of the parent', async () => {
     put('/marks/in/file', 'x')
     const list = (user: number): Buffer => accessList([1, 6, -1], [2, 4, user], [4, 4, -1], [16, 6, -1], [32, 0, -1])

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { SendTooLongError } from '../../../agent/ports/pool/cow-filesystem.ts'
 import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
 const MIB = 1024 ** 2
@@ -72,6 +73,18 @@ describe('a subvolume sent to another pool', () => {
     const first = await collect(send('snp_a'))
     expect((await collect(send('snp_a'))).equals(first)).toBe(true)
     expect((await collect(send('snp_c', 'snp_b'))).length).toBeLessThan(2000)
+  })
+
+  test('ends when it is longer than it may be', async () => {
+    await source.pool.create('vol_long')
+    shellAt(source.pool.path('vol_long'), 'head -c 64m /dev/urandom >noise; sync')
+    await source.freeze('vol_long', 'snp_long')
+    const long = source.pool.send({ name: 'snp_long', parent: null, maxBytes: MIB })
+    await expect(collect(long)).rejects.toThrow(SendTooLongError)
+    expect(
+      (await collect(source.pool.send({ name: 'snp_long', parent: null, maxBytes: 256 * MIB }))).length,
+    ).toBeGreaterThan(60 * MIB)
+    for (const name of ['snp_long', 'vol_long']) await source.pool.destroy(name)
   })
 
   test('has an origin: copies have that of their source, received ones a new one', async () => {

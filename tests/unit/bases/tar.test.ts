@@ -1,9 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
 import { extract, pack } from 'tar-stream'
 import { encodeTarHeader, type WrittenHeader } from '../../../agent/lib/tar/headers.ts'
 import { createTarReader, type TarEntry } from '../../../agent/lib/tar/reader.ts'
+import { encodeSparseHeader } from '../../../agent/lib/tar/sparse.ts'
 import type { Steps } from '../../../agent/lib/threads/task.ts'
 import { entryOf, paxOf, type RawTarEntry, sealed, tarOf } from '../../helpers/bases/hostile-tar.ts'
+import { check } from '../../helpers/fairness/check.ts'
 
 type Read = TarEntry & { content: string }
 
@@ -144,13 +147,79 @@ describe('an archive that is read', () => {
     ])
   })
 
-  test('has holes of sparse files, in the old and the new GNU format', () => {
-    const map = Buffer.alloc(512)
+  test('has the layout of a sparse file in the old GNU format, whose map goes on in further blocks', () => {
+    const more = Buffer.alloc(512)
+    more.write('00000200000\x0000000000001\0', 0, 'latin1')
     const header = entryOf({ name: 'sparse', flag: 'S', sizeBytes: 3 })
+    header.write('00000010000\x0000000000002\0', 386, 'latin1')
     header[482] = 1
-    const archive = Buffer.concat([sealed(header), map, Buffer.alloc(512, 'abc\0'), tarOf([{ name: 'b' }])])
-    expect(readAll(archive)).toMatchObject([{ kind: 'unknown' }, { path: 'b' }])
-    expect(readOne(paxOf({ 'GNU.sparse.major': '1' }), { name: 'a' }).fault).toContain('sparse')
+    header.write('00001000000\0', 483, 'latin1')
+    const archive = Buffer.concat([sealed(header), more, Buffer.alloc(512, 'abc\0'), tarOf([{ name: 'b' }])])
+    const ranges = [
+      { start: 4096n, sizeBytes: 2 },
+      { start: 65_536n, sizeBytes: 1 },
+    ]
+    const sparse = { sizeBytes: 262_144n, ranges }
+    expect(readAll(archive)).toMatchObject([{ kind: 'file', content: 'abc', fault: null, sparse }, { path: 'b' }])
+  })
+
+  test('has a fault for a sparse file whose map does not fit, or of a form that is not unpacked, and the next entry', () => {
+    const real = {
+      'GNU.sparse.major': '1',
+      'GNU.sparse.minor': '0',
+      'GNU.sparse.realsize': '9000',
+      'GNU.sparse.name': 's',
+    }
+    const faultOf = (map: string, records: Record<string, string> = real): string | null => {
+      const [sparse, next] = readAll(
+        tarOf([paxOf(records), { name: 'x', body: `${map.padEnd(512, '\0')}abc` }, { name: 'b' }]),
+      )
+      expect(next).toMatchObject({ path: 'b', fault: null })
+      return sparse?.fault ?? null
+    }
+    expect(faultOf('1\n4096\n3\n')).toBeNull()
+    for (const map of [
+      '',
+      'one\n',
+      '-1\n',
+      '2\n4096\n3\n',
+      '1\n4096\n4\n',
+      '1\n8999\n3\n',
+      '2\n4096\n3\n0\n0\n',
+      '1\n4e3\n3\n',
+    ])
+      expect(faultOf(map)).toContain('damaged')
+    expect(faultOf('999999\n')).toContain('65536')
+    expect(faultOf('1\n4096\n3\n', { ...real, 'GNU.sparse.realsize': '9223372036854775808' })).toContain('damaged')
+    expect(faultOf('', { ...real, 'GNU.sparse.major': '2' })).toContain('sparse')
+    expect(faultOf('', { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' })).toContain('sparse')
+  })
+
+  test('has the layout of a sparse file as it was written, however long the file is and however it arrives', async () => {
+    const anyPiece = fc.record({
+      gap: fc.bigInt({ min: 0n, max: 2n ** 45n }),
+      sizeBytes: fc.integer({ min: 1, max: 3000 }),
+    })
+    const anyLayout = fc.record({
+      pieces: fc.array(anyPiece, { maxLength: 60 }),
+      tail: fc.bigInt({ min: 0n, max: 2n ** 60n }),
+      path: fc.constantFrom('a', `${'deep/'.repeat(40)}name`, '\xff'.repeat(120)),
+      step: fc.integer({ min: 1, max: 2000 }),
+    })
+    const property = fc.property(anyLayout, ({ pieces, tail, path, step }) => {
+      let end = 0n
+      const ranges = pieces.map(({ gap, sizeBytes }) => {
+        const start = end + gap
+        end = start + BigInt(sizeBytes)
+        return { start, sizeBytes }
+      })
+      const sparse = { sizeBytes: end + tail, ranges }
+      const content = ranges.map(({ sizeBytes }, index) => String(index % 10).repeat(sizeBytes)).join('')
+      const { bytes, padding } = encodeSparseHeader({ ...HEADER, path }, sparse)
+      const archive = Buffer.concat([bytes, Buffer.from(content), Buffer.alloc(padding), tarOf([{ name: 'b' }])])
+      expect(readAll(archive, step)).toMatchObject([{ path, content, fault: null, sparse }, { path: 'b' }])
+    })
+    await check(property, 60)
   })
 
   test('has a fault for each entry with wrong fields', () => {

@@ -12,8 +12,10 @@ import {
 } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { changeOwnerOfPath, setModified } from '../../../lib/syscalls/metadata.ts'
+import { seekTo, truncateFd } from '../../../lib/syscalls/sparse.ts'
 import { statAt, statFd } from '../../../lib/syscalls/stat.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
+import type { SparseLayout } from '../../../lib/tar/sparse.ts'
 import type { Steps } from '../../../lib/threads/task.ts'
 import { kindOf } from '../facts.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
@@ -34,14 +36,39 @@ export function openUnnamed({ directory }: EntryTarget, { mode }: TarEntry): num
   return openBelow(directory.fd, '.', { flags: O.TMPFILE | O.WRONLY, mode: mode & 0o7777, resolve: STRICT })
 }
 
-/** Fills an unnamed file piece by piece. */
+/** Fills an unnamed file piece by piece; one with holes at the places of its data. */
 export function* fillUnnamed(
   fd: number,
+  { sparse }: Pick<TarEntry, 'sparse'>,
   { read, mustPause }: { read(): Steps<Buffer | null>; mustPause(): boolean },
 ): Steps<void> {
+  if (sparse !== null) {
+    truncateFd(fd, sparse.sizeBytes)
+    yield* fillRanges(fd, sparse, { read, mustPause })
+    return
+  }
   for (let piece = yield* read(); piece !== null; piece = yield* read()) {
     writeFd(fd, piece)
     if (mustPause()) yield 'turn'
+  }
+}
+
+function* fillRanges(
+  fd: number,
+  { ranges }: SparseLayout,
+  { read, mustPause }: { read(): Steps<Buffer | null>; mustPause(): boolean },
+): Steps<void> {
+  let rest: Buffer = NOTHING
+  for (const { start, sizeBytes } of ranges) {
+    seekTo(fd, start)
+    for (let left = sizeBytes; left > 0; ) {
+      const piece: Buffer | null = rest.length > 0 ? rest : yield* read()
+      if (piece === null) return
+      writeFd(fd, piece.subarray(0, left))
+      rest = piece.subarray(left)
+      left -= piece.length - rest.length
+      if (mustPause()) yield 'turn'
+    }
   }
 }
 
@@ -142,6 +169,7 @@ function removeTemporary(directoryFd: number, temporaryName: Buffer): void {
   }
 }
 
+const NOTHING = Buffer.alloc(0)
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS
 const DIRECTORY = { flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW, resolve: STRICT }
 const ATTEMPTS_MAX = 10

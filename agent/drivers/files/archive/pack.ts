@@ -1,11 +1,14 @@
 import { closeFd } from '../../../lib/syscalls/descriptors.ts'
 import { O, openBelow, RESOLVE, readFd } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
+import { seekTo } from '../../../lib/syscalls/sparse.ts'
 import { type FileStat, readLinkAt, statAt, statFd } from '../../../lib/syscalls/stat.ts'
-import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../../lib/tar/headers.ts'
+import { BLOCK_BYTES, encodeTarHeader, paddedSize, type WrittenHeader } from '../../../lib/tar/headers.ts'
+import { encodeSparseHeader } from '../../../lib/tar/sparse.ts'
 import type { Steps, TaskIo } from '../../../lib/threads/task.ts'
 import { kindOf } from '../facts.ts'
 import { explainFault } from '../faults.ts'
+import { findHoles } from '../holes.ts'
 import { pathInvalid, type RawPath, rawBytesOf, splitPath } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
 import { checkReadable, isReadable, openPath, reopenDirectory, reopenFile, withFd } from '../resolve.ts'
@@ -115,19 +118,23 @@ function* packRegular(packing: Packing, level: Level, file: Opened & { path: Raw
 
 /** Packs a file, and closes it. */
 function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPath }): Steps<void> {
-  const { io, output } = packing
+  const { output } = packing
   try {
-    yield* packHeader(packing, stat, { kind: 'file', path, sizeBytes: stat.sizeBytes })
-    let left = stat.sizeBytes
-    while (left > 0) {
-      if (io.mustPause()) yield 'turn'
-      const space = yield* output.space()
-      const count = readFd(fd, space.length > left ? space.subarray(0, left) : space)
-      if (count === 0) break
-      output.advance(count)
-      left -= count
+    const layout = yield* findHoles(packing.io, fd, { path, sizeBytes: stat.sizeBytes })
+    if (layout === null) {
+      yield* packHeader(packing, stat, { kind: 'file', path, sizeBytes: stat.sizeBytes })
+      yield* packBytes(packing, fd, stat.sizeBytes)
+      yield* output.fill(paddedSize(stat.sizeBytes) - stat.sizeBytes)
+    } else {
+      const fields = headerOf(packing, stat, { kind: 'file', path })
+      const { bytes, padding } = encodeSparseHeader(fields, layout)
+      yield* output.put(bytes)
+      for (const { start, sizeBytes } of layout.ranges) {
+        seekTo(fd, start)
+        yield* packBytes(packing, fd, sizeBytes)
+      }
+      yield* output.fill(padding)
     }
-    yield* output.fill(left + paddedSize(stat.sizeBytes) - stat.sizeBytes)
   } finally {
     closeFd(fd)
   }
@@ -135,6 +142,20 @@ function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPat
     packing.names.set(keyOf(stat), path)
     packing.nameBytes += path.length + NAME_BYTES
   }
+}
+
+/** Packs so many bytes from the position of a descriptor on; zeros in the place of those that are not there any more. */
+function* packBytes({ io, output }: Packing, fd: number, sizeBytes: number): Steps<void> {
+  let left = sizeBytes
+  while (left > 0) {
+    if (io.mustPause()) yield 'turn'
+    const space = yield* output.space()
+    const count = readFd(fd, space.length > left ? space.subarray(0, left) : space)
+    if (count === 0) break
+    output.advance(count)
+    left -= count
+  }
+  yield* output.fill(left)
 }
 
 /** Packs a hard link to a file that is in the archive; returns false if it is not. */
@@ -152,12 +173,16 @@ interface HeaderFields {
   sizeBytes?: number
 }
 
-function* packHeader(
-  { view, output }: Packing,
+function* packHeader(packing: Packing, stat: FileStat, fields: HeaderFields): Steps<void> {
+  yield* packing.output.put(encodeTarHeader(headerOf(packing, stat, fields)))
+}
+
+function headerOf(
+  { view }: Packing,
   stat: FileStat,
   { kind, path, target = '', sizeBytes = 0 }: HeaderFields,
-): Steps<void> {
-  const header = encodeTarHeader({
+): WrittenHeader {
+  return {
     kind,
     path,
     target,
@@ -167,8 +192,7 @@ function* packHeader(
     gid: boxIdOf(stat.gid, view.idBase),
     modifiedSeconds: stat.modifiedSeconds,
     modifiedNanoseconds: 0,
-  })
-  yield* output.put(header)
+  }
 }
 
 /** Returns null if it was removed or replaced meanwhile. */

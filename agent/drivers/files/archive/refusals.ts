@@ -100,5 +100,6 @@ const REASONS: readonly (readonly [readonly string[], string])[] = [
   [['EACCES', 'EPERM', 'EOVERFLOW'], 'the box protects what is there from changes'],
   [['EMLINK'], 'what it links to has as many names as there can be'],
   [['EINVAL'], 'the disk takes no such name'],
+  [['EFBIG'], 'it is longer than a file of the disk may be'],
   [['EAGAIN'], 'processes of the box keep it from being made'],
 ]

@@ -143,7 +143,7 @@ function* unpackFile(unpacking: Unpacking, entry: TarEntry, target: EntryPath): 
   const { io, reader } = unpacking
   const fd = withTarget(unpacking, target, (entryTarget) => openUnnamed(entryTarget, entry))
   try {
-    yield* fillUnnamed(fd, { read: () => reader.read(), mustPause: io.mustPause })
+    yield* fillUnnamed(fd, entry, { read: () => reader.read(), mustPause: io.mustPause })
     withTarget(unpacking, target, (entryTarget) => linkFile(entryTarget, entry, fd))
   } finally {
     closeFd(fd)
