@@ -17,14 +17,14 @@ interface Pausing {
 export function* findHoles(
   io: Pausing,
   fd: number,
-  { path, sizeBytes }: { path: RawPath; sizeBytes: number },
+  { path, sizeBytes, piecesMax = RANGES_MAX }: { path: RawPath; sizeBytes: number; piecesMax?: number },
 ): Steps<SparseLayout | null> {
   if (sizeBytes < HOLES_MIN || !hasHole(fd)) return null
   const ranges: DataRange[] = []
   const size = seekEnd(fd)
   let dataBytes = 0n
   for (let start = seekData(fd, 0n); start !== null && start < size; ) {
-    if (ranges.length === RANGES_MAX) throw tooManyPieces(path, size)
+    if (ranges.length === piecesMax) throw tooManyPieces(path, size)
     const end = minOf(seekHole(fd, start), size)
     ranges.push({ start, sizeBytes: Number(end - start) })
     dataBytes += end - start

@@ -138,8 +138,7 @@ class Reader implements TarReader {
     let [rest, wanted] = ['', 1]
     while (lines.length < wanted) {
       if (wanted > 2 * RANGES_MAX + 1) return null
-      // What is missing makes a map that is damaged.
-      if (this.#left < BLOCK_BYTES || rest.length > BLOCK_BYTES) return lines.slice(1)
+      if (this.#left < BLOCK_BYTES || rest.length > BLOCK_BYTES) return CUT_OFF
       this.#left -= BLOCK_BYTES
       const found: string[] = (rest + (yield* this.#bytes(BLOCK_BYTES)).toString('latin1')).split('\n')
       rest = found.pop() ?? ''
@@ -240,6 +239,8 @@ function truncated(): ServiceError {
 const METADATA_FLAGS: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
 /** Flags of links, devices, directories and FIFOs: their size field does not count content. */
 const WITHOUT_CONTENT: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6'])
+/** A map that is damaged. */
+const CUT_OFF = ['']
 const METADATA_BYTES_MAX = 1024 * 1024
 const COMPRESSIONS: readonly (readonly [string, string])[] = [
   ['\x1f\x8b', 'gzip'],

@@ -145,22 +145,6 @@ describe('files meet', () => {
     await lab.files.remove(box.place, P('/exa'), { recursive: true })
   })
 
-  test('a file with more pieces of data than an archive lists: refused by name', async () => {
-    fs.mkdirSync(disk('/pieces'))
-    const fd = fs.openSync(disk('/pieces/file'), 'w')
-    for (let piece = 0; piece <= 65_536; piece++) fs.writeSync(fd, 'x', piece * 8192)
-    fs.fsyncSync(fd)
-    fs.closeSync(fd)
-    const reading = async (): Promise<void> => {
-      for await (const _ of await lab.files.pack(box.place, P('/pieces')));
-    }
-    await expect(reading()).rejects.toMatchObject({
-      code: 'path_invalid',
-      message: expect.stringMatching(/file.*65536 pieces/),
-    })
-    fs.rmSync(disk('/pieces'), { recursive: true })
-  })
-
   test('a file that becomes shorter while it is read: the reader gets an error', async () => {
     fs.writeFileSync(disk('/shrinks'), randomBytes(4 * MIB))
     await box.read('/shrinks')

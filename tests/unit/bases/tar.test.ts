@@ -69,7 +69,7 @@ describe('an archive that is written', () => {
     const header = { ...HEADER, ...changes }
     const archive = Buffer.concat([encodeTarHeader(header), end])
     expect(archive.length % 512).toBe(0)
-    expect(readAll(archive)).toEqual([{ ...header, fault: null, content: '' }])
+    expect(readAll(archive)).toEqual([{ ...header, fault: null, sparse: null, content: '' }])
     expect(readAll(archive, 7)).toEqual(readAll(archive))
   })
 

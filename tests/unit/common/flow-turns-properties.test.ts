@@ -101,6 +101,30 @@ describe.each(PACES)('projects that always have more, by %s,', (_name, pace, byt
   })
 })
 
+test('while another project asks, bytes of any number of streams take a quarter of the loop; afterwards all of it again', async () => {
+  const property = fc.asyncProperty(anyProject, async (project) => {
+    const turns = createFlowTurns({ pace: { bytesPerRound: 512 * KIB }, allowance: NONE })
+    const sources = openAll(turns, [project])
+    const brought = async (ms: number, isAsked: boolean): Promise<number> => {
+      const before = sources.reduce((sum, { cost }) => sum + cost, 0)
+      for (let passed = 0; passed < ms; passed += 100) {
+        turns.note(KEYS[0])
+        if (isAsked) turns.note('other')
+        await flow(100, sources)
+      }
+      return sources.reduce((sum, { cost }) => sum + cost, 0) - before
+    }
+    await brought(100, true)
+    // 1 MiB passes in a millisecond.
+    const beside = await brought(1_000, true)
+    assert.ok(beside <= 1_000 * 0.6 * 1024 * KIB && beside >= 1_000 * 0.2 * 1024 * KIB, `${beside} beside another`)
+    await brought(400, false)
+    const alone = await brought(100, false)
+    assert.ok(alone >= 1.8 * (beside / 10), `${alone} alone, ${beside} beside another`)
+  })
+  await check(property, 5)
+})
+
 test('whoever brings no more than its allowance is never held, whatever others bring', async () => {
   const perSecond = 64 * KIB * 10
   const property = fc.asyncProperty(anyProjects, fc.integer({ min: 1, max: 16 * KIB }), async (projects, sizeBytes) => {
