@@ -30,7 +30,7 @@ export function createFlowBudget(pace: FlowPace, options: FlowBudgetOptions): Fl
 
 /**
  * Lets bytes through in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
- * project uses the loop for something else, a round is followed by a rest of three times its length, so that bytes take a quarter of the
+ * project uses the loop for something else, a round is followed by a rest of seven times its length, so that bytes take an eighth of the
  * loop at most. Counts rounds only while something flows.
  */
 class RoundBudget implements FlowBudget {
@@ -170,8 +170,8 @@ class TimeBudget implements FlowBudget {
 export const ROUND_MS = 1
 /** What passes in a millisecond of the loop: 512 KiB take some half of one. */
 const BYTES_PER_MS = 1024 ** 2
-/** Length of a rest in lengths of the round before it: with 3, bytes have a quarter of the loop while others use it. */
-const REST = 3
+/** Length of a rest in lengths of the round before it: with 7, bytes have an eighth of the loop while others use it, some 130 MB/s. */
+const REST = 7
 /** Also where a single turn took long. */
 const REST_MAX_MS = 100
 /** How long a project counts as there after it asked. */

@@ -24,11 +24,13 @@ import { RUNS_KEPT } from '../core/services/versions.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
 import { SNAPSHOTS_MAX } from '../core/snapshots/snapshots.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
+import { HOLES_MAX } from '../drivers/files/reading.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { SNAPSHOTS_AT_ONCE } from '../drivers/pool/cow-filesystem.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 import { UNREAD_OUTPUT } from '../lib/output/collector.ts'
+import { RANGES_MAX } from '../lib/tar/sparse.ts'
 import type { EdgeLimits } from '../ports/edge/edge.ts'
 import { MESSAGE_RATE } from '../server/message-pace.ts'
 import { HISTORY_LIMITS } from './retention.ts'
@@ -88,6 +90,8 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     file_list_results: 10_000,
     file_transfers_per_box: FILE_LIMITS.perBox,
     file_transfers_at_once: FILE_LIMITS.total,
+    file_hole_bytes: HOLES_MAX,
+    archive_file_pieces: RANGES_MAX,
     large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
     ...OUTPUT_LIMITS,

@@ -21,8 +21,11 @@ export async function differingFiles(
   const entries = extract()
   const compare = async (): Promise<void> => {
     for await (const entry of entries) {
-      const path = entry.header.name.replace(/^\.\//, '')
+      const sparsePath = entry.header.pax?.['GNU.sparse.name']
+      const path = (sparsePath ?? entry.header.name).replace(/^\.\//, '')
       const theirs = await digestOf(entry)
+      // The holes of a sparse file are not in the archive: it counts as another.
+      if (sparsePath !== undefined && files.has(path)) differing.add(path)
       if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
       const file = await openScannedFile(join(from, path))
       if (file === null || (await digestOf(file.createReadStream())) !== theirs) differing.add(path)

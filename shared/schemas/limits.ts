@@ -69,13 +69,15 @@ export const LIMIT_TEXTS = {
   file_list_results: 'Entries of one page of a list of files.',
   file_transfers_per_box: 'Archives, large files, and lists and removals of trees at once, of one box.',
   file_transfers_at_once: 'The same of all boxes.',
+  file_hole_bytes: 'Bytes of holes of a file that one answer carries; its archive leaves them out.',
+  archive_file_pieces: 'Pieces of data between the holes of one file in an archive.',
   large_body_bytes_at_once: 'Bodies of more than 64 KiB in requests that are not answered yet, together.',
   large_body_bytes_at_once_per_box: 'The same of one box, where others need none.',
   unread_output_bytes_per_second:
     'Output that nobody reads as it comes, of all boxes together, in the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings.',
   unread_output_bytes_at_once_per_project: 'The same of one project before it has to wait.',
   read_output_bytes_at_once:
-    'Output that clients read, of all boxes together, between other work; others wait. It has no bound over time.',
+    'Bytes of every kind (output that clients read, files, archives, uploads, ports, bases, backups) that pass between other work, of all projects together, in the agent and again in the front; others wait. They have no bound over time.',
   unread_input_bytes_at_once: 'Input that commands with `no_hup` have not read yet, together.',
   unread_input_bytes_at_once_per_box: 'The same of one box, where others need none.',
   front_body_bytes_at_once:

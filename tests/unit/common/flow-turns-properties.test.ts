@@ -101,7 +101,7 @@ describe.each(PACES)('projects that always have more, by %s,', (_name, pace, byt
   })
 })
 
-test('while another project asks, bytes of any number of streams take a quarter of the loop; afterwards all of it again', async () => {
+test('while another project asks, bytes of any number of streams take an eighth of the loop; afterwards all of it again', async () => {
   const property = fc.asyncProperty(anyProject, async (project) => {
     const turns = createFlowTurns({ pace: { bytesPerRound: 512 * KIB }, allowance: NONE })
     const sources = openAll(turns, [project])
@@ -117,7 +117,7 @@ test('while another project asks, bytes of any number of streams take a quarter 
     await brought(100, true)
     // 1 MiB passes in a millisecond.
     const beside = await brought(1_000, true)
-    assert.ok(beside <= 1_000 * 0.6 * 1024 * KIB && beside >= 1_000 * 0.2 * 1024 * KIB, `${beside} beside another`)
+    assert.ok(beside <= 1_000 * 0.25 * 1024 * KIB && beside >= 1_000 * 0.1 * 1024 * KIB, `${beside} beside another`)
     await brought(400, false)
     const alone = await brought(100, false)
     assert.ok(alone >= 1.8 * (beside / 10), `${alone} alone, ${beside} beside another`)

@@ -2545,6 +2545,10 @@ export interface components {
             file_transfers_per_box?: number;
             /** @description The same of all boxes. */
             file_transfers_at_once?: number;
+            /** @description Bytes of holes of a file that one answer carries; its archive leaves them out. */
+            file_hole_bytes?: number;
+            /** @description Pieces of data between the holes of one file in an archive. */
+            archive_file_pieces?: number;
             /** @description Bodies of more than 64 KiB in requests that are not answered yet, together. */
             large_body_bytes_at_once?: number;
             /** @description The same of one box, where others need none. */
@@ -2553,7 +2557,7 @@ export interface components {
             unread_output_bytes_per_second?: number;
             /** @description The same of one project before it has to wait. */
             unread_output_bytes_at_once_per_project?: number;
-            /** @description Output that clients read, of all boxes together, between other work; others wait. It has no bound over time. */
+            /** @description Bytes of every kind (output that clients read, files, archives, uploads, ports, bases, backups) that pass between other work, of all projects together, in the agent and again in the front; others wait. They have no bound over time. */
             read_output_bytes_at_once?: number;
             /** @description Input that commands with `no_hup` have not read yet, together. */
             unread_input_bytes_at_once?: number;

@@ -94,14 +94,17 @@ class Limits:
         file_transfers_per_box (float | Unset): Archives, large files, and lists and removals of trees at once, of one
             box.
         file_transfers_at_once (float | Unset): The same of all boxes.
+        file_hole_bytes (float | Unset): Bytes of holes of a file that one answer carries; its archive leaves them out.
+        archive_file_pieces (float | Unset): Pieces of data between the holes of one file in an archive.
         large_body_bytes_at_once (float | Unset): Bodies of more than 64 KiB in requests that are not answered yet,
             together.
         large_body_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
         unread_output_bytes_per_second (float | Unset): Output that nobody reads as it comes, of all boxes together, in
             the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings.
         unread_output_bytes_at_once_per_project (float | Unset): The same of one project before it has to wait.
-        read_output_bytes_at_once (float | Unset): Output that clients read, of all boxes together, between other work;
-            others wait. It has no bound over time.
+        read_output_bytes_at_once (float | Unset): Bytes of every kind (output that clients read, files, archives,
+            uploads, ports, bases, backups) that pass between other work, of all projects together, in the agent and again
+            in the front; others wait. They have no bound over time.
         unread_input_bytes_at_once (float | Unset): Input that commands with `no_hup` have not read yet, together.
         unread_input_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
         front_body_bytes_at_once (float | Unset): Bodies of more than 16 KiB in requests that the front has not answered
@@ -209,6 +212,8 @@ class Limits:
     file_list_results: float | Unset = UNSET
     file_transfers_per_box: float | Unset = UNSET
     file_transfers_at_once: float | Unset = UNSET
+    file_hole_bytes: float | Unset = UNSET
+    archive_file_pieces: float | Unset = UNSET
     large_body_bytes_at_once: float | Unset = UNSET
     large_body_bytes_at_once_per_box: float | Unset = UNSET
     unread_output_bytes_per_second: float | Unset = UNSET
@@ -369,6 +374,10 @@ class Limits:
         file_transfers_per_box = self.file_transfers_per_box
 
         file_transfers_at_once = self.file_transfers_at_once
+
+        file_hole_bytes = self.file_hole_bytes
+
+        archive_file_pieces = self.archive_file_pieces
 
         large_body_bytes_at_once = self.large_body_bytes_at_once
 
@@ -581,6 +590,10 @@ class Limits:
             field_dict["file_transfers_per_box"] = file_transfers_per_box
         if file_transfers_at_once is not UNSET:
             field_dict["file_transfers_at_once"] = file_transfers_at_once
+        if file_hole_bytes is not UNSET:
+            field_dict["file_hole_bytes"] = file_hole_bytes
+        if archive_file_pieces is not UNSET:
+            field_dict["archive_file_pieces"] = archive_file_pieces
         if large_body_bytes_at_once is not UNSET:
             field_dict["large_body_bytes_at_once"] = large_body_bytes_at_once
         if large_body_bytes_at_once_per_box is not UNSET:
@@ -807,6 +820,10 @@ class Limits:
 
         file_transfers_at_once = d.pop("file_transfers_at_once", UNSET)
 
+        file_hole_bytes = d.pop("file_hole_bytes", UNSET)
+
+        archive_file_pieces = d.pop("archive_file_pieces", UNSET)
+
         large_body_bytes_at_once = d.pop("large_body_bytes_at_once", UNSET)
 
         large_body_bytes_at_once_per_box = d.pop(
@@ -956,6 +973,8 @@ class Limits:
             file_list_results=file_list_results,
             file_transfers_per_box=file_transfers_per_box,
             file_transfers_at_once=file_transfers_at_once,
+            file_hole_bytes=file_hole_bytes,
+            archive_file_pieces=archive_file_pieces,
             large_body_bytes_at_once=large_body_bytes_at_once,
             large_body_bytes_at_once_per_box=large_body_bytes_at_once_per_box,
             unread_output_bytes_per_second=unread_output_bytes_per_second,
