@@ -1,6 +1,6 @@
-import { createBuckets } from './buckets.ts'
-import { createFlowBudget, type FlowPace } from './flow-budget.ts'
-import { createRotation, type FlowOwner } from './rotation.ts'
+import { type Buckets, createBuckets } from './buckets.ts'
+import { createFlowBudget, type FlowBudget, type FlowPace } from './flow-budget.ts'
+import { createRotation, type FlowOwner, type Rotation } from './rotation.ts'
 import type { Valve } from './valve.ts'
 
 /**
@@ -59,57 +59,78 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
     })
   }
   const budget = createFlowBudget(pace, { clock, onRoom: serve })
+  const parts = { allowances, waiting, budget }
   return {
     note: (project) => budget.note(project),
-    open: (owner, valve) => {
-      let grantedBytes = 0
-      let hurriedBytes = 0
-      let isWaiting = false
-      const turn: Turn = {
-        owner,
-        begin: (sizeBytes) => {
-          isWaiting = false
-          grantedBytes += sizeBytes
-          valve.release('turn')
-        },
-      }
-      const mayGoOn = (cost: number): boolean => {
-        if (hurriedBytes > 0) {
-          hurriedBytes -= cost
-          budget.spend(cost, owner.project)
-          return true
-        }
-        const unpaid = cost - grantedBytes
-        grantedBytes = Math.max(0, -unpaid)
-        if (unpaid <= 0) return true
-        if (allowances.waitOf(owner.project) === null) {
-          allowances.take(owner.project, unpaid)
-          return true
-        }
-        const isFree = waiting.size === 0 && budget.hasRoom()
-        budget.spend(unpaid, owner.project)
-        return isFree
-      }
-      return {
-        count: (sizeBytes) => {
-          if (mayGoOn(sizeBytes + PIECE_BYTES) || isWaiting) return
-          isWaiting = true
-          valve.hold('turn')
-          waiting.add(turn)
-          budget.wake()
-        },
-        hurry: (sizeBytes) => {
-          hurriedBytes = sizeBytes
-          waiting.remove(turn)
-          turn.begin(0)
-        },
-        close: () => {
-          waiting.remove(turn)
-          budget.spend(-grantedBytes, owner.project)
-          grantedBytes = 0
-        },
-      }
-    },
+    open: (owner, valve) => new TurnFlow(parts, owner, valve),
+  }
+}
+
+/** What the streams of some turns have in common. */
+interface FlowParts {
+  allowances: Buckets
+  waiting: Rotation<Turn>
+  budget: FlowBudget
+}
+
+class TurnFlow implements Flow, Turn {
+  readonly owner: FlowOwner
+  readonly #parts: FlowParts
+  readonly #valve: Pick<Valve, 'hold' | 'release'>
+  #grantedBytes = 0
+  #hurriedBytes = 0
+  #isWaiting = false
+  // Callers pass it on as it is.
+  readonly close = (): void => {
+    this.#parts.waiting.remove(this)
+    this.#parts.budget.spend(-this.#grantedBytes, this.owner.project)
+    this.#grantedBytes = 0
+  }
+
+  constructor(parts: FlowParts, owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>) {
+    this.#parts = parts
+    this.owner = owner
+    this.#valve = valve
+  }
+
+  count(sizeBytes: number): void {
+    if (this.#mayGoOn(sizeBytes + PIECE_BYTES) || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#valve.hold('turn')
+    this.#parts.waiting.add(this)
+    this.#parts.budget.wake()
+  }
+
+  hurry(sizeBytes: number): void {
+    this.#hurriedBytes = sizeBytes
+    this.#parts.waiting.remove(this)
+    this.begin(0)
+  }
+
+  begin(sizeBytes: number): void {
+    this.#isWaiting = false
+    this.#grantedBytes += sizeBytes
+    this.#valve.release('turn')
+  }
+
+  #mayGoOn(cost: number): boolean {
+    const { allowances, waiting, budget } = this.#parts
+    const { project } = this.owner
+    if (this.#hurriedBytes > 0) {
+      this.#hurriedBytes -= cost
+      budget.spend(cost, project)
+      return true
+    }
+    const unpaid = cost - this.#grantedBytes
+    this.#grantedBytes = Math.max(0, -unpaid)
+    if (unpaid <= 0) return true
+    if (allowances.waitOf(project) === null) {
+      allowances.take(project, unpaid)
+      return true
+    }
+    const isFree = waiting.size === 0 && budget.hasRoom()
+    budget.spend(unpaid, project)
+    return isFree
   }
 }
 

@@ -88,10 +88,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     file_json_bytes: FILE_JSON_BYTES,
     file_write_json_bytes: operations.writeFile.maxBodyBytes,
     file_list_results: 10_000,
-    file_transfers_per_box: FILE_LIMITS.perBox,
-    file_transfers_at_once: FILE_LIMITS.total,
-    file_hole_bytes: HOLES_MAX,
-    archive_file_pieces: RANGES_MAX,
+    ...TRANSFER_LIMITS,
     large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
     ...OUTPUT_LIMITS,
@@ -122,6 +119,13 @@ function historyLimits(limits: AgentSettings['limits']) {
     ended_token_keep_seconds: limits.tokenKeepMs / 1000,
     ended_tokens_kept: HISTORY_LIMITS.endedTokens,
   }
+}
+
+const TRANSFER_LIMITS = {
+  file_transfers_per_box: FILE_LIMITS.perBox,
+  file_transfers_at_once: FILE_LIMITS.total,
+  file_hole_bytes: HOLES_MAX,
+  archive_file_pieces: RANGES_MAX,
 }
 
 const OUTPUT_LIMITS = {

@@ -21,7 +21,8 @@ export async function differingFiles(
   const entries = extract()
   const compare = async (): Promise<void> => {
     for await (const entry of entries) {
-      const sparsePath = entry.header.pax?.['GNU.sparse.name']
+      const { pax } = entry.header as { pax?: Record<string, string> | null }
+      const sparsePath = pax?.['GNU.sparse.name']
       const path = (sparsePath ?? entry.header.name).replace(/^\.\//, '')
       const theirs = await digestOf(entry)
       // The holes of a sparse file are not in the archive: it counts as another.

@@ -32,7 +32,7 @@ function createCounted(): { turns: FlowTurns; counted: { bytes: number; open: nu
         counted.open++
         let isOpen = true
         return {
-          ...flow,
+          hurry: (size) => flow.hurry(size),
           count: (size) => {
             counted.bytes += size
             flow.count(size)
@@ -60,6 +60,11 @@ async function serveHttp(handler: HttpHandler): Promise<number> {
   serve(server, { handler, logger: silentLogger, now: () => 0 })
   closers.push(() => server.closeAllConnections())
   return listen(server)
+}
+
+async function drain(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const source = pieces[Symbol.asyncIterator]()
+  while ((await source.next()).done !== true);
 }
 
 async function* endless(): AsyncGenerator<Uint8Array> {
@@ -103,7 +108,7 @@ const KINDS: Record<string, { start(turns: FlowTurns): Promise<number>; begin(po
     begin: put,
     start: (turns) =>
       serveHttp(async (request) => {
-        for await (const _ of piecesByTurns(request.openBody(), owner, turns));
+        await drain(piecesByTurns(request.openBody(), owner, turns))
         return { status: 204, headers: {}, body: null }
       }),
   },
