@@ -18,7 +18,7 @@ export function createDiskTurns(threads = THREADS): DiskTurns {
   const turns = createFairTurns(threads, Number.MAX_SAFE_INTEGER)
   return {
     of: (root) => async (call) => {
-      const { project } = flowOwnerOf(root)
+      const { project } = rootOwnerOf(root)
       const end = turns.take(project) ?? (await turns.wait(project, NEVER))
       try {
         return await call()
@@ -30,7 +30,7 @@ export function createDiskTurns(threads = THREADS): DiskTurns {
 }
 
 /** Returns whose bytes those of a root are: of its request's project, which is the first of the accounts, or of the tree itself. */
-export function flowOwnerOf({ boxId, accounts = [] }: Pick<FilesRoot, 'boxId' | 'accounts'>): FlowOwner {
+export function rootOwnerOf({ boxId, accounts = [] }: Pick<FilesRoot, 'boxId' | 'accounts'>): FlowOwner {
   return { project: accounts[0] ?? boxId, box: boxId }
 }
 

@@ -4,7 +4,7 @@ import { createFileThreads, type FileThreads } from '../../lib/threads/threads.t
 import type { Files, FilesRoot, UnpackReport, WrittenFile } from '../../ports/files/files.ts'
 import { packedBytes, pruneBytes, unpackBytes } from './archives.ts'
 import { takeEntries } from './columns.ts'
-import { createDiskTurns, type DiskTurns, flowOwnerOf } from './disk-turns.ts'
+import { createDiskTurns, type DiskTurns, rootOwnerOf } from './disk-turns.ts'
 import { readHead, runMainThreadTasks } from './main-thread-tasks.ts'
 import { openedFile } from './open-file.ts'
 import { rawOf, rawPathOf } from './paths.ts'
@@ -36,7 +36,7 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
           const page = { ...argument, ...options, after: cursor }
           // A retried task has delivered no entry yet.
           const channel = await threads.begin(root.boxId, { name: 'list', argument: page, fds })
-          return takeEntries(channel, { take, flow: openPulled(flowOwnerOf(root)) })
+          return takeEntries(channel, { take, flow: openPulled(rootOwnerOf(root)) })
         }),
       ),
     open: (root, path) =>
