@@ -61,7 +61,7 @@ async function answer(request: HttpRequest, sending: Sending): Promise<HttpRespo
   if (record === undefined) throw new ServiceError('base_not_found', `This cell has made no base ${id}.`)
   const { signal } = request
   const send = (until: AbortSignal) => filesystem.send({ name: record.subvolume, parent: null, signal: until })
-  const pieces = piecesByTurns(inTurn(send, { limiter, signal, stalledMs }), BASES)
+  const pieces = piecesByTurns(inTurn(send, { limiter, signal, stalledMs }), FLEET_BASES)
   return { status: 200, headers: { 'content-type': BYTES }, body: sealBody(pieces, verdict.bodyMac()) }
 }
 
@@ -115,7 +115,7 @@ export function baseReceiverOf(cell: string): string {
 /** Where the agents of a fleet ask each other for a base, with its id behind. No operation of the API has such a path. */
 export const BASE_PATH = '/cells/bases/'
 /** Whose bytes copies of bases are, at both ends. */
-export const BASES = { project: 'bases of the fleet', box: '' }
+export const FLEET_BASES = { project: 'bases of the fleet', box: '' }
 const BYTES = 'application/octet-stream'
 /** Each takes some of a processor. */
 const SENDS_AT_ONCE = 2

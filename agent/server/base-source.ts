@@ -6,7 +6,7 @@ import { headerOf } from '../../shared/http/messages.ts'
 import { piecesByTurns } from '../../shared/pulled-flow.ts'
 import type { FleetBases } from '../ports/fleet/bases.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
-import { BASE_PATH, BASES, baseReceiverOf } from './base-sender.ts'
+import { BASE_PATH, baseReceiverOf, FLEET_BASES } from './base-sender.ts'
 import { type CellLinks, cellAway, type PassedAnswer } from './cells/cell-links.ts'
 import { discard } from './passing.ts'
 
@@ -82,7 +82,7 @@ async function* opened(
   { key, signature, cell }: { key: ChannelKey; signature: string; cell: string },
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* openSealed(piecesByTurns(body as AsyncIterable<Uint8Array>, BASES), bodyMac(key, signature))
+    yield* openSealed(piecesByTurns(body as AsyncIterable<Uint8Array>, FLEET_BASES), bodyMac(key, signature))
   } catch (error) {
     throw new Error(`what cell ${cell} sent is not whole`, { cause: error })
   }
