@@ -25,7 +25,7 @@ import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { bytesUntilEnded, untilEnded } from './open-requests.ts'
-import { admit, flowOwnerOf, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
+import { admit, bytesOwnerOf, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import type { RequestHead } from './trust.ts'
 
@@ -104,7 +104,7 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
   const identity = trusted.openBody === null ? null : await admit(received, context)
   const isBytes = operation.bytesIn !== null && !isJsonType(trusted.headers['content-type'])
   if (isBytes && trusted.openBody !== null) {
-    const owner = flowOwnerOf(received, facts.caller)
+    const owner = bytesOwnerOf(received, facts.caller)
     const sent = piecesByTurns(trusted.openBody(request.openBody()), owner)
     const bytes = facts.open === null ? sent : bytesUntilEnded(sent, facts.open.signal)
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
@@ -138,7 +138,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   // A long poll ends with its token. What changes something ends as it would.
   const answered = facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
   if (!answersBytes(read.operation)) return answered
-  const owner = flowOwnerOf(read, identity.caller)
+  const owner = bytesOwnerOf(read, identity.caller)
   return { ...(await answered), openFlow: (valve) => LOOP_TURNS.open(owner, valve) }
 }
 

@@ -104,7 +104,7 @@ export async function admit(received: Received, context: Context): Promise<Ident
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
   // For clients without a token nobody's bytes rest.
-  if (caller !== null) LOOP_TURNS.note(flowOwnerOf(received, caller).project)
+  if (caller !== null) LOOP_TURNS.note(bytesOwnerOf(received, caller).project)
   const inTurn: InTurn = (work) => turns.run(accountIn(facts), work)
   return {
     ...identity,
@@ -156,7 +156,7 @@ export function ownersOf(
 }
 
 /** Returns whose bytes a request moves: those of its box in its project, or where it names no single project, of its chain of tokens. */
-export function flowOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
+export function bytesOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
   const { project, name = '' } = params
   if (project !== undefined && project !== '-') return { project: `project ${project}`, box: name }
   return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }

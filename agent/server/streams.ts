@@ -20,7 +20,7 @@ import type { StreamBridge } from './bridge.ts'
 import type { Entry } from './entry.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
-import { admit, drainingError, flowOwnerOf, ownersOf, type ReceptionDeps, receive } from './reception.ts'
+import { admit, bytesOwnerOf, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import { type OpenedStream, type StreamKind, streamKindOf } from './stream-kinds.ts'
 
@@ -159,7 +159,7 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
   return context.turns.run(accountIn(context.facts), async () => {
     const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
-    const owner = flowOwnerOf(received, caller)
+    const owner = bytesOwnerOf(received, caller)
     const release = reserveStream(state, pool, ownersOf(received, caller))
     try {
       return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, owner, release }
