@@ -76,7 +76,7 @@ describe('a subvolume sent to another pool', () => {
   })
 
   test('ends when it is longer than it may be', async () => {
-    await source.pool.create('vol_long')
+    await source.pool.create('vol_long', 'demo')
     shellAt(source.pool.path('vol_long'), 'head -c 64m /dev/urandom >noise; sync')
     await source.freeze('vol_long', 'snp_long')
     const long = source.pool.send({ name: 'snp_long', parent: null, maxBytes: MIB })
