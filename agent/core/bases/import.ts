@@ -91,7 +91,11 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
       try {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {
-          report = await unpackBase({ ...deps, owner: flowOwnerOf(requester) }, { subvolume, project: base.project }, bytes)
+          report = await unpackBase(
+            { ...deps, owner: flowOwnerOf(requester) },
+            { subvolume, project: base.project },
+            bytes,
+          )
         })
         return { record, report }
       } finally {
