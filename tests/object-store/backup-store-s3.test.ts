@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { Hash, randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import { openS3Store } from '../../agent/drivers/backups/store-s3.ts'
 import { defineBackupStoreSuite, piecesOf } from '../contract/backups/store-suite.ts'
 import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
@@ -40,6 +41,39 @@ describe('an S3 endpoint', () => {
       clearInterval(dropping)
       await store.close()
       await line.close()
+    }
+  })
+
+  test('gets long objects in short steps: nothing hashes or sends a whole block at once', async () => {
+    const store = await openS3Store({ ...server.place, prefix: 'steps' })
+    let most = 0
+    let bytes = 0
+    const note = (piece: unknown): void => {
+      if (!(piece instanceof Uint8Array)) return
+      most = Math.max(most, piece.length)
+      bytes += piece.length
+    }
+    const { update } = Hash.prototype
+    const { write } = Socket.prototype
+    const hashed = jest.spyOn(Hash.prototype, 'update').mockImplementation(function (this: Hash, ...given: unknown[]) {
+      note(given[0])
+      return update.apply(this, given as never)
+    })
+    const sent = jest.spyOn(Socket.prototype, 'write').mockImplementation(function (this: Socket, ...given: unknown[]) {
+      note(given[0])
+      return write.apply(this, given as never)
+    })
+    try {
+      for (const length of [5_000_000, 20_000_000]) {
+        await store.put(`of-${length}`, piecesOf(randomBytes(length)))
+        // Each is hashed whole and by block, and sent.
+        expect(bytes).toBeGreaterThanOrEqual(3 * length)
+        expect(most).toBeLessThanOrEqual(256 * 1024)
+      }
+    } finally {
+      hashed.mockRestore()
+      sent.mockRestore()
+      await store.close()
     }
   })
 

@@ -14,7 +14,7 @@ import { type CowFilesystem, SendTooLongError } from '../../ports/pool/cow-files
 import type { BackupRecord, BackupRecords } from '../../ports/store/backups.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { BackupCatalog } from './catalog.ts'
-import { uploadParts } from './parts.ts'
+import { type Upload, uploadParts } from './parts.ts'
 
 export interface BackupRunDeps {
   records: BackupRecords
@@ -89,11 +89,10 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
     const whole = { name: subvolume, parent: null, signal: run.signal }
     const maxBytes = INCREMENT_RATIO * record.usedBytes + INCREMENT_BYTES
     const request = record.parent === null ? whole : { ...whole, parent: record.parent.subvolume, maxBytes }
-    const stream = piecesByTurns(filesystem.send(request), backupOwnerOf(directoryOf(record)))
-    const parts = await uploadWithin({
+    const parts = await uploadWithin(filesystem.send(request), (sent) => ({
       store: backupStore,
       directory: directoryOf(record),
-      stream,
+      stream: piecesByTurns(sent, backupOwnerOf(directoryOf(record))),
       known: record.parts,
       signal: run.signal,
       onPart: async (stored) => {
@@ -104,18 +103,30 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
         // The size of an increment is not known before its end.
         if (record.parent === null) run.progress(Math.min(0.99, sentBytes / Math.max(1, record.usedBytes)))
       },
-    })
+    }))
     if (parts !== 'changed' && parts !== 'too long') return { ...record, parts }
     record = await save(deps, { ...record, parts: [], ...(parts === 'too long' ? WHOLE : {}) })
   }
 }
 
-/** As `uploadParts`; returns `too long` for an increment that the whole volume is shorter than. */
-async function uploadWithin(upload: Parameters<typeof uploadParts>[0]) {
+/**
+ * Uploads what a filesystem sends. Returns `too long` for an increment longer than the whole volume. Notes that where the filesystem
+ * throws it: a store that reads the stream converts the errors it meets.
+ */
+async function uploadWithin(sent: AsyncIterable<Uint8Array>, uploadOf: (sent: AsyncIterable<Uint8Array>) => Upload) {
+  let isTooLong = false
+  const noted = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* sent
+    } catch (error) {
+      isTooLong = error instanceof SendTooLongError
+      throw error
+    }
+  }
   try {
-    return await uploadParts(upload)
+    return await uploadParts(uploadOf(noted()))
   } catch (error) {
-    if (error instanceof SendTooLongError) return 'too long'
+    if (isTooLong) return 'too long'
     throw error
   }
 }

@@ -20,19 +20,28 @@ async function digestBytes(fd: number, flow: PulledFlow, signal: AbortSignal | u
   // One buffer is filled while the other is hashed.
   let [buffer, other] = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)]
   let sizeBytes = 0
-  for (let reading = read(fd, buffer, 0, READ_BYTES, 0); ; ) {
-    const { bytesRead } = await reading
-    signal?.throwIfAborted()
-    if (bytesRead === 0) return { sizeBytes, sha256: hash.digest('hex') }
-    sizeBytes += bytesRead
-    reading = read(fd, other, 0, READ_BYTES, sizeBytes)
-    const turn = flow.take(bytesRead)
-    if (turn !== null) await turn
-    hash.update(buffer.subarray(0, bytesRead))
-    ;[buffer, other] = [other, buffer]
+  let reading = read(fd, buffer, 0, READ_BYTES, 0)
+  try {
+    for (;;) {
+      const { bytesRead } = await reading
+      signal?.throwIfAborted()
+      if (bytesRead === 0) return { sizeBytes, sha256: hash.digest('hex') }
+      sizeBytes += bytesRead
+      reading = read(fd, other, 0, READ_BYTES, sizeBytes)
+      // It may fail while this waits for a turn; the next `await` throws the error.
+      reading.catch(() => undefined)
+      const turn = flow.take(bytesRead)
+      if (turn !== null) await turn
+      signal?.throwIfAborted()
+      hash.update(buffer.subarray(0, bytesRead))
+      ;[buffer, other] = [other, buffer]
+    }
+  } finally {
+    // The caller closes the file next.
+    await reading.catch(() => undefined)
   }
 }
 
-/** Those that are digested in a turn of the event loop. */
+/** Bytes of a read: one turn of the event loop hashes them. */
 export const READ_BYTES = 256 * 1024
 const read = promisify(fs.read)

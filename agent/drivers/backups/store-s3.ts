@@ -9,19 +9,7 @@ import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups
 import { type Block, cutBlocks, EMPTY_BLOCK } from './blocks.ts'
 import { storeFault } from './faults.ts'
 import { segmentsOf } from './names.ts'
-
-/** An S3 endpoint, addressed by path; `prefix` goes before all names, without a slash at its end. */
-export interface S3Location {
-  endpoint: string
-  bucket: string
-  region: string
-  prefix: string
-  keys: { accessKeyId: string; secretAccessKey: string }
-  /** Attempts per request of a call with a signal; of others at most three. The waits between are 0.1 s, doubled up to 20 s. */
-  attempts: number
-  /** Time-out in ms for an answer to begin, and between its pieces. */
-  timeoutMs: number
-}
+import { createS3Client, type S3Location } from './s3-client.ts'
 
 /**
  * Opens a backup store in an existing S3 bucket. Sends objects above 8 MiB in blocks of that size, each retried by itself, with the
@@ -30,26 +18,10 @@ export interface S3Location {
 export async function openS3Store(location: S3Location): Promise<BackupStore> {
   // Loaded on demand: it takes a quarter of a second.
   const sdk = await import('@aws-sdk/client-s3')
-  const { endpoint, region, keys, attempts, timeoutMs } = location
-  const connect = (maxAttempts: number): Sdk.S3Client => {
-    const client = new sdk.S3Client({
-      endpoint,
-      region,
-      credentials: keys,
-      forcePathStyle: true,
-      maxAttempts,
-      requestHandler: { connectionTimeout: timeoutMs, requestTimeout: timeoutMs, throwOnRequestTimeout: true },
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-    })
-    client.middlewareStack.add((next) => (args) => next(args).catch(throwMarked), {
-      step: 'deserialize',
-      priority: 'high',
-    })
-    return client
-  }
+  const { attempts } = location
   // Work in the background outlasts an endpoint that is away; a waiting client gets the error soon.
-  const [patient, prompt] = [connect(attempts), connect(Math.min(attempts, PROMPT_ATTEMPTS))]
+  const patient = createS3Client(sdk, location, attempts)
+  const prompt = createS3Client(sdk, location, Math.min(attempts, PROMPT_ATTEMPTS))
   const work = { sdk, client: patient, location }
   const bucket = { sdk, client: prompt, location }
   return {
@@ -250,11 +222,6 @@ async function withFaults<T>(act: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw faultOf(error)
   }
-}
-
-/** Has a write tried again that a server of files, such as versitygw, refused since a concurrent delete emptied its directory. */
-function throwMarked(error: Error): never {
-  throw error.name === 'ExistingObjectIsDirectory' ? Object.assign(error, { $retryable: {} }) : error
 }
 
 /** Converts an error for clients; the logged cause names neither keys nor the signed request. */

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { S3Location } from '../../../agent/drivers/backups/store-s3.ts'
+import type { S3Location } from '../../../agent/drivers/backups/s3-client.ts'
 import { killGroup, spawnChild } from '../../../agent/lib/run.ts'
 import { freePort } from '../service.ts'
 
