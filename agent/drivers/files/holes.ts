@@ -23,28 +23,58 @@ export function* findHoles(
   const ranges: DataRange[] = []
   const size = seekEnd(fd)
   let dataBytes = 0n
-  for (let start = seekData(fd, 0n); start !== null && start < size; ) {
+  for (let data = nextData(fd, 0n, size); data !== null; data = nextData(fd, data.end, size)) {
     if (ranges.length === piecesMax) throw tooManyPieces(path, size)
-    const end = minOf(seekHole(fd, start), size)
+    const { start, end } = data
     ranges.push({ start, sizeBytes: Number(end - start) })
     dataBytes += end - start
     if (io.mustPause()) yield 'turn'
-    start = end < size ? seekData(fd, end) : null
   }
   seekTo(fd, 0n)
   return size - dataBytes < HOLES_MIN ? null : { sizeBytes: size, ranges }
+}
+
+/** Counts the bytes of holes in a part of an open file, and stops once they are more than `maxBytes`. Leaves the position at the start. */
+export function* countHoles(
+  io: Pausing,
+  fd: number,
+  { start, end, maxBytes }: { start: number; end: number; maxBytes: number },
+): Steps<number> {
+  const last = BigInt(end)
+  let [at, holeBytes] = [BigInt(start), 0n]
+  for (; at < last && holeBytes <= maxBytes; ) {
+    const data = nextData(fd, at, last)
+    holeBytes += (data?.start ?? last) - at
+    at = data?.end ?? last
+    if (io.mustPause()) yield 'turn'
+  }
+  seekTo(fd, 0n)
+  return Number(holeBytes)
 }
 
 /** Returns true if an open file has a hole before its end. Leaves the position at the start. */
 export function hasHole(fd: number): boolean {
   try {
     const end = seekEnd(fd)
-    const isSparse = end > 0n && seekHole(fd, 0n) < end
-    seekTo(fd, 0n)
-    return isSparse
+    return end > 0n && seekHole(fd, 0n) < end
   } catch (error) {
     // The filesystem does not tell, or the file became shorter meanwhile.
     if (isErrno(error, 'EINVAL', 'ENXIO')) return false
+    throw error
+  } finally {
+    seekTo(fd, 0n)
+  }
+}
+
+/** Returns the first data at or after `from`, cut at `limit`; null if there is none before that, or the file became shorter. */
+function nextData(fd: number, from: bigint, limit: bigint): { start: bigint; end: bigint } | null {
+  if (from >= limit) return null
+  const start = seekData(fd, from)
+  if (start === null || start >= limit) return null
+  try {
+    return { start, end: minOf(seekHole(fd, start), limit) }
+  } catch (error) {
+    if (isErrno(error, 'ENXIO')) return null
     throw error
   }
 }

@@ -7,10 +7,10 @@ import type { OpenFile } from '../../ports/files/files.ts'
 import type { OnDisk } from './disk-turns.ts'
 import { explainFault } from './faults.ts'
 import { type RawPath, showPath } from './paths.ts'
-import { HOLES_MAX, type LargeFile, type SmallFile } from './reading.ts'
+import { type ByteSpan, HOLES_MAX, type LargeFile, type OpenSent, type SmallFile } from './reading.ts'
 
 /** The main thread's side of `openTask`. */
-type OpenChannel = TaskChannel<SmallFile, LargeFile, never>
+type OpenChannel = TaskChannel<SmallFile, OpenSent, ByteSpan>
 
 /** The path that errors name, and how a large file takes a slot and reads. */
 interface Opening {
@@ -22,7 +22,7 @@ interface Opening {
 /** Wraps the file that a task opened. A large one takes a slot with `acquire` from its first read until it is closed. */
 export async function openedFile(channel: OpenChannel, opening: Opening): Promise<OpenFile> {
   const large = await channel.receive()
-  if (large !== null) return largeFile(channel, large, opening)
+  if (large?.act === 'opened') return largeFile(channel, large, opening)
   const { facts, bytes } = await channel.result()
   return {
     facts,
@@ -36,14 +36,16 @@ export async function openedFile(channel: OpenChannel, opening: Opening): Promis
 
 function largeFile(
   channel: OpenChannel,
-  { facts, fd, holeBytes }: LargeFile,
+  { facts, fd, hasHoles }: LargeFile,
   { path, acquire, onDisk }: Opening,
 ): OpenFile {
   let isRead = false
-  async function* bytesOf(range: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+  async function* bytesOf(range: ByteSpan): AsyncGenerator<Uint8Array> {
     isRead = true
     try {
-      yield* readBytes(holeBytes > 0 ? readSparse : readPiece, { fd, ...range }, onDisk)
+      if (hasHoles && range.end - range.start > HOLES_MAX && (await holeBytesOf(channel, range)) > HOLES_MAX)
+        throw tooManyHoles(path, range)
+      yield* readBytes(hasHoles ? readSparse : readPiece, { fd, ...range }, onDisk)
     } catch (error) {
       throw explainFault(path, error)
     } finally {
@@ -54,7 +56,6 @@ function largeFile(
     facts,
     whole: null,
     read: (range) => {
-      if (Math.min(holeBytes, range.end - range.start) > HOLES_MAX) throw tooManyHoles(path, facts.sizeBytes, holeBytes)
       void channel.closed.then(acquire())
       return bytesOf(range)
     },
@@ -63,6 +64,12 @@ function largeFile(
       if (!isRead) void channel.end()
     },
   }
+}
+
+async function holeBytesOf(channel: OpenChannel, range: ByteSpan): Promise<number> {
+  await channel.send(range)
+  const answer = await channel.receive()
+  return answer?.act === 'counted' ? answer.holeBytes : 0
 }
 
 /**
@@ -102,16 +109,19 @@ async function readPiece(fd: number, position: number, length: number): Promise<
   return buffer.subarray(0, done)
 }
 
-/** As `readPiece`; what a hole covers is taken from one buffer of zeros, and fills no page cache. */
+/** As `readPiece`; takes what a hole covers from one buffer of zeros, which fills no page cache. */
 async function readSparse(fd: number, position: number, length: number): Promise<Buffer> {
-  const isHole = (await seekDataAsync(fd, position)) >= position + length
+  const end = position + length
+  const dataAt = await seekDataAsync(fd, position)
+  // No data follows in a hole at the end, and in a file that became shorter.
+  const isHole = dataAt >= end && (dataAt < Number.POSITIVE_INFINITY || (await stat(fd)).size >= end)
   return isHole ? ZEROS.subarray(0, length) : readPiece(fd, position, length)
 }
 
-function tooManyHoles(path: RawPath, sizeBytes: number, holeBytes: number): ServiceError {
+function tooManyHoles(path: RawPath, { start, end }: ByteSpan): ServiceError {
   const detail =
-    `${showPath(path)}: it has ${sizeBytes} bytes, of which ${holeBytes} are holes, and one answer carries at most ${HOLES_MAX} bytes ` +
-    'of holes. Ask for ranges of it (Range), or for its archive, which leaves holes out.'
+    `${showPath(path)}: of the ${end - start} bytes that are asked for, more than ${HOLES_MAX} are holes, and one answer carries at most ` +
+    'so many. Ask for shorter ranges (Range), or for the archive of the file, which leaves holes out.'
   return new ServiceError('body_too_large', detail)
 }
 
@@ -120,5 +130,6 @@ const read = promisify(fs.read) as unknown as (
   buffer: Buffer,
   options: { position: number },
 ) => Promise<{ bytesRead: number }>
+const stat = promisify(fs.fstat)
 const PIECE_BYTES = 512 * 1024
 const ZEROS = Buffer.alloc(PIECE_BYTES)

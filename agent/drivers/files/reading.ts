@@ -5,7 +5,7 @@ import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { factsOf, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
-import { findHoles, hasHole } from './holes.ts'
+import { countHoles, hasHole } from './holes.ts'
 import { isADirectory, pathInvalid, type RawPath } from './paths.ts'
 import { checkReadable, openPath, readFacts, reopenFile, withFd } from './resolve.ts'
 import { type FileView, openView, type ViewRoot } from './views.ts'
@@ -44,27 +44,42 @@ export interface SmallFile {
 
 /** A larger file, open until the task is ended. */
 export interface LargeFile {
+  act: 'opened'
   facts: FileFacts
   fd: number
-  /** Bytes of its holes: counted beyond `HOLES_MAX` alone, below that 1 if there are any. */
-  holeBytes: number
+  hasHoles: boolean
 }
 
-/** Opens a regular file. Returns a small one whole; of a larger one sends the descriptor and keeps it open until ended. */
-export function* openTask(io: TaskIo<LargeFile, never>, argument: PathArgument): Steps<SmallFile> {
+/** Messages of the task: the file it opened, and an answer to each `ByteSpan` it gets: bytes of holes in there, up to `HOLES_MAX` or more. */
+export type OpenSent = LargeFile | { act: 'counted'; holeBytes: number }
+
+/** The bytes from `start` to `end` (exclusive). */
+export interface ByteSpan {
+  start: number
+  end: number
+}
+
+/**
+ * Opens a regular file. Returns a small one whole. Sends the descriptor of a larger one, keeps it open until ended, and counts the holes of
+ * the spans it is asked for.
+ */
+export function* openTask(io: TaskIo<OpenSent, ByteSpan>, argument: PathArgument): Steps<SmallFile> {
   const { fd, facts } = inView(argument, (view) => openRegular(view, argument.path))
   try {
     const small = facts.sizeBytes > SMALL_BYTES ? null : withFaults(argument.path, () => readSmall(fd, facts))
     if (small !== null) return small
-    yield* io.send({ facts, fd, holeBytes: yield* holeBytesOf(io, fd, { path: argument.path, facts }) })
-    return yield* io.receive()
+    yield* io.send({ act: 'opened', facts, fd, hasHoles: hasHole(fd) })
+    for (;;) {
+      const span = yield* io.receive()
+      yield* io.send({ act: 'counted', holeBytes: yield* countHoles(io, fd, { ...span, maxBytes: HOLES_MAX }) })
+    }
   } finally {
     closeFd(fd)
   }
 }
 
 // Opens twice: opening a device or FIFO may have an effect or block, so its kind is checked on an `O_PATH` descriptor first.
-function openRegular(view: FileView, path: RawPath): Omit<LargeFile, 'holeBytes'> {
+function openRegular(view: FileView, path: RawPath): Pick<LargeFile, 'fd' | 'facts'> {
   return withFd(openPath(view, path, { follow: true }), (pathFd) => {
     checkReadable(pathFd, path)
     const stat = statFd(pathFd)
@@ -73,17 +88,6 @@ function openRegular(view: FileView, path: RawPath): Omit<LargeFile, 'holeBytes'
     const fd = reopenFile(pathFd)
     return { fd, facts: factsOf(statFd(fd), view.idBase, null) }
   })
-}
-
-function* holeBytesOf(
-  io: Pick<TaskIo, 'mustPause'>,
-  fd: number,
-  { path, facts: { sizeBytes } }: { path: RawPath; facts: FileFacts },
-): Steps<number> {
-  if (!hasHole(fd)) return 0
-  if (sizeBytes <= HOLES_MAX) return 1
-  const layout = yield* findHoles(io, fd, { path, sizeBytes })
-  return layout === null ? 1 : sizeBytes - layout.ranges.reduce((sum, range) => sum + range.sizeBytes, 0)
 }
 
 /** Returns null if the file became shorter meanwhile. */
@@ -97,7 +101,7 @@ function readSmall(fd: number, facts: FileFacts): SmallFile | null {
   return { facts, bytes }
 }
 
-/** Bytes of holes that one answer carries at most: they cost their owner nothing, and whoever reads them as much as any others. */
+/** The most bytes of holes in one answer. Holes cost no disk space and no quota, but the service sends each of them as a zero. */
 export const HOLES_MAX = 64 * 1024 ** 3
 /** The size up to which a file is sent in one message. */
 export const SMALL_BYTES = 64 * 1024

@@ -1,14 +1,10 @@
+import type { Steps, TaskIo } from '../threads/task.ts'
 import { BLOCK_BYTES, SUM_OFFSET, sumOfBlock, type TarHeader, type TarKind } from './headers.ts'
-import { OLD_MAP, oldMapOf, oldRealSize } from './sparse.ts'
 
 /** A decoded header block, before extended headers are applied. */
 export interface TarBlock extends TarHeader {
   /** Type flag. */
   flag: string
-  /** True if further blocks with the sparse map of an old GNU sparse file follow. */
-  hasMore: boolean
-  /** The map and length that an old GNU header of a sparse file has; null for any other. */
-  oldSparse: { numbers: string[]; realSize: string } | null
 }
 
 /** Decodes a header block; returns null if its checksum is wrong. Malformed numbers become NaN. Pure. */
@@ -22,11 +18,6 @@ export function decodeTarBlock(block: Buffer): TarBlock | null {
   const flag = String.fromCharCode(block[156] as number)
   return {
     flag,
-    hasMore: flag === 'S' && block[482] === 1,
-    oldSparse:
-      flag === 'S'
-        ? { numbers: oldMapOf(block, OLD_MAP.header.start, OLD_MAP.header.count), realSize: oldRealSize(block) }
-        : null,
     kind: kindOfFlag(flag, path),
     path,
     target: decodeText(block, 157, 100),
@@ -39,10 +30,14 @@ export function decodeTarBlock(block: Buffer): TarBlock | null {
   }
 }
 
-/** Decodes the known records of a pax extended header; returns null if it is damaged. Pure. */
-export function decodeRecords(body: Buffer): Map<string, string> | null {
+/** Decodes the known records of a pax extended header; returns null if it is damaged. */
+export function* decodeRecords(
+  body: Buffer,
+  { mustPause }: Pick<TaskIo, 'mustPause'>,
+): Steps<Map<string, string> | null> {
   const records = new Map<string, string>()
   for (let start = 0; start < body.length; ) {
+    if (mustPause()) yield 'turn'
     const space = body.indexOf(SPACE, start)
     const digits = space < 0 || space - start > 10 ? '' : body.toString('latin1', start, space)
     const end = start + (/^\d+$/.test(digits) ? Number(digits) : 0)
@@ -60,7 +55,7 @@ export function decodeRecords(body: Buffer): Map<string, string> | null {
 
 /** Applies extended header records to the entry of a block; an empty record value cancels an earlier one. Pure. */
 export function withRecords(block: TarBlock, records: ReadonlyMap<string, string>): TarHeader {
-  const { flag: _flag, hasMore: _hasMore, oldSparse: _oldSparse, ...header } = block
+  const { flag: _flag, ...header } = block
   const text = (key: string): string | null => records.get(key) || null
   const number = (key: string, other: number): number => {
     const value = text(key)
@@ -79,6 +74,11 @@ export function withRecords(block: TarBlock, records: ReadonlyMap<string, string
     modifiedSeconds: seconds,
     modifiedNanoseconds: text('mtime') === null ? 0 : fraction(text('mtime') ?? '', modified - seconds),
   }
+}
+
+/** Returns true for a record about the holes of one file. Pure. */
+export function isOfSparseFile(key: string): boolean {
+  return key.startsWith(SPARSE_UNKNOWN)
 }
 
 /** Decodes bytes up to the first zero, one character each; truncates at `KEPT_BYTES` and appends `~`. */
@@ -127,9 +127,9 @@ function kindOfFlag(flag: string, path: string): TarKind {
   return kind === 'file' && path.endsWith('/') ? 'directory' : kind
 }
 
-/** The map of a sparse file in a record of its own, as GNU tar has it in version 0.1. */
+/** The map of a sparse file in one record, as GNU tar writes it in version 0.1. */
 export const SPARSE_MAP = 'GNU.sparse.map'
-/** Record set for a sparse file in version 0.0, which repeats records. */
+/** Stands for a sparse file in version 0.0, which repeats records. The keys of all other versions begin with it. */
 export const SPARSE_UNKNOWN = 'GNU.sparse'
 /** Longest text kept, in bytes: Linux accepts no longer path. */
 export const KEPT_BYTES = 4096

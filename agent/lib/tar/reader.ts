@@ -1,9 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Steps } from '../threads/task.ts'
+import type { Steps, TaskIo } from '../threads/task.ts'
 import {
   decodeRecords,
   decodeTarBlock,
   decodeText,
+  isOfSparseFile,
   KEPT_BYTES,
   SPARSE_MAP,
   SPARSE_UNKNOWN,
@@ -11,7 +12,15 @@ import {
   withRecords,
 } from './fields.ts'
 import { BLOCK_BYTES, paddedSize, type TarHeader } from './headers.ts'
-import { layoutOf, OLD_MAP, oldMapOf, RANGES_MAX, type ReadLayout, type SparseLayout, TOO_MANY } from './sparse.ts'
+import {
+  addOldMap,
+  decodeSize,
+  MapCollector,
+  OLD_MAP,
+  oldRealSize,
+  type ReadLayout,
+  type SparseLayout,
+} from './sparse.ts'
 
 /** An entry as the archive describes it, unchecked. */
 export interface TarEntry extends TarHeader {
@@ -31,16 +40,19 @@ export interface TarReader {
   drain(): Steps<void>
 }
 
+/** Where the pieces of an archive come from, null at their end, and when to pause. */
+export type TarSource = Pick<TaskIo<never, Uint8Array | null>, 'receive' | 'mustPause'>
+
 /**
- * Creates a reader of the pieces that `receive` returns, null at the end of input. Reads POSIX (ustar and pax), GNU and older archives.
- * Holds at most 1 MiB of metadata per extended header, and never a whole content.
+ * Creates a reader of an archive. Reads POSIX (ustar and pax), GNU and older archives. Holds at most 1 MiB of metadata per extended header,
+ * and never a whole content.
  */
-export function createTarReader(receive: () => Steps<Uint8Array | null>): TarReader {
-  return new Reader(receive)
+export function createTarReader(source: TarSource): TarReader {
+  return new Reader(source)
 }
 
 class Reader implements TarReader {
-  readonly #receive: () => Steps<Uint8Array | null>
+  readonly #source: TarSource
   #piece: Buffer = Buffer.alloc(0)
   #isAtEnd = false
   #hasBegun = false
@@ -49,8 +61,8 @@ class Reader implements TarReader {
   #padding = 0
   #globals = new Map<string, string>()
 
-  constructor(receive: () => Steps<Uint8Array | null>) {
-    this.#receive = receive
+  constructor(source: TarSource) {
+    this.#source = source
   }
 
   *next(): Steps<TarEntry | null> {
@@ -63,8 +75,9 @@ class Reader implements TarReader {
       const block = decodeTarBlock(bytes)
       if (block === null) throw this.#hasBegun ? damaged('what comes next is no header') : noTar(bytes)
       this.#hasBegun = true
-      if (METADATA_FLAGS.has(block.flag)) yield* this.#readMetadata(block, metadata)
-      else return yield* this.#beginEntry(block, metadata)
+      if (!METADATA_FLAGS.has(block.flag)) return yield* this.#beginEntry({ ...block, bytes }, metadata)
+      yield* this.#readMetadata(block, metadata)
+      yield* this.#pause()
     }
   }
 
@@ -78,7 +91,7 @@ class Reader implements TarReader {
   }
 
   *drain(): Steps<void> {
-    while (!this.#isAtEnd) this.#isAtEnd = (yield* this.#receive()) === null
+    while (!this.#isAtEnd) this.#isAtEnd = (yield* this.#source.receive()) === null
   }
 
   /** Reads an extended header into the metadata of the next entry. */
@@ -93,59 +106,95 @@ class Reader implements TarReader {
     this.#left = 0
     if (flag === 'L') return void metadata.records.set('path', decodeText(body, 0, body.length))
     if (flag === 'K') return void metadata.records.set('linkpath', decodeText(body, 0, body.length))
-    const records = decodeRecords(body)
+    const records = yield* decodeRecords(body, this.#source)
     if (records === null) metadata.fault = 'what the archive tells of it is damaged'
     for (const [key, value] of records ?? []) {
+      // A map fits one file. For all that follow, each small entry would cost as much as the map.
+      if (flag === 'g' && isOfSparseFile(key)) continue
       metadata.records.set(key, value)
       if (flag === 'g') this.#globals.set(key, value)
     }
   }
 
-  *#beginEntry(block: TarBlock, { records, fault }: EntryMetadata): Steps<TarEntry> {
+  *#beginEntry({ bytes, ...block }: TarBlock & { bytes: Buffer }, { records, fault }: EntryMetadata): Steps<TarEntry> {
     const header = withRecords(block, records)
     if (header.kind === 'file' && header.path.endsWith('/')) header.kind = 'directory'
-    for (let hasMore = block.hasMore; hasMore; ) {
-      const more = yield* this.#bytes(BLOCK_BYTES)
-      hasMore = more[504] === 1
-      const numbers = block.oldSparse?.numbers ?? []
-      if (numbers.length <= 2 * RANGES_MAX) numbers.push(...oldMapOf(more, OLD_MAP.more.start, OLD_MAP.more.count))
-    }
+    const oldMap = block.flag === OLD_SPARSE ? yield* this.#readOldMap(bytes) : null
     this.#expect(WITHOUT_CONTENT.has(block.flag) ? 0 : sizeOf(header.sizeBytes))
-    const read = header.kind === 'file' ? yield* this.#readLayout(block, records) : null
+    let read: ReadLayout | null = null
+    if (header.kind === 'file')
+      read = oldMap === null ? yield* this.#readLayout(records) : oldMap.layout(oldRealSize(bytes), this.#left)
     const sparse = read !== null && 'layout' in read ? read.layout : null
     const sparseFault = read !== null && 'fault' in read ? read.fault : null
     return { ...header, sizeBytes: this.#left, fault: fault ?? sparseFault ?? faultOf(header), sparse }
   }
 
-  /** Reads where the content of a sparse file belongs; null for another file. */
-  *#readLayout({ oldSparse }: TarBlock, records: ReadonlyMap<string, string>): Steps<ReadLayout | null> {
-    if (oldSparse !== null) return layoutOf(oldSparse.numbers, oldSparse.realSize, this.#left)
+  /** Reads where the content of a sparse file belongs, by its records; null for another file. */
+  *#readLayout(records: ReadonlyMap<string, string>): Steps<ReadLayout | null> {
     const map = records.get(SPARSE_MAP)
-    if (map !== undefined) return layoutOf(map.split(','), records.get('GNU.sparse.size') ?? '', this.#left)
+    const size = (key: string): bigint | null => decodeSize(records.get(key) ?? '')
+    if (map !== undefined) return (yield* this.#readRecord(map)).layout(size('GNU.sparse.size'), this.#left)
     if (records.has(SPARSE_UNKNOWN)) return { fault: 'it is a sparse file of a form that is not unpacked' }
     const version = `${records.get('GNU.sparse.major') ?? ''}.${records.get('GNU.sparse.minor') ?? ''}`
     if (version === '.') return null
     if (version !== '1.0') return { fault: 'it is a sparse file of a form that is not unpacked' }
-    const numbers = yield* this.#readMap()
-    return numbers === null
-      ? { fault: TOO_MANY }
-      : layoutOf(numbers, records.get('GNU.sparse.realsize') ?? '', this.#left)
+    return (yield* this.#readMap()).layout(size('GNU.sparse.realsize'), this.#left)
   }
 
-  /** Reads the map that the content of a sparse file begins with, in whole blocks; null if it is too long. */
-  *#readMap(): Steps<string[] | null> {
-    const lines: string[] = []
-    let [rest, wanted] = ['', 1]
-    while (lines.length < wanted) {
-      if (wanted > 2 * RANGES_MAX + 1) return null
-      if (this.#left < BLOCK_BYTES || rest.length > BLOCK_BYTES) return CUT_OFF
-      this.#left -= BLOCK_BYTES
-      const found: string[] = (rest + (yield* this.#bytes(BLOCK_BYTES)).toString('latin1')).split('\n')
-      rest = found.pop() ?? ''
-      for (const line of found) lines.push(line)
-      wanted = 1 + 2 * (/^\d{1,6}$/.test(lines[0] ?? '') ? Number(lines[0]) : 0)
+  /** Reads the map that a header in the old GNU format has, and the blocks that continue it. */
+  *#readOldMap(header: Buffer): Steps<MapCollector> {
+    const map = new MapCollector()
+    addOldMap(map, header, OLD_MAP.header)
+    for (let hasMore = header[482] === 1; hasMore; ) {
+      const block = yield* this.#bytes(BLOCK_BYTES)
+      addOldMap(map, block, OLD_MAP.more)
+      hasMore = block[504] === 1
+      yield* this.#pause()
     }
-    return lines.slice(1, wanted)
+    return map
+  }
+
+  /** Reads a map of numbers with commas between them. */
+  *#readRecord(text: string): Steps<MapCollector> {
+    const map = new MapCollector()
+    for (let from = 0; from <= text.length && !map.isFaulty; ) {
+      const comma = text.indexOf(',', from)
+      const end = comma < 0 ? text.length : comma
+      map.addText(text.slice(from, end))
+      from = end + 1
+      yield* this.#pause()
+    }
+    return map
+  }
+
+  /** Reads the map that the content of a sparse file begins with, a number a line, in whole blocks. */
+  *#readMap(): Steps<MapCollector> {
+    const map = new MapCollector()
+    let rest = ''
+    // The first line says how many numbers follow.
+    for (let wanted = -1; wanted !== 0 && !map.isFaulty; ) {
+      yield* this.#pause()
+      if (this.#left < BLOCK_BYTES || rest.length > BLOCK_BYTES) {
+        map.add(null)
+        break
+      }
+      this.#left -= BLOCK_BYTES
+      const lines = (rest + (yield* this.#bytes(BLOCK_BYTES)).toString('latin1')).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        if (wanted === 0) break
+        if (wanted < 0) wanted = map.begin(line)
+        else {
+          map.addText(line)
+          wanted--
+        }
+      }
+    }
+    return map
+  }
+
+  *#pause(): Steps<void> {
+    if (this.#source.mustPause()) yield 'turn'
   }
 
   #expect(sizeBytes: number): void {
@@ -186,7 +235,7 @@ class Reader implements TarReader {
 
   *#tryFill(): Steps<boolean> {
     while (this.#piece.length === 0) {
-      const piece = this.#isAtEnd ? null : yield* this.#receive()
+      const piece = this.#isAtEnd ? null : yield* this.#source.receive()
       if (piece === null) {
         this.#isAtEnd = true
         return false
@@ -239,8 +288,8 @@ function truncated(): ServiceError {
 const METADATA_FLAGS: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
 /** Flags of links, devices, directories and FIFOs: their size field does not count content. */
 const WITHOUT_CONTENT: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6'])
-/** A map that is damaged. */
-const CUT_OFF = ['']
+/** The flag of a sparse file in the old GNU format. */
+const OLD_SPARSE = 'S'
 const METADATA_BYTES_MAX = 1024 * 1024
 const COMPRESSIONS: readonly (readonly [string, string])[] = [
   ['\x1f\x8b', 'gzip'],

@@ -44,53 +44,96 @@ function encodeMap({ sizeBytes, ranges }: SparseLayout): Buffer {
   return map
 }
 
-/** What an archive tells of a sparse file; `fault`: why that is unusable. */
+/** What an archive says about a sparse file; `fault`: why that is unusable. */
 export type ReadLayout = { layout: SparseLayout } | { fault: string }
 
 /**
- * Checks a map: pieces in order, not beyond the end, with as many bytes as are stored. `numbers` are decimal offsets and lengths, in turn.
- * Pure.
+ * Collects the map of a sparse file, number by number: offset and length of each piece of data. Checks that the pieces are in order, not
+ * beyond the end, and as long as what is stored. Holds at most 65,536 pieces.
  */
-export function layoutOf(numbers: readonly string[], realSize: string, storedBytes: number): ReadLayout {
-  if (numbers.length > 2 * RANGES_MAX) return { fault: TOO_MANY }
-  if (numbers.length % 2 !== 0 || ![...numbers, realSize].every((text) => DIGITS.test(text))) return DAMAGED
-  const sizeBytes = BigInt(realSize)
-  const ranges: DataRange[] = []
-  let [end, stored] = [0n, 0n]
-  for (let index = 0; index < numbers.length; index += 2) {
-    const [start, length] = [BigInt(numbers[index] ?? ''), BigInt(numbers[index + 1] ?? '')]
-    if (start < end) return DAMAGED
-    end = start + length
-    stored += length
-    if (length > 0n) ranges.push({ start, sizeBytes: Number(length) })
+export class MapCollector {
+  readonly #ranges: DataRange[] = []
+  #pieces = 0
+  #offset: bigint | null = null
+  #end = 0n
+  #storedBytes = 0n
+  #fault: { fault: string } | null = null
+
+  /** True once no further number can make the map usable. */
+  get isFaulty(): boolean {
+    return this.#fault !== null
   }
-  if (end > sizeBytes || sizeBytes > LONGEST || stored !== BigInt(storedBytes)) return DAMAGED
-  return { layout: { sizeBytes, ranges } }
+
+  /** Takes how many pieces follow, in decimal; returns how many numbers to add. */
+  begin(text: string): number {
+    if (!DIGITS.test(text)) this.#fault = DAMAGED
+    else if (Number(text) > RANGES_MAX) this.#fault = { fault: TOO_MANY }
+    return this.isFaulty ? 0 : 2 * Number(text)
+  }
+
+  /** Takes the next number, in decimal. */
+  addText(text: string): void {
+    this.add(decodeSize(text))
+  }
+
+  /** Takes the next number; null stands for a damaged one. */
+  add(number: bigint | null): void {
+    if (number === null) this.#fault ??= DAMAGED
+    if (number === null || this.isFaulty) return
+    if (this.#offset === null) this.#offset = number
+    else {
+      this.#addPiece(this.#offset, number)
+      this.#offset = null
+    }
+  }
+
+  /** Returns the layout of a file of `sizeBytes`, of which `storedBytes` are in the archive; null stands for a damaged size. */
+  layout(sizeBytes: bigint | null, storedBytes: number): ReadLayout {
+    if (this.#fault !== null) return this.#fault
+    if (sizeBytes === null || sizeBytes > LONGEST || this.#end > sizeBytes) return DAMAGED
+    if (this.#offset !== null || this.#storedBytes !== BigInt(storedBytes)) return DAMAGED
+    return { layout: { sizeBytes, ranges: this.#ranges } }
+  }
+
+  #addPiece(start: bigint, length: bigint): void {
+    this.#pieces++
+    if (this.#pieces > RANGES_MAX) this.#fault = { fault: TOO_MANY }
+    else if (start < this.#end) this.#fault = DAMAGED
+    else {
+      this.#end = start + length
+      this.#storedBytes += length
+      if (length > 0n) this.#ranges.push({ start, sizeBytes: Number(length) })
+    }
+  }
 }
 
-/** Reads the offsets and lengths that a block of an old GNU header has, up to the first empty one. Pure. */
-export function oldMapOf(block: Buffer, start: number, count: number): string[] {
-  const numbers: string[] = []
+/** Decodes a size in decimal; null if it is damaged. Pure. */
+export function decodeSize(text: string): bigint | null {
+  return DIGITS.test(text) ? BigInt(text) : null
+}
+
+/** Takes the offsets and lengths that a block of an old GNU header has, up to the first empty one. */
+export function addOldMap(map: MapCollector, block: Buffer, { start, count }: { start: number; count: number }): void {
   for (let at = start; at < start + count * OLD_BYTES; at += OLD_BYTES) {
     if (block[at] === 0) break
-    numbers.push(decodeOld(block, at), decodeOld(block, at + OLD_BYTES / 2))
+    map.add(decodeOld(block, at))
+    map.add(decodeOld(block, at + OLD_BYTES / 2))
   }
-  return numbers
 }
 
-/** The length of a file in an old GNU header. Pure. */
-export function oldRealSize(block: Buffer): string {
+/** The length of a file in an old GNU header; null if it is damaged. Pure. */
+export function oldRealSize(block: Buffer): bigint | null {
   return decodeOld(block, OLD_REAL_SIZE)
 }
 
-function decodeOld(block: Buffer, at: number): string {
+function decodeOld(block: Buffer, at: number): bigint | null {
   const field = block.subarray(at, at + OLD_BYTES / 2)
-  if (((field[0] ?? 0) & 0x80) !== 0) return BigInt(`0x${field.subarray(4).toString('hex')}`).toString()
+  if (((field[0] ?? 0) & 0x80) !== 0) return BigInt(`0x${field.subarray(4).toString('hex')}`)
   const digits = field.toString('latin1').replace(/[\0 ].*$/s, '')
-  return /^[0-7]{1,12}$/.test(digits) ? BigInt(`0o${digits}`).toString() : ''
+  return /^[0-7]{1,12}$/.test(digits) ? BigInt(`0o${digits}`) : null
 }
 
-/** The pieces of data of a sparse file at most: each takes memory until all of the file is read. */
+/** The most pieces of data of a sparse file: each takes memory until all of the file is read. */
 export const RANGES_MAX = 65_536
 /** The fault of a file with more. */
 export const TOO_MANY = `it has more than ${RANGES_MAX} pieces of data between holes`
@@ -98,7 +141,7 @@ export const TOO_MANY = `it has more than ${RANGES_MAX} pieces of data between h
 export const OLD_MAP = { header: { start: 386, count: 4 }, more: { start: 0, count: 21 } } as const
 const OLD_BYTES = 24
 const OLD_REAL_SIZE = 483
-const DAMAGED: ReadLayout = { fault: 'the map of its data is damaged' }
+const DAMAGED = { fault: 'the map of its data is damaged' }
 const DIGITS = /^\d{1,19}$/
 /** The longest file that Linux has. */
 const LONGEST = 2n ** 63n - 1n

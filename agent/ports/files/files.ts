@@ -59,7 +59,8 @@ export interface OpenFile {
   whole: Uint8Array | null
   /**
    * Reads the bytes from `start` to `end` (exclusive); closes the file at the end or when the reader stops. Throws `rate_limited`
-   * if too many transfers are under way: the caller then still has to close the file.
+   * if too many transfers are under way: the caller then still has to close the file. The first piece fails with `body_too_large` if too
+   * many of the bytes are holes.
    */
   read(range: { start: number; end: number }): AsyncIterable<Uint8Array>
   /** Closes a file that was not read; does nothing otherwise. */

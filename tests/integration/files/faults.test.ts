@@ -98,53 +98,6 @@ describe('files meet', () => {
     for (const stream of [holder.stdin, holder.stdout, holder.stderr]) stream.destroy()
   })
 
-  test('a sparse file of 1 TiB', async () => {
-    const size = 2 ** 40
-    execFileSync('truncate', ['-s', String(size), disk('/sparse')])
-    fs.writeSync(fs.openSync(disk('/sparse'), 'r+'), 'end', size - 3)
-    expect(await lab.files.stat(box.place, P('/sparse'))).toMatchObject({ sizeBytes: size })
-    expect(await box.read('/sparse', { start: size - 5, end: size })).toBe('\0\0end')
-    const file = await lab.files.open(box.place, P('/sparse'))
-    for await (const bytes of file.read({ start: 0, end: 64 * 1024 ** 3 })) {
-      expect(bytes.length).toBeLessThanOrEqual(MIB)
-      break
-    }
-    await lab.files.remove(box.place, P('/sparse'), { recursive: false })
-  })
-
-  test('a sparse file of an exabyte: read by ranges alone, packed and unpacked without its holes', async () => {
-    const size = 2 ** 60
-    fs.mkdirSync(disk('/exa'))
-    execFileSync('truncate', ['-s', String(size), disk('/exa/file')])
-    execFileSync('dd', [
-      'if=/dev/zero',
-      `of=${disk('/exa/file')}`,
-      'bs=4096',
-      'count=1',
-      `seek=${2 ** 40}`,
-      'conv=notrunc',
-      'status=none',
-    ])
-    const file = await lab.files.open(box.place, P('/exa/file'))
-    expect(() => file.read({ start: 0, end: size })).toThrow(
-      expect.objectContaining({
-        code: 'body_too_large',
-        message: expect.stringMatching(/holes.*68719476736.*Range.*archive/),
-      }),
-    )
-    file.close()
-    expect(await box.read('/exa/file', { start: 2 ** 52 - 2, end: 2 ** 52 + 2 })).toBe('\0\0\0\0')
-    const pieces: Uint8Array[] = []
-    for await (const bytes of await lab.files.pack(box.place, P('/exa'))) pieces.push(bytes)
-    const archive = Buffer.concat(pieces)
-    expect(archive.length).toBeLessThan(64 * 1024)
-    await lab.files.makeDirectory(box.place, P('/exa/in'), { mode: null, parents: false })
-    const report = await lab.files.unpack(box.place, P('/exa/in'), piecesOf(archive))
-    expect(report).toMatchObject({ entries: 1, refusedCount: 0 })
-    expect(await lab.files.stat(box.place, P('/exa/in/file'))).toMatchObject({ sizeBytes: size })
-    await lab.files.remove(box.place, P('/exa'), { recursive: true })
-  })
-
   test('a file that becomes shorter while it is read: the reader gets an error', async () => {
     fs.writeFileSync(disk('/shrinks'), randomBytes(4 * MIB))
     await box.read('/shrinks')
@@ -275,7 +228,3 @@ describe('files meet', () => {
     expect(seen.has('done')).toBe(true)
   })
 })
-
-async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}

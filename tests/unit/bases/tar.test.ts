@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { extract, pack } from 'tar-stream'
 import { encodeTarHeader, type WrittenHeader } from '../../../agent/lib/tar/headers.ts'
-import { createTarReader, type TarEntry } from '../../../agent/lib/tar/reader.ts'
+import { createTarReader, type TarEntry, type TarSource } from '../../../agent/lib/tar/reader.ts'
 import { encodeSparseHeader } from '../../../agent/lib/tar/sparse.ts'
 import type { Steps } from '../../../agent/lib/threads/task.ts'
 import { entryOf, paxOf, type RawTarEntry, sealed, tarOf } from '../../helpers/bases/hostile-tar.ts'
@@ -11,7 +11,7 @@ import { check } from '../../helpers/fairness/check.ts'
 type Read = TarEntry & { content: string }
 
 /** Reads an archive that arrives in pieces of `size` bytes. */
-function readAll(archive: Uint8Array, size = archive.length): Read[] {
+function readAll(archive: Uint8Array, size = archive.length, mustPause = () => false): Read[] {
   let at = 0
   // biome-ignore lint/correctness/useYield: it never has to wait
   const hear = function* (): Steps<Uint8Array | null> {
@@ -19,7 +19,7 @@ function readAll(archive: Uint8Array, size = archive.length): Read[] {
     at += size
     return archive.subarray(at - size, at)
   }
-  const reader = createTarReader(hear)
+  const reader = createTarReader({ receive: hear, mustPause })
   const entries: Read[] = []
   const steps = (function* (): Steps<void> {
     for (let entry = yield* reader.next(); entry !== null; entry = yield* reader.next()) {
@@ -76,9 +76,10 @@ describe('an archive that is written', () => {
   test('has sizes of 8 GiB and more', () => {
     const sizes = [8 ** 11 - 1, 8 ** 11, 2 ** 50]
     for (const sizeBytes of sizes) {
-      const reader = createTarReader(function* () {
+      const receive: TarSource['receive'] = function* () {
         return encodeTarHeader({ ...HEADER, sizeBytes })
-      })
+      }
+      const reader = createTarReader({ receive, mustPause: () => false })
       expect(reader.next().next().value).toMatchObject({ sizeBytes, path: 'a', fault: null })
     }
   })
@@ -189,10 +190,58 @@ describe('an archive that is read', () => {
       '1\n4e3\n3\n',
     ])
       expect(faultOf(map)).toContain('damaged')
-    expect(faultOf('999999\n')).toContain('65536')
+    for (const count of ['65537', '999999', '1000000', '9'.repeat(19)]) expect(faultOf(`${count}\n`)).toContain('65536')
+    // Of nothing but a map, a damaged one is no empty one.
+    const onlyMap = (map: string): string | null =>
+      readOne(paxOf(real), { name: 'x', body: map.padEnd(512, '\0') }).fault
+    expect(onlyMap('0\n')).toBeNull()
+    for (const map of ['one\n', '\n', '-1\n', '1e3\n', `${'9'.repeat(20)}\n`]) expect(onlyMap(map)).toContain('damaged')
+    expect(onlyMap('1234567\n')).toContain('65536')
     expect(faultOf('1\n4096\n3\n', { ...real, 'GNU.sparse.realsize': '9223372036854775808' })).toContain('damaged')
     expect(faultOf('', { ...real, 'GNU.sparse.major': '2' })).toContain('sparse')
     expect(faultOf('', { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' })).toContain('sparse')
+  })
+
+  test('has a map for the file of its header alone: those of global headers are left out', () => {
+    const map = { 'GNU.sparse.map': '4096,3', 'GNU.sparse.size': '9000', 'GNU.sparse.name': 'other' }
+    const versioned = { 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.realsize': '9000' }
+    for (const records of [map, versioned, { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' }]) {
+      const entries = readAll(
+        tarOf([{ ...paxOf({ ...records, uid: '5' }), flag: 'g' }, { name: 'a', body: 'abc' }, { name: 'b' }]),
+      )
+      expect(entries).toMatchObject([
+        { path: 'a', uid: 5, content: 'abc', fault: null, sparse: null },
+        { path: 'b', uid: 5, fault: null, sparse: null },
+      ])
+    }
+    const own = readAll(tarOf([paxOf(map), { name: 'x', body: 'abc' }, { name: 'b', body: 'abc' }]))
+    expect(own).toMatchObject([
+      { path: 'other', sparse: { sizeBytes: 9000n } },
+      { path: 'b', sparse: null },
+    ])
+  })
+
+  test('pauses within each header and map, however few numbers a slice of time takes', () => {
+    const pieces = 8000
+    const lines = Array.from({ length: pieces }, (_, index) => [index * 10, 1]).flat()
+    const name = { 'GNU.sparse.name': 's' }
+    const v1 = { ...name, 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.realsize': '80000' }
+    const map = `${pieces}\n${lines.join('\n')}\n`
+    const content = 'x'.repeat(pieces)
+    const inRecord = { ...name, 'GNU.sparse.map': lines.join(','), 'GNU.sparse.size': '80000' }
+    const body = map.padEnd(Math.ceil(map.length / 512) * 512, '\0') + content
+    const many = { ...paxOf({}), body: Buffer.from('6 a=b\n'.repeat(pieces)) }
+    for (const [entries, leastPauses] of [
+      [[paxOf(inRecord), { name: 'x', body: content }], 2 * pieces],
+      [[paxOf(v1), { name: 'x', body }], Math.floor(map.length / 512)],
+      [[many, { name: 'x' }], pieces],
+    ] as const) {
+      let pauses = 0
+      const read = readAll(tarOf([...entries]), undefined, () => ++pauses > 0)
+      expect(read).toMatchObject([{ fault: null }])
+      if (read[0]?.sparse) expect(read[0].sparse.ranges).toHaveLength(pieces)
+      expect(pauses).toBeGreaterThanOrEqual(leastPauses)
+    }
   })
 
   test('has the layout of a sparse file as it was written, however long the file is and however it arrives', async () => {

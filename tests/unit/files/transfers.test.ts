@@ -111,7 +111,7 @@ describe('an archive that is read', () => {
 })
 
 describe('a large file that is open', () => {
-  const large = { facts: { sizeBytes: 100_000 } as never, fd: -1, holeBytes: 0 }
+  const large = { act: 'opened', facts: { sizeBytes: 100_000 } as never, fd: -1, hasHoles: false } as const
 
   test('counts from when it is read until it is closed', async () => {
     const transfers = createFileTransfers({ perBox: 1, total: 1 })

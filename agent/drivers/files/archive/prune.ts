@@ -50,7 +50,7 @@ export function* pruneTask(
 }
 
 function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, directories: DirectoryCache): Steps<number> {
-  const reader = createTarReader(() => io.receive())
+  const reader = createTarReader(io)
   let removed = 0
   for (let entry = yield* reader.next(); entry !== null; entry = yield* reader.next()) {
     try {

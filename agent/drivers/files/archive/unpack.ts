@@ -78,8 +78,9 @@ function* unpack(
   try {
     checkWritableMount(destinationFd, path)
     yield* io.send({ act: 'ready' })
+    // Until the archive ends, the main thread sends nothing else.
     const receive = io.receive as () => Steps<Uint8Array | null>
-    const reader = createTarReader(receive)
+    const reader = createTarReader({ receive, mustPause: io.mustPause })
     const times = createTimes(destinationFd)
     const root = absoluteNames(path)
     const report = yield* unpackEntries({ io, idBase: view.idBase, reader, directories, times, root, isLayer })
