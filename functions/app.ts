@@ -1,3 +1,4 @@
+import { answerFlow } from '../shared/answer-flow.ts'
 import { problemTypeNotFound, type ServiceError } from '../shared/errors.ts'
 import { viewFaults } from '../shared/health-faults.ts'
 import { type BodyBudget, heldBytes } from '../shared/http/body-budget.ts'
@@ -108,7 +109,7 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
       return answerAlone(params.code ?? null, request, context)
     const answer = await forward({ request, operation, requestId, owner, body })
     if (context.turns === null || !answersBytes(operation)) return answer
-    return { ...answer, openFlow: context.turns.openFlow(owner) }
+    return { ...answer, openFlow: answerFlow(operation.bytesOut, context.turns.openFlow(owner)) }
   })
 }
 

@@ -101,9 +101,9 @@ export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolea
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }
 
-/** Returns true if the answer is bytes of any length that come as fast as they are taken, unlike events. */
+/** Returns true if the answer may be of any length: bytes, or a stream of events. */
 export function answersBytes({ bytesOut }: Operation): boolean {
-  return bytesOut !== null && bytesOut !== 'text/event-stream'
+  return bytesOut !== null
 }
 
 /** Returns true if a ticket stands for a token: of what a function cannot carry, or of a sign-in link. */

@@ -5,7 +5,7 @@ import type { FlowOwner } from './rotation.ts'
 export interface PulledFlow {
   /** Counts a piece; resolves in the turn in which it may be handled. Null: at once. */
   take(sizeBytes: number): Promise<void> | null
-  /** Ends the stream and any wait: gives back the rest of its turn. Does nothing the second time. */
+  /** Ends the stream. A `take` that waits resolves, and others may use the rest of its turn. A second call does nothing. */
   close(): void
 }
 

@@ -1,6 +1,5 @@
 import { REFUSAL_HEADER } from '../../shared/auth/channel.ts'
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
-import { LOOP_TURNS } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
@@ -25,7 +24,8 @@ import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { bytesUntilEnded, untilEnded } from './open-requests.ts'
-import { admit, bytesOwnerOf, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
+import type { Received, ReceptionDeps } from './reception.ts'
+import { admit, bytesOwnerOf, flowOf, ownersOf, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import type { RequestHead } from './trust.ts'
 
@@ -138,8 +138,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   // A long poll ends with its token. What changes something ends as it would.
   const answered = facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
   if (!answersBytes(read.operation)) return answered
-  const owner = bytesOwnerOf(read, identity.caller)
-  return { ...(await answered), openFlow: (valve) => LOOP_TURNS.open(owner, valve) }
+  return { ...(await answered), openFlow: flowOf(read, identity.caller) }
 }
 
 type Performing = Context & { later: LaterPart }

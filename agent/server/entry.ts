@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { answerFlow } from '../../shared/answer-flow.ts'
 import type { Refusal } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { joinSockets } from '../../shared/http/joined-sockets.ts'
-import { type HttpHandler, type HttpRequest, type HttpResponse } from '../../shared/http/messages.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { LineBudget } from '../../shared/log-budget.ts'
@@ -135,7 +136,9 @@ async function pass(
     }
     const answer = await askOwner(owner, ask, { owners, isRepeatable: isShort })
     if (answer !== null)
-      return isTold ? await wholeOf(answer, owner) : { ...passedResponse(answer), openFlow: openFlowOf(owner) }
+      return isTold
+        ? await wholeOf(answer, owner)
+        : { ...passedResponse(answer), openFlow: answerFlowOf(owner, answer) }
     return await here({ ...request, ...readAlready(body as Uint8Array), signal: request.signal })
   } finally {
     release()
@@ -255,6 +258,10 @@ async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise
 
 function openFlowOf(owner: OwnerCell): OpenFlow {
   return (valve) => LOOP_TURNS.open(flowOwnerOf(owner), valve)
+}
+
+function answerFlowOf(owner: OwnerCell, { headers }: PassedAnswer): OpenFlow {
+  return answerFlow(headerOf(headers, 'content-type'), openFlowOf(owner))
 }
 
 function flowOwnerOf({ name }: OwnerCell): FlowOwner {

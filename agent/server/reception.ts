@@ -1,8 +1,9 @@
+import { answerFlow } from '../../shared/answer-flow.ts'
 import { type Refusal, refusalError } from '../../shared/auth/channel.ts'
 import { cutText, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { type TokenVerifier, unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { LOOP_TURNS } from '../../shared/flow-turns.ts'
+import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
 import { bearerToken, givenRequestId, splitTarget } from '../../shared/http/messages.ts'
 import { sourceKey } from '../../shared/http/source-key.ts'
 import type { Logger } from '../../shared/log.ts'
@@ -160,6 +161,12 @@ export function bytesOwnerOf({ params }: Pick<Received, 'params'>, caller: Calle
   const { project, name = '' } = params
   if (project !== undefined && project !== '-') return { project: `project ${project}`, box: name }
   return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }
+}
+
+/** Returns how the answer of a request flows: by the turns of this process's event loop. */
+export function flowOf(request: Pick<Received, 'params' | 'operation'>, caller: Caller | null): OpenFlow {
+  const owner = bytesOwnerOf(request, caller)
+  return answerFlow(request.operation.bytesOut, (valve) => LOOP_TURNS.open(owner, valve))
 }
 
 function strangerOf({ clientAddress }: RequestFacts): string {

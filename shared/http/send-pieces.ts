@@ -45,7 +45,7 @@ export async function sendPieces(
   }
 }
 
-/** As `sendPieces`, of a stream that nothing else reads: without a promise for each piece. */
+/** As `sendPieces`, of a stream that nothing else reads: without a promise for each piece. The stream may be over already. */
 export async function sendStream(
   outgoing: ServerResponse,
   body: Readable,
@@ -61,7 +61,8 @@ export async function sendStream(
   body.once('close', () => {
     if (!body.readableEnded) reject(body.errored ?? new Error('the body broke off'))
   })
-  body.once('end', () => outgoing.end(() => resolve()))
+  const end = (): void => void outgoing.end(() => resolve())
+  body.once('end', end)
   body.on('data', (piece: Uint8Array) => {
     notePassing(piece.length)
     if (outgoing.destroyed) return
@@ -69,6 +70,9 @@ export async function sendStream(
     flow.count(piece.length)
   })
   if (outgoing.destroyed) left()
+  // Of what happened before, no event comes any more.
+  else if (body.readableEnded) end()
+  else if (body.destroyed || body.errored) reject(body.errored ?? new Error('the body broke off'))
   try {
     await sent
   } finally {

@@ -79,7 +79,7 @@ function tooMany(): ServiceError {
   return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '10' } })
 }
 
-/** Whose bytes those of the service itself are. */
+/** Counts as the owner of bytes that the service moves for itself, not for a project. */
 export const SERVICE: FlowOwner = { project: 'service', box: '' }
 /** Bounds the archive uncompressed, and what it takes on disk. */
 const BASE_BYTES_MAX = 32 * 1024 ** 3

@@ -91,6 +91,27 @@ function open(port: number): () => void {
   return () => socket.destroy()
 }
 
+/** A body that is over before it is sent, in each way. */
+const OVER: Record<string, () => Readable> = {
+  'was read to its end': () => Readable.from([]).resume(),
+  'was destroyed': () => new Readable({ read: () => undefined }).destroy(),
+  failed: () => new Readable({ read: () => undefined }).on('error', () => undefined).destroy(new Error('failed')),
+}
+
+test.each(Object.entries(OVER))('a body that %s before it is sent: the answer ends', async (how, bodyOf) => {
+  const body = bodyOf()
+  await new Promise((resolve) => body.once('close', resolve))
+  const port = await serveHttp(async () => ({ status: 200, headers: {}, body }))
+  const isWhole = await new Promise((resolve) => {
+    const asked = httpRequest({ port, agent: false }, (answer) => {
+      answer.on('error', () => undefined).resume()
+      answer.once('close', () => resolve(answer.complete))
+    })
+    asked.once('error', () => resolve(false)).end()
+  })
+  expect(isWhole).toBe(how === 'was read to its end')
+})
+
 const owner = { project: 'loud', box: 'web' }
 const answerOf = (turns: FlowTurns, body: AsyncIterable<Uint8Array>) => ({
   ...{ status: 200, headers: {}, body },

@@ -1,0 +1,22 @@
+import type { OpenFlow } from './flow-turns.ts'
+
+/**
+ * Returns how an answer of a media type flows. Bytes take the turns of `open`. Of a stream of events only long pieces do, such as the kept
+ * history of a log: a live event is short and never waits.
+ */
+export function answerFlow(type: string | null | undefined, open: OpenFlow): OpenFlow {
+  if (type?.startsWith('text/event-stream') !== true) return open
+  return (valve) => {
+    const flow = open(valve)
+    return {
+      count: (sizeBytes) => {
+        if (sizeBytes > LIVE_BYTES) flow.count(sizeBytes)
+      },
+      hurry: (sizeBytes) => flow.hurry(sizeBytes),
+      close: () => flow.close(),
+    }
+  }
+}
+
+/** The longest piece that counts as live. */
+const LIVE_BYTES = 16 * 1024
