@@ -174,8 +174,8 @@ const BYTES_PER_MS = 1024 ** 2
 const REST = 7
 /** Also where a single turn took long. */
 const REST_MAX_MS = 100
-/** How long a project counts as there after it asked. */
-const PRESENT_MS = 250
+/** How long a project counts as there after it asked: about as long as a short command takes, so that who asks now and then costs others little. */
+const PRESENT_MS = 50
 /** For how long a budget that nobody uses grows. */
 const KEPT_MS = 20
 const LOOK_MS = 4

@@ -11,8 +11,7 @@ export interface FlowTurns {
   /** Adds a stream, which flows until it has used up what its project may have at once. */
   open(owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>): Flow
   /**
-   * Notes that a project asks for something else than bytes. For a quarter of a second the bytes of other projects then leave it most of
-   * each round of the event loop.
+   * Notes that a project asks for something else than bytes. For 50 ms the bytes of other projects then leave it most of the event loop.
    */
   note(project: string): void
 }
@@ -21,6 +20,8 @@ export interface FlowTurns {
 export interface Flow {
   /** Counts a piece that came; holds the stream if it has to wait for a turn. */
   count(sizeBytes: number): void
+  /** Asks for a piece that nobody has read yet; holds the stream if that has to wait for a turn, which then pays for it. */
+  ask(sizeBytes: number): void
   /** Lets so much through at once, whoever waits; the others wait for what comes. */
   hurry(sizeBytes: number): void
   /** Call once it has ended: gives back the rest of its turn. */
@@ -52,11 +53,14 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
     }
     isServing = true
     budget.spend(TURN_BYTES, next.owner.project)
-    next.begin(TURN_BYTES)
-    budget.afterTurn(() => {
-      isServing = false
-      serve()
-    })
+    try {
+      next.begin(TURN_BYTES)
+    } finally {
+      budget.afterTurn(() => {
+        isServing = false
+        serve()
+      })
+    }
   }
   const budget = createFlowBudget(pace, { clock, onRoom: serve })
   const parts = { allowances, waiting, budget }
@@ -77,14 +81,17 @@ class TurnFlow implements Flow, Turn {
   readonly owner: FlowOwner
   readonly #parts: FlowParts
   readonly #valve: Pick<Valve, 'hold' | 'release'>
+  /** What is left of its turns; below zero, what its next turn pays. */
   #grantedBytes = 0
+  /** What it has asked for and its turn is to pay. */
+  #askedBytes = 0
   #hurriedBytes = 0
   #isWaiting = false
   // Callers pass it on as it is.
   readonly close = (): void => {
     this.#parts.waiting.remove(this)
     this.#parts.budget.spend(-this.#grantedBytes, this.owner.project)
-    this.#grantedBytes = 0
+    this.#grantedBytes = this.#askedBytes = 0
   }
 
   constructor(parts: FlowParts, owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>) {
@@ -94,11 +101,19 @@ class TurnFlow implements Flow, Turn {
   }
 
   count(sizeBytes: number): void {
-    if (this.#mayGoOn(sizeBytes + PIECE_BYTES) || this.#isWaiting) return
-    this.#isWaiting = true
-    this.#valve.hold('turn')
-    this.#parts.waiting.add(this)
-    this.#parts.budget.wake()
+    const unpaid = this.#unpaidOf(sizeBytes + PIECE_BYTES)
+    if (unpaid === 0) return
+    const isFree = this.#isFree()
+    this.#parts.budget.spend(unpaid, this.owner.project)
+    if (!isFree && !this.#isWaiting) this.#wait()
+  }
+
+  ask(sizeBytes: number): void {
+    const unpaid = this.#unpaidOf(sizeBytes + PIECE_BYTES)
+    if (unpaid === 0) return
+    if (this.#isFree()) return this.#parts.budget.spend(unpaid, this.owner.project)
+    this.#askedBytes = unpaid
+    this.#wait()
   }
 
   hurry(sizeBytes: number): void {
@@ -109,28 +124,36 @@ class TurnFlow implements Flow, Turn {
 
   begin(sizeBytes: number): void {
     this.#isWaiting = false
-    this.#grantedBytes += sizeBytes
+    this.#grantedBytes += sizeBytes - this.#askedBytes
+    this.#askedBytes = 0
     this.#valve.release('turn')
   }
 
-  #mayGoOn(cost: number): boolean {
-    const { allowances, waiting, budget } = this.#parts
+  #wait(): void {
+    this.#isWaiting = true
+    this.#valve.hold('turn')
+    this.#parts.waiting.add(this)
+    this.#parts.budget.wake()
+  }
+
+  #isFree(): boolean {
+    return this.#parts.waiting.size === 0 && this.#parts.budget.hasRoom()
+  }
+
+  /** Pays with what is left of its turns, or with what its project may have without any. Returns what is still to be paid. */
+  #unpaidOf(cost: number): number {
+    const { allowances, budget } = this.#parts
     const { project } = this.owner
     if (this.#hurriedBytes > 0) {
       this.#hurriedBytes -= cost
       budget.spend(cost, project)
-      return true
+      return 0
     }
-    const unpaid = cost - this.#grantedBytes
-    this.#grantedBytes = Math.max(0, -unpaid)
-    if (unpaid <= 0) return true
-    if (allowances.waitOf(project) === null) {
-      allowances.take(project, unpaid)
-      return true
-    }
-    const isFree = waiting.size === 0 && budget.hasRoom()
-    budget.spend(unpaid, project)
-    return isFree
+    const unpaid = Math.max(0, cost - this.#grantedBytes)
+    this.#grantedBytes = Math.max(0, this.#grantedBytes - cost)
+    if (unpaid === 0 || allowances.waitOf(project) !== null) return unpaid
+    allowances.take(project, unpaid)
+    return 0
   }
 }
 
@@ -153,7 +176,7 @@ export const LOOP_TURNS: FlowTurns = createLoopTurns()
 
 /** Opens a stream that takes no turns, such as one of events. */
 export const openFree: OpenFlow = () => FREE
-const FREE: Flow = { count: () => undefined, hurry: () => undefined, close: () => undefined }
+const FREE: Flow = { count: () => undefined, ask: () => undefined, hurry: () => undefined, close: () => undefined }
 
 interface Turn {
   owner: FlowOwner

@@ -31,7 +31,7 @@ export function pulled(open: OpenFlow): PulledFlow {
   return {
     take: (sizeBytes) => {
       if (isOver) return null
-      flow.count(sizeBytes)
+      flow.ask(sizeBytes)
       return waiting?.promise ?? null
     },
     close: () => {

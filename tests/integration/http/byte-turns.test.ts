@@ -31,12 +31,16 @@ function createCounted(): { turns: FlowTurns; counted: { bytes: number; open: nu
         const flow = turns.open(owner, valve)
         counted.open++
         let isOpen = true
+        const counting =
+          (pass: 'count' | 'ask') =>
+          (size: number): void => {
+            counted.bytes += size
+            flow[pass](size)
+          }
         return {
           hurry: (size) => flow.hurry(size),
-          count: (size) => {
-            counted.bytes += size
-            flow.count(size)
-          },
+          count: counting('count'),
+          ask: counting('ask'),
           close: () => {
             if (isOpen) counted.open--
             isOpen = false

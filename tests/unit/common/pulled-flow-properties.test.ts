@@ -12,6 +12,7 @@ const KIB = 1024
 /** What handling a piece counts for, beside its bytes. */
 const PIECE = 16 * KIB
 const NONE = { burst: 0, perSecond: 0 }
+const LOUD = { project: 'loud', box: 'web' }
 
 /** Turns of this loop whose clock stands still but for what the test adds. */
 function createTurns(): { turns: FlowTurns; clock: { ms: number } } {
@@ -160,4 +161,20 @@ test('a stream that ends or is broken off, also in its wait, gives all back and 
     assert.ok(late.isOver)
   })
   await check(property, 40)
+})
+
+test('readers that ask and leave cost the others no turn, however many they are', async () => {
+  const property = fc.asyncProperty(fc.integer({ min: 100, max: 300 }), async (count) => {
+    const { turns } = createTurns()
+    const leaving = Array.from({ length: count }, () => piecesByTurns(endless(512 * KIB), LOUD, turns))
+    const asked = leaving.map((pieces) => pieces.next())
+    await rounds(1)
+    await Promise.all(leaving.map((pieces) => pieces.return?.()))
+    const reader = read(turns, 'quiet', { sizeBytes: 1 })
+    await rounds(5)
+    assert.ok(reader.bytes > 0, 'it waits')
+    await stopAll([reader])
+    await Promise.all(asked)
+  })
+  await check(property, 20)
 })
