@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { createRecentProjects } from './project-turns.ts'
 
 /** How much flows in all: bytes in each round of the event loop, or in each second. */
@@ -30,8 +31,7 @@ export function createFlowBudget(pace: FlowPace, options: FlowBudgetOptions): Fl
 
 /**
  * Lets bytes through in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
- * project uses the loop for something else, a round is followed by a rest of seven times its length, so that bytes take an eighth of the
- * loop at most. Counts rounds only while something flows.
+ * project uses the loop for something else, a round is followed by a rest, so that bytes take an eighth of the loop at most, and a sixteenth on two processors. Counts rounds only while something flows.
  */
 class RoundBudget implements FlowBudget {
   readonly #bytesPerRound: number
@@ -168,14 +168,17 @@ class TimeBudget implements FlowBudget {
 
 /** What bytes may take of a round of the event loop, in milliseconds; the turn under way may exceed it. */
 export const ROUND_MS = 1
-/** What passes in a millisecond of the loop: 512 KiB take some half of one. */
-const BYTES_PER_MS = 1024 ** 2
-/** Length of a rest in lengths of the round before it: with 7, bytes have an eighth of the loop while others use it, some 130 MB/s. */
-const REST = 7
+/** What passes in a millisecond of the loop, with what V8 collects of it later: measured for WebSockets, which cost most. */
+export const BYTES_PER_MS = 512 * 1024
+/**
+ * Length of a rest in lengths of the round before it. Bytes have some 64 MB/s while others ask, and half of that on two processors, for which
+ * front, agent and the commands of boxes compete as well.
+ */
+export const REST = availableParallelism() <= 2 ? 15 : 7
 /** Also where a single turn took long. */
 const REST_MAX_MS = 100
-/** How long a project counts as there after it asked: about as long as a short command takes, so that who asks now and then costs others little. */
-const PRESENT_MS = 50
+/** How long a project counts as there after it asked: longer than most commands take. */
+const PRESENT_MS = 250
 /** For how long a budget that nobody uses grows. */
 const KEPT_MS = 20
 const LOOK_MS = 4

@@ -11,7 +11,8 @@ export interface FlowTurns {
   /** Adds a stream, which flows until it has used up what its project may have at once. */
   open(owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>): Flow
   /**
-   * Notes that a project asks for something else than bytes. For 50 ms the bytes of other projects then leave it most of the event loop.
+   * Notes that a project asks for something else than bytes. For a quarter of a second the bytes of other projects then leave it most of the
+   * event loop.
    */
   note(project: string): void
 }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { type OpenFlow, openFree } from '../flow-turns.ts'
 import { pulled } from '../pulled-flow.ts'
 import { createValve } from '../valve.ts'
+import { LENT_BUFFERS } from './lent-buffers.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
@@ -35,7 +36,9 @@ export async function sendPieces(
       const turn = flow.take(next.value.length)
       if (turn !== null) await wait<void>((resolve) => resolve(turn))
       notePassing(next.value.length)
-      if (!outgoing.write(next.value)) await wait<void>((resolve) => outgoing.once('drain', resolve))
+      const piece = next.value
+      if (!outgoing.write(piece, (error) => error ?? LENT_BUFFERS.giveBack(piece)))
+        await wait<void>((resolve) => outgoing.once('drain', resolve))
     }
     await wait<void>((resolve) => outgoing.end(resolve))
   } finally {

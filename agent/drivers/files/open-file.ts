@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
+import { LENT_BUFFERS, LENT_BYTES } from '../../../shared/http/lent-buffers.ts'
 import { seekDataAsync } from '../../lib/syscalls/sparse.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { OpenFile } from '../../ports/files/files.ts'
@@ -101,7 +102,7 @@ async function* readBytes(
 }
 
 async function readPiece(fd: number, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafeSlow(length)
+  const buffer = LENT_BUFFERS.take(length)
   let done = 0
   // A short read is the end of the file, or precedes a bad block, at which the next one fails.
   for (let count = -1; count !== 0 && done < length; done += count)
@@ -131,5 +132,5 @@ const read = promisify(fs.read) as unknown as (
   options: { position: number },
 ) => Promise<{ bytesRead: number }>
 const stat = promisify(fs.fstat)
-const PIECE_BYTES = 512 * 1024
+const PIECE_BYTES = LENT_BYTES
 const ZEROS = Buffer.alloc(PIECE_BYTES)

@@ -19,7 +19,7 @@ export interface LoudTenant {
 
 /** Makes the tenant, with the boxes `box` and `sink`. */
 export async function openLoudTenant(url: string, admin: Client): Promise<LoudTenant> {
-  const body = { name: 'loud', projects: ['loud'], permissions: ['read', 'write', 'exec'] }
+  const body = { name: 'loud', projects: ['loud'], permissions: ['read', 'write', 'exec', 'ports'] }
   const { token } = (await admin.post('/v1/tokens', body)).body
   const client = createClient(
     () => url,

@@ -1,0 +1,30 @@
+/**
+ * Buffers for long bodies that are read from files. Whoever has sent one gives it back, and the next read uses it again: a new one for each
+ * piece would make V8 collect the whole heap after every 50 MB or so, and hold all requests meanwhile. A buffer that nobody gives back is
+ * collected as any other.
+ */
+export class LentBuffers {
+  readonly #free: ArrayBuffer[] = []
+  readonly #lent = new WeakSet<ArrayBufferLike>()
+
+  /** Returns a buffer of `sizeBytes`, at most LENT_BYTES, with any content. */
+  take(sizeBytes: number): Buffer {
+    if (sizeBytes < LENT_BYTES / 4) return Buffer.allocUnsafeSlow(sizeBytes)
+    const memory = this.#free.pop() ?? new ArrayBuffer(LENT_BYTES)
+    this.#lent.add(memory)
+    return Buffer.from(memory, 0, sizeBytes)
+  }
+
+  /** Takes a piece back that nobody reads any more. Ignores what was not taken here, or is back already. */
+  giveBack({ buffer }: Uint8Array): void {
+    if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return
+    if (this.#free.length < KEPT) this.#free.push(buffer)
+  }
+}
+
+/** The buffers of this process. */
+export const LENT_BUFFERS = new LentBuffers()
+
+export const LENT_BYTES = 512 * 1024
+/** Buffers kept for the next reads: 8 MiB. */
+const KEPT = 16
