@@ -82,7 +82,7 @@ class TurnFlow implements Flow, Turn {
   readonly owner: FlowOwner
   readonly #parts: FlowParts
   readonly #valve: Pick<Valve, 'hold' | 'release'>
-  /** What is left of its turns; below zero, what its next turn pays. */
+  /** What is left of its turns. */
   #grantedBytes = 0
   /** What it has asked for and its turn is to pay. */
   #askedBytes = 0
@@ -125,8 +125,10 @@ class TurnFlow implements Flow, Turn {
 
   begin(sizeBytes: number): void {
     this.#isWaiting = false
-    this.#grantedBytes += sizeBytes - this.#askedBytes
+    const left = this.#grantedBytes + sizeBytes - this.#askedBytes
+    this.#grantedBytes = Math.max(0, left)
     this.#askedBytes = 0
+    if (left < 0) this.#parts.budget.spend(-left, this.owner.project)
     this.#valve.release('turn')
   }
 

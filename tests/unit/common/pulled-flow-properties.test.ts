@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { bytesUntilEnded } from '../../../agent/server/open-requests.ts'
 import { ROUND_MS } from '../../../shared/flow-budget.ts'
 import { createFlowTurns, type FlowTurns, ROUND_BYTES, TURN_BYTES } from '../../../shared/flow-turns.ts'
-import { piecesByTurns } from '../../../shared/pulled-flow.ts'
+import { openPulled, piecesByTurns } from '../../../shared/pulled-flow.ts'
 import { check, KEYS } from '../../helpers/fairness/check.ts'
 
 const KIB = 1024
@@ -175,6 +175,30 @@ test('readers that ask and leave cost the others no turn, however many they are'
     assert.ok(reader.bytes > 0, 'it waits')
     await stopAll([reader])
     await Promise.all(asked)
+  })
+  await check(property, 20)
+})
+
+test('readers of pieces longer than a turn pay for all of each, and leave no debt', async () => {
+  const property = fc.asyncProperty(fc.integer({ min: TURN_BYTES, max: 4 * TURN_BYTES }), async (sizeBytes) => {
+    const { turns } = createTurns()
+    let begun = 0
+    const all = Array.from({ length: 8 }, async () => {
+      const flow = openPulled(LOUD, turns)
+      for (let index = 0; index < 16; index++) {
+        await flow.take(sizeBytes)
+        begun++
+      }
+      flow.close()
+    })
+    let passed = 0
+    for (; begun < 128; passed++) await nextRound()
+    await Promise.all(all)
+    assert.ok(passed + 5 >= (128 * sizeBytes) / ROUND_BYTES, `128 pieces of ${sizeBytes} in ${passed} rounds`)
+    const reader = read(turns, 'quiet', { sizeBytes: 1 })
+    await rounds(8)
+    assert.ok(reader.bytes > 0, 'it waits')
+    await stopAll([reader])
   })
   await check(property, 20)
 })
