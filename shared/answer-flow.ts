@@ -12,6 +12,9 @@ export function answerFlow(type: string | null | undefined, open: OpenFlow): Ope
       count: (sizeBytes) => {
         if (sizeBytes > LIVE_BYTES) flow.count(sizeBytes)
       },
+      ask: (sizeBytes) => {
+        if (sizeBytes > LIVE_BYTES) flow.ask(sizeBytes)
+      },
       hurry: (sizeBytes) => flow.hurry(sizeBytes),
       close: () => flow.close(),
     }
