@@ -90,8 +90,8 @@ export const PROBLEM_TEXTS = {
     'Resume the box first; its `state` says why it rests.',
   ],
   box_busy: [
-    'Another change of the box is under way, such as a restore, and did not end in time.',
-    'Try again when it is over.',
+    'Another change of the box is under way, such as a restore, and did not end in time. Or the box is in the way itself, as `detail` says.',
+    'Try again when it is over. For a box in its own way, do what `detail` says.',
   ],
   volume_in_use: [
     'Boxes have the volume, and this would delete it, give it a second writer, or change it under them.',

@@ -35,7 +35,7 @@ export const execOperations = {
     response: execSchema,
     laterStatus: 202,
     maxBodyBytes: 6 * 1024 * 1024,
-    errors: ['box_not_found', 'box_not_running', 'environment_reserved'],
+    errors: ['box_not_found', 'box_not_running', 'box_busy', 'environment_reserved'],
   }),
   listExecs: define({
     id: 'listExecs',
@@ -97,7 +97,14 @@ export const execOperations = {
     response: null,
     status: 101,
     transport: 'websocket',
-    errors: ['box_not_found', 'box_not_running', 'environment_reserved', 'runtime_unavailable', 'upgrade_required'],
+    errors: [
+      'box_not_found',
+      'box_not_running',
+      'box_busy',
+      'environment_reserved',
+      'runtime_unavailable',
+      'upgrade_required',
+    ],
   }),
   openConsole: define({
     id: 'openConsole',
@@ -111,7 +118,7 @@ export const execOperations = {
     response: null,
     status: 101,
     transport: 'websocket',
-    errors: ['box_not_found', 'box_not_running', 'runtime_unavailable', 'upgrade_required'],
+    errors: ['box_not_found', 'box_not_running', 'box_busy', 'runtime_unavailable', 'upgrade_required'],
   }),
   listSessions: define({
     id: 'listSessions',

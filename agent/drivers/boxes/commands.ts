@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { createProjectTurns } from '../../../shared/project-turns.ts'
@@ -44,7 +45,8 @@ export function createBoxCommands(
   const turns = createProjectTurns({ atOnce })
   const { execs, sessions } = shims
   let started = 0
-  const nextName = (): string => `exec-${process.pid}-${started++}`
+  // Not to be guessed: a box with nesting could make a cgroup of that name first.
+  const nextName = (): string => `exec-${process.pid}-${started++}-${randomBytes(8).toString('hex')}`
   const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
   const inTurn = <T>(boxId: string, start: () => Promise<T>): Promise<T> =>
     turns.run(requireRunning(host, boxId).project, start)

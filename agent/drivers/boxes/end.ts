@@ -22,14 +22,15 @@ export async function endCommands(
   const signalled = new Set<number>()
   const deadline = performance.now() + end.graceMs
   for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const begun = performance.now()
     const left = (): number[] => cgroups.processes(boxId).filter((pid) => pid !== end.init)
     if (left().length === 0 || end.signal?.aborted === true) return
     for (const pid of signalMembers(() => left().filter((each) => !signalled.has(each)), 'SIGTERM')) signalled.add(pid)
     const restMs = deadline - performance.now()
     if (restMs <= 0) return
-    await sleep(Math.min(pauseMs, restMs), undefined, { ...(end.signal ? { signal: end.signal } : {}) }).catch(
-      () => undefined,
-    )
+    await sleep(Math.min(pauseAfter(begun, pauseMs), restMs), undefined, {
+      ...(end.signal ? { signal: end.signal } : {}),
+    }).catch(() => undefined)
   }
 }
 
@@ -37,14 +38,20 @@ export async function endCommands(
 export async function killBox(cgroups: BoxCgroups, boxId: string): Promise<void> {
   const deadline = performance.now() + KILL_DEADLINE_MS
   for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const begun = performance.now()
     cgroups.kill(boxId)
     if (cgroups.remove(boxId)) return
     if (performance.now() > deadline)
       throw new ServiceError('internal', 'Processes of the box do not end; the kernel holds them.', {
         cause: new Error(`processes ${cgroups.processes(boxId).join(' ')} in the cgroup of ${boxId} outlive SIGKILL`),
       })
-    await sleep(pauseMs)
+    await sleep(pauseAfter(begun, pauseMs))
   }
+}
+
+// A round takes 40 ms for a box with nesting that has all the cgroups that it may have: leaves most of the time to others.
+function pauseAfter(begun: number, pauseMs: number): number {
+  return Math.max(pauseMs, PAUSE_PER_ROUND * (performance.now() - begun))
 }
 
 /**
@@ -71,5 +78,6 @@ export const IDS_PER_BOX = 65_536
 
 const MIN_PAUSE_MS = 0.5
 const MAX_PAUSE_MS = 20
+const PAUSE_PER_ROUND = 4
 const KILL_DEADLINE_MS = 10_000
 const COLLECT_DEADLINE_MS = 1_000

@@ -1,8 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { ChildStatus } from '../../lib/syscalls/children.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { ExecExit, ExecRequest, RunningExec } from '../../ports/boxes/runtime.ts'
 import type { BoxCgroups } from '../host/cgroup/cgroup.ts'
+import { DESCENDANTS_MAX } from '../host/cgroup/delegation.ts'
 import { CRUN_COMMAND, type Crun, type CrunOutcome } from '../host/crun.ts'
 import type { ExitWatcher } from '../host/exit-watcher.ts'
 import { readInnerPid } from '../host/handle.ts'
@@ -50,7 +52,7 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
   const oomKillsBefore = cgroups.oomKills(task.boxId)
   let outcome: CrunOutcome
   try {
-    createExecCgroup(deps, task.boxId, name)
+    createExecCgroup(deps, task, name)
     const entrances = cgroups.entrances(task.boxId, name)
     outcome = await crun.exec(task.boxId, ends.process, { entrances, ...ends.childSide })
   } catch (error) {
@@ -90,10 +92,11 @@ function openEnds(
   return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })
 }
 
-function createExecCgroup({ cgroups }: ExecDeps, boxId: string, name: string): void {
+function createExecCgroup({ cgroups }: ExecDeps, { boxId, isRunning }: ExecTask, name: string): void {
   try {
     cgroups.createExec(boxId, name)
   } catch (error) {
+    if (isErrno(error, 'EAGAIN') && isRunning()) throw new ServiceError('box_busy', TOO_MANY_CGROUPS, { cause: error })
     throw new ServiceError('box_not_running', 'The box is not running.', { cause: error })
   }
 }
@@ -160,6 +163,8 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   let isOver = false
   let isKilledHere = false
   const innerPid = readInnerPid(pid)
+  // The first process too where a box with nesting has moved it to a cgroup of its own: the end of the command is the end of this process.
+  const members = (): number[] => [...new Set([pid, ...cgroups.execProcesses(boxId, name)])]
   const unwatchMemory = cgroups.watchMemory(boxId)
   const exited = new Promise<ExecExit>((resolve) => {
     watcher.watch(pid, (status) => {
@@ -183,7 +188,8 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
       if (signal === 'SIGKILL') {
         isKilledHere = true
         cgroups.killExec(boxId, name)
-      } else signalMembers(() => cgroups.execProcesses(boxId, name), signal)
+      }
+      signalMembers(members, signal)
       return Promise.resolve()
     },
   }
@@ -220,4 +226,5 @@ function exitOf(status: ChildStatus | null, outOfMemory: boolean): ExecExit {
   return { exitCode: status?.exitCode ?? null, signal: status === null ? 'SIGKILL' : status.signal, outOfMemory }
 }
 
+const TOO_MANY_CGROUPS = `The box has ${DESCENDANTS_MAX} cgroups, the most it may have. Remove some of its own, or stop and start the box, which removes all.`
 const SHELL_KILLED = 137

@@ -19,9 +19,11 @@ export function adoptOrphans(): void {
 export function collectChild(pid: number): ChildStatus | null {
   const info = Buffer.alloc(SIGINFO_BYTES)
   checked(waitid()(P_PID, pid, info, WEXITED | WNOHANG), 'waitid')
-  if (info.readInt32LE(SI_PID_OFFSET) === 0) return null
+  const code = info.readInt32LE(SI_CODE_OFFSET)
+  // A child that asked to be traced (PTRACE_TRACEME) is reported when it stops, too, whatever was asked for.
+  if (info.readInt32LE(SI_PID_OFFSET) === 0 || code > CLD_DUMPED) return null
   const status = info.readInt32LE(SI_STATUS_OFFSET)
-  const isExit = info.readInt32LE(SI_CODE_OFFSET) === CLD_EXITED
+  const isExit = code === CLD_EXITED
   return isExit ? { exitCode: status, signal: null } : { exitCode: null, signal: signalName(status) }
 }
 
@@ -45,6 +47,7 @@ const P_PID = 1
 const WNOHANG = 1
 const WEXITED = 4
 const CLD_EXITED = 1
+const CLD_DUMPED = 3
 const SIGINFO_BYTES = 128
 const SI_CODE_OFFSET = 8
 const SI_PID_OFFSET = 12 + 4

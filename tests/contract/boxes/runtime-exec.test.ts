@@ -5,6 +5,8 @@ import { execCgroups, execute, type OciLab, openOciLab, untilGone, untilTrue } f
 import { buildSyscallProgram, type Syscall, words } from '../../helpers/boxes/syscall-program.ts'
 
 const SIGIO = 29
+const SIGSTOP = 19
+const PTRACE_TRACEME = 0
 const F_SETLEASE = 1024
 const F_WRLCK = 1
 
@@ -92,6 +94,23 @@ describe('a command in a box', () => {
     expect(await run('kill -9 $$')).toMatchObject({ exitCode: null, signal: 'SIGKILL', outOfMemory: false })
     expect(await run('exit 137')).toMatchObject({ exitCode: 137, signal: null, outOfMemory: false })
     expect(await run('exit 255')).toMatchObject({ exitCode: 255, signal: null, stderr: '' })
+  })
+
+  test('a command that lets itself be traced, and stops, has not ended', async () => {
+    const stops = [
+      { name: 'ptrace', args: [PTRACE_TRACEME, 0, 0, 0] },
+      { name: 'kill', args: [0, SIGSTOP] },
+      { name: 'ppoll', args: [0, 0, 0, 0, 0] },
+    ]
+    writeFileSync(`${lab.home}/roots/box_main/tmp/stops`, buildSyscallProgram(stops), { mode: 0o755 })
+    for (let round = 0; round < 5; round++) {
+      const running = await lab.runtime.exec('box_main', {
+        ...{ command: ['/tmp/stops'], cwd: '/', environment: {}, user: null },
+      })
+      await running.signal('SIGKILL')
+      expect(await running.exited).toEqual({ exitCode: null, signal: 'SIGKILL', outOfMemory: false })
+      for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
+    }
   })
 
   test('users and groups are those of the box', async () => {

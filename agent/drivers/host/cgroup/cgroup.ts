@@ -10,10 +10,10 @@ import { createOomKills } from '../oom-kills.ts'
 import { signalMembers } from '../signals.ts'
 import { readUsage } from '../usage.ts'
 import { openBoxCpus } from './cpus.ts'
-import { delegateCgroup, processHome } from './delegation.ts'
+import { delegateCgroup, processHome, retakeControllers } from './delegation.ts'
 import { type BoxDisk, openBoxDisk } from './disk-io.ts'
 import { type CgroupLayout, requiredRootsOf, rootsOf } from './layout.ts'
-import { limitBox, limitCpus, raiseParent } from './limits.ts'
+import { liftCpuLimits, limitBox, limitCpus, raiseParent } from './limits.ts'
 import { createCgroupPaths, readProcesses, removeDirectory } from './paths.ts'
 
 /** The cgroups of one instance's boxes: at `<base>/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
@@ -107,6 +107,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     },
     upgrade: (boxId) => {
       if (isV1) limitSockets(home(layout.memory, boxId))
+      else retakeControllers(main(boxId))
       upgrade(boxId)
     },
     delegate: (boxId, to) => (isV1 ? undefined : delegateCgroup(main(boxId), to)),
@@ -132,7 +133,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       if (isV1) {
         for (const exec of execs(boxId)) killExec(boxId, exec)
         signalMembers(() => processes(boxId), 'SIGKILL')
-      } else killGroup(main(boxId), false)
+      } else {
+        killGroup(main(boxId), false)
+        liftCpuLimits(below(boxId))
+      }
       freezer.thaw(boxId)
     },
     ...freezer,

@@ -1,4 +1,6 @@
 import fs from 'node:fs'
+import { readTextIfThere } from '../../../lib/disk/file-text.ts'
+import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { limitSockets } from '../memory.ts'
 
 /** Sets the limits of a box for memory, without swap, and processes. */
@@ -21,6 +23,19 @@ export function limitCpus(path: string, cpus: number, isV1: boolean): void {
   const quota = quotaOf(cpus)
   if (isV1) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
   else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
+}
+
+/**
+ * Lifts the CPU limits of version 2 cgroups that a box with nesting has made, whose processes have been killed. They need CPU time to end, and
+ * the box could have left a thousand of them 1 ms a second, which takes minutes.
+ */
+export function liftCpuLimits(paths: readonly string[]): void {
+  for (const file of paths.map((path) => `${path}/cpu.max`))
+    try {
+      if (/^\d/.test(readTextIfThere(file))) fs.writeFileSync(file, 'max')
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT', 'ENODEV')) throw error
+    }
 }
 
 function quotaOf(cpus: number): number {

@@ -68,9 +68,17 @@ export function createCgroupPaths(layout: CgroupLayout, instanceId: string, base
   }
 }
 
-/** Lists the host process ids in a cgroup; none if it is absent. */
+/**
+ * Lists the host process ids in a cgroup; none if it is absent. None for a threaded one, such as a box with nesting can make: the
+ * kernel lists its processes in the next cgroup above that is not threaded.
+ */
 export function readProcesses(path: string): number[] {
-  return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+  try {
+    return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+  } catch (error) {
+    if (isErrno(error, 'ENOTSUP')) return []
+    throw error
+  }
 }
 
 /** Moves processes into a cgroup: those that `list` returns, and once more, those that they have started meanwhile. */
