@@ -169,7 +169,7 @@ test('readers that ask and leave cost the others no turn, however many they are'
     const leaving = Array.from({ length: count }, () => piecesByTurns(endless(512 * KIB), LOUD, turns))
     const asked = leaving.map((pieces) => pieces.next())
     await rounds(1)
-    await Promise.all(leaving.map((pieces) => pieces.return?.()))
+    await Promise.all(leaving.map(async (pieces) => pieces.return?.()))
     const reader = read(turns, 'quiet', { sizeBytes: 1 })
     await rounds(5)
     assert.ok(reader.bytes > 0, 'it waits')

@@ -150,8 +150,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       for (const drop of isGone ? [oom.forget, forget] : []) drop(boxId)
       return isGone
     },
-    list: paths.list,
-    close: paths.close,
+    ...{ list: paths.list, close: paths.close },
   }
 }
 
