@@ -8,9 +8,11 @@ export function routeLookup({ routes, signInHost }: { routes: string; signInHost
     // HAProxy caches regex results per value, so these match a prefix that has few values.
     `  acl is_box_target url,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
     `  acl is_box_path path,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
+    // HTTP/2 names a scheme; with another one the box would get it in the target.
+    '  acl is_web_target url_beg / http:// https://',
     '  acl is_refused_method method CONNECT TRACE',
     `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
-    `  http-request set-var(txn.route) req.fhdr(host),lower,${HOST_NAME},map_str('${routes}') if is_box_target ${rest} or is_http2 is_box_path ${rest}`,
+    `  http-request set-var(txn.route) req.fhdr(host),lower,${HOST_NAME},map_str('${routes}') if is_box_target ${rest} or is_http2 is_web_target is_box_path ${rest}`,
   ]
 }
 

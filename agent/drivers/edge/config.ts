@@ -254,7 +254,14 @@ const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
 const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/
 const PLAIN_NETWORK = /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/
 const UNSOUND = [
-  ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
+  ...[
+    'is_other_count',
+    '!is_host',
+    'is_long_host',
+    '!is_path',
+    '!is_origin_form !is_http2 !is_authority',
+    'is_http2 !is_web_target',
+  ],
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],
 ]
 const EDGE_SET_NAMES = 'x-forwarded-(for|proto|host)$'
