@@ -46,7 +46,9 @@ export const BEYOND_CORE: readonly Suite[] = [
         'events/scans',
       ].map(inE2e),
       ...['files/escape-', 'files/archive-races', 'boxes/escape-nesting', 'boxes/kernel-memory'].map(inIntegration),
-      ...['boxes/nesting-network', 'http/', 'exec/stream-floods', 'exec/output-turns'].map(inIntegration),
+      ...['boxes/nesting-network', 'boxes/network-tables', 'http/', 'exec/stream-floods', 'exec/output-turns'].map(
+        inIntegration,
+      ),
     ],
     touchedBy: ['agent/server/processor-turns', 'agent/core/common/turns', 'agent/compose/connections', 'shared/http/'],
     workers: 3,

@@ -5,7 +5,7 @@ export interface BoxWorld {
   isRunning: boolean
   bootId: string
   /** How its init ended; null if that was not seen. */
-  exit: { outOfMemory: boolean; isLost: boolean } | null
+  exit: { outOfMemory: boolean; isLost: boolean; why?: string | undefined } | null
 }
 
 /**
@@ -46,7 +46,7 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
   // A box whose init is gone has ended by itself, unless the host rebooted or its init was lost: then it is started again.
   const hasEnded =
     isSettled && observed.status === 'running' && observed.bootId === world.bootId && world.exit?.isLost !== true
-  if (hasEnded) return { kind: 'reap', outcome: world.exit?.outOfMemory ? OUT_OF_MEMORY : EXITED }
+  if (hasEnded) return { kind: 'reap', outcome: endOutcome(world.exit) }
   return { kind: 'start' }
 }
 
@@ -55,6 +55,11 @@ function planStopped(record: BoxRecord, world: BoxWorld): BoxStep {
   if (world.isRunning) return { kind: 'stop', graceMs: record.gracePeriodSeconds * 1000 }
   if (observed.generation === desired.generation && observed.status === 'stopped') return { kind: 'none' }
   return { kind: 'reap', outcome: stoppedOutcome(record) }
+}
+
+function endOutcome(exit: BoxWorld['exit']): Outcome {
+  if (exit?.outOfMemory) return OUT_OF_MEMORY
+  return exit?.why === undefined ? EXITED : { ...EXITED, message: exit.why }
 }
 
 /** The box runs. */

@@ -87,7 +87,7 @@ export class RunningBoxes {
   async open(adopt: Adopt): Promise<void> {
     const host = await openOciHost(this.#options)
     this.#host = host
-    this.#exits = createBoxExits(host, this.#onExit)
+    this.#exits = createBoxExits(host, { onExit: this.#onExit, logger: this.#options.logger })
     this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn: this.#lock.run })
     await this.#shims.open()
     this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
@@ -180,7 +180,7 @@ export class RunningBoxes {
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
     await this.#limits?.show(id, handle)
     handles.write(id, handle)
-    this.#exits?.watch(id, handle.pid)
+    this.#exits?.watch(id, handle)
     return { id, isRunning: true, pid: handle.pid }
   }
 
@@ -286,7 +286,7 @@ export class RunningBoxes {
     host.cgroups.upgrade(id)
     await this.#limits?.showAgain(id, handle)
     await adopt(id, handle)
-    this.#exits?.watch(id, handle.pid)
+    this.#exits?.watch(id, handle)
     // The pid may have been reused before it was watched.
     if (host.handles.readRunning(id) === null) throw new Error('init ended meanwhile')
   }

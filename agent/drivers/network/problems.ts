@@ -3,6 +3,7 @@ import { run } from '../../lib/run.ts'
 import { type Nftables, openNftables } from '../../lib/syscalls/nftables.ts'
 import { ipv4Bytes } from '../../lib/syscalls/rtnetlink.ts'
 import type { NetworkProblem } from '../../ports/boxes/network.ts'
+import { neighbourTable } from '../host/network-tables.ts'
 import { hostRoutes, isForwarding, trackedConnections } from './host.ts'
 
 export interface ProblemsRequest {
@@ -28,6 +29,7 @@ export async function findNetworkProblems(request: ProblemsRequest): Promise<Net
     ...resolverProblems(request),
     ...subnetProblems(request.subnet),
     ...connectionProblems(),
+    ...neighbourProblems(),
   ]
 }
 
@@ -130,6 +132,19 @@ function connectionProblems(): NetworkProblem[] {
   ]
 }
 
+function neighbourProblems(): NetworkProblem[] {
+  const { entries, most } = neighbourTable('ipv4')
+  if (entries < NEIGHBOURS_SHARE * most) return []
+  return [
+    {
+      code: 'neighbours_used_up',
+      evidence: `the host remembers ${entries} neighbours (ARP) of at most ${most}: it will find no other, its gateway among them`,
+      remedy:
+        'Raise net.ipv4.neigh.default.gc_thresh2 and gc_thresh3 with sysctl, and keep them in /etc/sysctl.d. Then find who takes them: boxes with nesting, or networks of other programs.',
+    },
+  ]
+}
+
 const FORWARDING_OFF: NetworkProblem = {
   code: 'forwarding_off',
   evidence: '/proc/sys/net/ipv4/ip_forward is 0',
@@ -138,6 +153,7 @@ const FORWARDING_OFF: NetworkProblem = {
 const NAMES_OUR_INTERFACES = /\bbx(\d+-)?[*+]/
 const SUBNET_MASK = 0xffff_0000
 const CONNECTIONS_SHARE = 0.8
+const NEIGHBOURS_SHARE = 0.8
 const LEGACY_TIMEOUT_MS = 5_000
 
 const CHAIN = z.object({

@@ -65,6 +65,8 @@ export interface BoxExit {
   outOfMemory: boolean
   /** Its pod or container was deleted from outside: the box has to be started again. */
   isLost: boolean
+  /** Why the agent killed it, in words for the user; absent: it did not. */
+  why?: string | undefined
 }
 
 export interface ExecRequest {

@@ -69,7 +69,7 @@ function wrongIn(checks: readonly Check[]): (string | null)[] {
 
 /** What the health report tells of the host's network, which tests beside this one may change. */
 const OF_HOST =
-  /^(forward_dropped|forwarding_off|subnet_in_use|packet_filter_removed|connections_used_up|no_nameserver): /
+  /^(forward_dropped|forwarding_off|subnet_in_use|packet_filter_removed|(connections|neighbours)_used_up|no_nameserver): /
 
 const find = (checks: readonly Check[], code: string): Check | undefined => checks.find((check) => check.code === code)
 

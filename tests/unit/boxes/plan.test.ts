@@ -25,6 +25,12 @@ test('the message of a stop is that of its own request, not of an older one', ()
   expect(outcomeOf(given('stopped', 2, { ...stopping, status: 'unknown' }))).toBeNull()
 })
 
+test('a box that the agent ended tells why', () => {
+  const ran = given('running', 1, { status: 'running', reason: 'ready', generation: 1, bootId: BOOT })
+  const step = planBox(ran, world(false, { outOfMemory: false, isLost: false, why: 'It held too much.' }))
+  expect(step).toMatchObject({ kind: 'reap', outcome: { reason: 'exited', message: 'It held too much.' } })
+})
+
 describe('planBox', () => {
   const ran = { status: 'running', reason: 'ready', generation: 1, bootId: BOOT } as const
   const rows: [title: string, record: BoxRecord, world: BoxWorld, step: string, reason: string | null][] = [
