@@ -32,7 +32,7 @@ export function namespacesOf(boxes: BoxProcesses, boxId: string): NamespacePlace
 export function mountedNamespaces(mountInfo: string): [link: string, path: string][] {
   return mountInfo.split('\n').flatMap((line): [string, string][] => {
     const [, , , root = '', path = ''] = line.split(' ')
-    return NAMESPACE.test(root) ? [[root, path.replaceAll(/\\(\d{3})/g, (_, code) => octal(code))]] : []
+    return NAMESPACE.test(root) ? [[root, path.replaceAll(/\\(\d{3})/g, (_, code: string) => octal(code))]] : []
   })
 }
 
