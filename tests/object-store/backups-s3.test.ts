@@ -6,6 +6,7 @@ import { openBackupStore } from '../../agent/drivers/backups/location.ts'
 import { defineBackupsSuite } from '../e2e/backups/suite.ts'
 import { endOf, objectsIn, openBackupLab } from '../helpers/backups/lab.ts'
 import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
+import { trustBackupsOf } from '../helpers/backups/trust.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
@@ -62,6 +63,7 @@ describe('to an S3 bucket', () => {
     expect(ended.body).toMatchObject({ status: 'done', error: null })
     const other = await startService({ settings: settings() })
     try {
+      trustBackupsOf(service, other)
       const otherClient = createClient(
         () => other.url,
         () => other.adminToken,

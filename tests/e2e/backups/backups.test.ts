@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
   mkdirSync,
@@ -14,12 +13,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { runOk } from '../../../agent/lib/run.ts'
-import { ROOT } from '../../../infra/commands.ts'
 import { ageBackups, type BackupLab, endOf, objectsIn, openBackupLab } from '../../helpers/backups/lab.ts'
+import { trustBackupsOf } from '../../helpers/backups/trust.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { armStep, at, untilDead } from '../../helpers/fault-steps.ts'
 import { createClient } from '../../helpers/front/client.ts'
-import { TESTED_AGENT } from '../../helpers/programs.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 let service: TestService
@@ -124,9 +122,7 @@ describe('another deployment', () => {
     expect([refused.status, refused.body.code]).toEqual([409, 'backup_damaged'])
     expect(refused.body.detail).toMatch(/is signed with the key "k-[0-9a-f]{16}".*admin keys trust/)
     expect((await otherClient.get('/v1/projects/lab/backups')).body.backups).toEqual([])
-    const theirs = join(service.dataDir, 'keys/backup.json')
-    const trust = [join(ROOT, TESTED_AGENT), 'admin', 'keys', 'trust', 'backup', theirs]
-    expect(execFileSync(process.execPath, trust, { env: other.environment, encoding: 'utf8' })).toContain('1 more key')
+    expect(trustBackupsOf(service, other)).toContain('1 more key')
     await eventually(async () => (await otherClient.get('/v1/projects/lab/backups')).body.backups.length === 3)
   })
 
