@@ -1,5 +1,7 @@
 import fs from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { tryReadText } from '../../lib/disk/file-text.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { NamespacePlace } from '../host/network-tables.ts'
 
 /** The processes of boxes. */
@@ -11,21 +13,31 @@ export interface BoxProcesses {
 /**
  * Finds each network namespace of a box: those of its processes, those that their descriptors hold open, and those that
  * are mounted in it, as `ip netns add` does. A namespace that only a socket or a message under way holds is not found.
+ * Yields to the event loop between lookups, since a box may have any number of descriptors.
  */
-export function namespacesOf(boxes: BoxProcesses, boxId: string): NamespacePlace[] {
+export async function namespacesOf(boxes: BoxProcesses, boxId: string): Promise<NamespacePlace[]> {
   const found = new Map<number, string>()
-  const tables = new Set<string>()
-  for (const pid of boxes.processes(boxId)) {
-    const home = `/proc/${pid}`
-    add(found, readLink(`${home}/ns/net`), `${home}/ns/net`)
-    for (const fd of listed(`${home}/fd`)) add(found, readLink(`${home}/fd/${fd}`), `${home}/fd/${fd}`)
-    const mountNamespace = readLink(`${home}/ns/mnt`)
-    if (tables.has(mountNamespace)) continue
-    tables.add(mountNamespace)
-    for (const [link, path] of mountedNamespaces(tryReadText(`${home}/mountinfo`)))
-      add(found, link, `${home}/root${path}`)
+  let lookups = 0
+  for (const { path, link } of placesIn(boxes.processes(boxId))) {
+    add(found, link ?? readLink(path), path)
+    if (++lookups % YIELD_EVERY === 0) await nextTurn()
   }
   return [...found].map(([inode, path]) => ({ inode, path }))
+}
+
+/** Lists where processes may have a network namespace; `link` is what is there, where that is known. */
+function* placesIn(pids: readonly number[]): Generator<{ path: string; link?: string }> {
+  const seen = new Set<string>()
+  for (const pid of pids) {
+    const home = `/proc/${pid}`
+    yield { path: `${home}/ns/net` }
+    for (const fd of entriesOf(`${home}/fd`)) yield { path: `${home}/fd/${fd}` }
+    const mountNamespace = readLink(`${home}/ns/mnt`)
+    if (seen.has(mountNamespace)) continue
+    seen.add(mountNamespace)
+    for (const [link, path] of mountedNamespaces(tryReadText(`${home}/mountinfo`)))
+      yield { path: `${home}/root${path}`, link }
+  }
 }
 
 /** Returns the network namespaces that a mount table names, each as `net:[inode]` with where it is mounted. */
@@ -54,12 +66,18 @@ function readLink(path: string): string {
   }
 }
 
-function listed(path: string): string[] {
+// Reads a part of the directory at a time.
+function* entriesOf(path: string): Generator<string> {
+  let directory: fs.Dir | null = null
   try {
-    return fs.readdirSync(path)
-  } catch {
-    return []
+    directory = fs.opendirSync(path, { bufferSize: YIELD_EVERY })
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) yield entry.name
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT', 'ESRCH', 'EACCES')) throw error
+  } finally {
+    directory?.closeSync()
   }
 }
 
 const NAMESPACE = /^net:\[(\d+)\]$/
+const YIELD_EVERY = 256

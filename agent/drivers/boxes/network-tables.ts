@@ -84,7 +84,7 @@ class TableWatch implements NetworkTables {
     try {
       const used = new Map<string, TableUse>()
       for (const id of this.#boxes) {
-        const namespaces = new HeldNamespaces(namespacesOf(this.#options.cgroups, id))
+        const namespaces = new HeldNamespaces(await namespacesOf(this.#options.cgroups, id))
         held.set(id, namespaces)
         used.set(id, await namespaces.use())
       }
