@@ -5,7 +5,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { NamespacePlace } from '../host/network-tables.ts'
 
 /** The processes of boxes. */
-export interface BoxProcesses {
+export interface ProcessLists {
   /** Lists the host process ids of the box. */
   processes(boxId: string): number[]
 }
@@ -15,7 +15,7 @@ export interface BoxProcesses {
  * are mounted in it, as `ip netns add` does. A namespace that only a socket or a message under way holds is not found.
  * Yields to the event loop between lookups, since a box may have any number of descriptors.
  */
-export async function namespacesOf(boxes: BoxProcesses, boxId: string): Promise<NamespacePlace[]> {
+export async function namespacesOf(boxes: ProcessLists, boxId: string): Promise<NamespacePlace[]> {
   const found = new Map<number, string>()
   let lookups = 0
   for (const { path, link } of placesIn(boxes.processes(boxId))) {

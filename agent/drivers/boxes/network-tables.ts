@@ -1,7 +1,7 @@
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import { HeldNamespaces, readTables, type TablesRead, type TableUse } from '../host/network-tables.ts'
-import { type BoxProcesses, namespacesOf } from './network-namespaces.ts'
+import { namespacesOf, type ProcessLists } from './network-namespaces.ts'
 
 /** Ends boxes that fill the tables of neighbours and connections, which the kernel shares among all network namespaces of the host. */
 export interface NetworkTables {
@@ -14,7 +14,7 @@ export interface NetworkTables {
 }
 
 export interface NetworkTablesOptions {
-  cgroups: BoxProcesses & { kill(boxId: string): void }
+  cgroups: ProcessLists & { kill(boxId: string): void }
   logger: Logger
   /** Default: reads those of this host. */
   read?: () => TablesRead

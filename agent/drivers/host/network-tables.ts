@@ -42,7 +42,7 @@ export function readTables(): TablesRead {
 /** Returns how many neighbours the host remembers, in all its namespaces and without those of boxes' links, and the most it may (`gc_thresh3`). */
 export function neighbourTable(family: 'ipv4' | 'ipv6'): { entries: number; most: number } {
   const most = Number(tryReadText(`/proc/sys/net/${family}/neigh/default/gc_thresh3`)) || NEIGHBOURS_MAX
-  const entries = parseEntries(tryReadText(`/proc/net/stat/${family === 'ipv4' ? 'arp' : 'ndisc'}_cache`))
+  const entries = parseTableEntries(tryReadText(`/proc/net/stat/${family === 'ipv4' ? 'arp' : 'ndisc'}_cache`))
   if (family === 'ipv6') return { entries, most }
   // Each box has a permanent entry at either end of its link.
   const permanent = 2 * fs.readdirSync('/sys/class/net').filter((name) => name.startsWith('bx')).length
@@ -70,7 +70,7 @@ export class HeldNamespaces {
     for (const text of await this.#runEach(COUNT)) {
       const [neighbours = '', connections = ''] = text.split('\n\n')
       sum.neighbours += Number(neighbours) || 0
-      sum.connections += parseEntries(connections)
+      sum.connections += parseTableEntries(connections)
     }
     return sum
   }
@@ -112,7 +112,7 @@ function openNamespace({ inode, path }: NamespacePlace): number | null {
 }
 
 /** Parses the number of entries in a file of /proc/net/stat: hexadecimal, the first of its second line. */
-export function parseEntries(text: string): number {
+export function parseTableEntries(text: string): number {
   return Number.parseInt(text.split('\n')[1] ?? '', 16) || 0
 }
 

@@ -15,7 +15,7 @@ export interface Http2Answer {
 }
 
 /** Types and flags of frames (RFC 9113, 6). */
-export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, goAway: 7, continuation: 9 } as const
+export const H2_FRAME = { data: 0, headers: 1, reset: 3, settings: 4, goAway: 7, continuation: 9 } as const
 export const [END_STREAM, END_HEADERS] = [1, 4] as const
 
 /** Returns a frame. */
@@ -35,7 +35,7 @@ export function headBlock(headers: readonly RawHeader[]): Buffer {
 
 /** Returns the frame of a request without a body. */
 export function requestFrame(stream: number, headers: readonly RawHeader[]): Buffer {
-  return frame(FRAME.headers, END_STREAM | END_HEADERS, stream, headBlock(headers))
+  return frame(H2_FRAME.headers, END_STREAM | END_HEADERS, stream, headBlock(headers))
 }
 
 /**
@@ -67,9 +67,9 @@ function readFrames(line: TLSSocket, answer: Http2Answer, onFrame: () => void): 
       const [length, type, stream] = [received.readUIntBE(0, 3), received.readUInt8(3), received.readUInt32BE(5)]
       const payload = received.subarray(9, 9 + length)
       received = received.subarray(9 + length)
-      if (type === FRAME.headers) answer.statuses.set(stream, statusOf(payload))
-      if (type === FRAME.reset) answer.resets.set(stream, payload.readUInt32BE(0))
-      if (type === FRAME.goAway) answer.goAway = payload.readUInt32BE(4)
+      if (type === H2_FRAME.headers) answer.statuses.set(stream, statusOf(payload))
+      if (type === H2_FRAME.reset) answer.resets.set(stream, payload.readUInt32BE(0))
+      if (type === H2_FRAME.goAway) answer.goAway = payload.readUInt32BE(4)
       onFrame()
     }
   })
@@ -94,5 +94,5 @@ function lengthOf(length: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(FRAME.settings, 0, 0)])
+const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(H2_FRAME.settings, 0, 0)])
 const KNOWN_STATUSES = new Map([200, 204, 206, 304, 400, 404, 500].map((status, index) => [0x88 + index, status]))

@@ -7,8 +7,8 @@ import { makeCertificate } from '../../helpers/edge/certificates.ts'
 import {
   END_HEADERS,
   END_STREAM,
-  FRAME,
   frame,
+  H2_FRAME,
   headBlock,
   type RawHeader,
   requestFrame,
@@ -150,8 +150,8 @@ describe('a head of HTTP/2', () => {
 describe('a body of HTTP/2', () => {
   const smuggled = Buffer.from(`GET /smuggled HTTP/1.1\r\nhost: ${OPEN}\r\n\r\n`)
   const post = (...more: RawHeader[]): Buffer =>
-    frame(FRAME.headers, END_HEADERS, 1, headBlock([...head(OPEN, { ':method': 'POST' }), ...more]))
-  const data = (body: Buffer, flags: number = END_STREAM): Buffer => frame(FRAME.data, flags, 1, body)
+    frame(H2_FRAME.headers, END_HEADERS, 1, headBlock([...head(OPEN, { ':method': 'POST' }), ...more]))
+  const data = (body: Buffer, flags: number = END_STREAM): Buffer => frame(H2_FRAME.data, flags, 1, body)
 
   test.each([0, 3, smuggled.length - 1, smuggled.length + 1])(
     'that is not as long as it says, %d, is refused',
@@ -169,7 +169,7 @@ describe('a body of HTTP/2', () => {
   test('ends with trailers that hide no request', async () => {
     const trailers = headBlock([['x', `a\r\n\r\n${smuggled.toString()}`]])
     expect(
-      await send(post(), data(Buffer.from('a'), 0), frame(FRAME.headers, END_STREAM | END_HEADERS, 1, trailers)),
+      await send(post(), data(Buffer.from('a'), 0), frame(H2_FRAME.headers, END_STREAM | END_HEADERS, 1, trailers)),
     ).toBe(0)
     expect(open.seen.filter(({ target }) => target === '/smuggled')).toEqual([])
   })
@@ -213,9 +213,9 @@ describe('one connection of HTTP/2', () => {
 
   test('with a head that never ends is closed', async () => {
     const [begun, more] = [head(OPEN), headBlock([['x', 'y'.repeat(8_000)]])]
-    const endless = Array.from({ length: 64 }, () => frame(FRAME.continuation, 0, 1, more))
+    const endless = Array.from({ length: 64 }, () => frame(H2_FRAME.continuation, 0, 1, more))
     const { goAway } = await sendFrames({ port: lab.edge.port, ca: null }, [
-      frame(FRAME.headers, 0, 1, headBlock(begun)),
+      frame(H2_FRAME.headers, 0, 1, headBlock(begun)),
       ...endless,
     ])
     expect(goAway).toBeGreaterThan(0)
@@ -225,7 +225,7 @@ describe('one connection of HTTP/2', () => {
     const cancel = Buffer.from([0, 0, 0, 8])
     const pairs = Array.from({ length: 500 }, (_, index) => 2 * index + 1).flatMap((stream) => [
       requestFrame(stream, head(OPEN)),
-      frame(FRAME.reset, 0, stream, cancel),
+      frame(H2_FRAME.reset, 0, stream, cancel),
     ])
     const { statuses } = await sendFrames(
       { port: lab.edge.port, ca: null },

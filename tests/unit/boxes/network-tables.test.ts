@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { mountedNamespaces } from '../../../agent/drivers/boxes/network-namespaces.ts'
 import { boxesOverBounds } from '../../../agent/drivers/boxes/network-tables.ts'
-import { parseEntries, parseSlab } from '../../../agent/drivers/host/network-tables.ts'
+import { parseSlab, parseTableEntries } from '../../../agent/drivers/host/network-tables.ts'
 
 const CALM = { neighboursMax: 1_024, connectionsMax: 262_144, isNeighbourTableFull: false, isFilling: true }
 const FULL = { ...CALM, isNeighbourTableFull: true }
@@ -33,8 +33,8 @@ describe('boxes that share the network tables of a host', () => {
 })
 
 test('the files of the kernel are read', () => {
-  expect(parseEntries('entries  allocs\n0000040b 00005084\n0000040b 00000001\n')).toBe(0x40b)
-  expect(parseEntries('')).toBe(0)
+  expect(parseTableEntries('entries  allocs\n0000040b 00005084\n0000040b 00000001\n')).toBe(0x40b)
+  expect(parseTableEntries('')).toBe(0)
   const slabs = 'slabinfo - version: 2.1\nnf_conntrack_expect 9 9\nnf_conntrack      238440 238448    256   16    1\n'
   expect(parseSlab(slabs, 'nf_conntrack')).toBe(238_440)
   expect(parseSlab(slabs, 'other')).toBe(0)
