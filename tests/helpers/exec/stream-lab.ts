@@ -89,7 +89,7 @@ export function messageTaker(clock: { now(): number }): (account: string) => boo
     let isPaused = false
     const socket = Object.assign(new EventEmitter(), { pause: () => void (isPaused = true) })
     paces.watch(socket as unknown as WebSocket, account)
-    socket.emit('message')
+    socket.emit('message', Buffer.from('a'))
     socket.emit('close')
     return !isPaused
   }
