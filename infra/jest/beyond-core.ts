@@ -32,12 +32,13 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'security',
     what: 'a hostile box, tenant or client without a token does its worst to the others',
-    minutes: 2.5,
+    minutes: 3.5,
     turn: 2,
     paths: [
       ...['access/admission', 'access/fairness', 'edge/neighbours', 'pool/pool-shares', 'services/long-records'].map(
         inE2e,
       ),
+      ...['pool/storage-quota', 'http/every-answer'].map(inE2e),
       ...[
         'http/large-bodies',
         'http/silent-connections',
@@ -45,7 +46,13 @@ export const BEYOND_CORE: readonly Suite[] = [
         'edge/deploy-traffic',
         'events/scans',
       ].map(inE2e),
-      ...['files/escape-', 'files/archive-races', 'boxes/escape-nesting', 'boxes/kernel-memory'].map(inIntegration),
+      ...[
+        'files/escape-',
+        'files/archive-races',
+        'boxes/escape-nesting',
+        'boxes/escape-mounts',
+        'boxes/kernel-memory',
+      ].map(inIntegration),
       ...['boxes/nesting-network', 'boxes/network-tables', 'http/', 'exec/stream-floods', 'exec/output-turns'].map(
         inIntegration,
       ),
