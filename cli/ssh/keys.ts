@@ -95,10 +95,18 @@ export function writeWhole(path: string, text: string, mode = 0o600): void {
   renameSync(draft, path)
 }
 
+/** Makes a private key. Of those that ssh2 makes, one in 300 cannot be read: another is made then. */
+export function makeSshKey(comment: string): string {
+  for (;;) {
+    const key = `${ssh2.utils.generateKeyPairSync('ed25519', { comment }).private.trim()}\n`
+    if (!(ssh2.utils.parseKey(key) instanceof Error)) return key
+  }
+}
+
 /** Makes a key if it is missing. `onMade` is called before other programs can find it. */
 function ensureKey(path: string, comment: string, onMade?: (key: string) => void): void {
   if (existsSync(path)) return
-  const key = `${ssh2.utils.generateKeyPairSync('ed25519', { comment }).private.trim()}\n`
+  const key = makeSshKey(comment)
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, key, { mode: 0o600 })
   try {

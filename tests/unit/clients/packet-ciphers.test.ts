@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import ssh2 from 'ssh2'
+import { makeSshKey, parsePrivateKey } from '../../../cli/ssh/keys.ts'
 import { quickenCiphers } from '../../../cli/ssh/packet-ciphers.ts'
 
 const SIZES = Array.from({ length: 60 }, (_, step) => step + 2 * step ** 2 + (step % 7 === 0 ? 60_000 : 0))
 let leave = (): void => undefined
 afterEach(() => leave())
 
-const hostKey = ssh2.utils.generateKeyPairSync('ed25519').private
+const hostKey = makeSshKey('host')
 
 /** Lets a client of ssh2 in at one end of a pipe, and echoes what it sends on a channel; returns whether the ciphers became quick. */
 function serveEcho(transport: Socket): boolean[] {
@@ -65,4 +66,8 @@ test.each(['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com'])(
 test('ciphers of another kind are left as they are', async () => {
   const { isQuick } = await connect('aes128-ctr')
   expect(isQuick).toEqual([false])
+})
+
+test('every key that is made can be read', () => {
+  for (let made = 0; made < 3_000; made++) expect(parsePrivateKey(makeSshKey('mine')).type).toBe('ssh-ed25519')
 })
