@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import { LOOP_TURNS, type OpenFlow } from '../shared/flow-turns.ts'
+import { inLoopTurns, LOOP_TURNS, type OpenFlow } from '../shared/flow-turns.ts'
 import { createProjectTurns, createRecentProjects } from '../shared/project-turns.ts'
 import { piecesByTurns } from '../shared/pulled-flow.ts'
+import type { FlowOwner } from '../shared/rotation.ts'
 
 /** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
 export interface BodyTurns {
@@ -25,7 +26,7 @@ export function createBodyTurns(): BodyTurns {
       if (isVerified) LOOP_TURNS.note(owner)
     },
     pieces: (owner, pieces) => piecesByTurns(pieces, flowOwner(owner)),
-    openFlow: (owner) => (valve) => LOOP_TURNS.open(flowOwner(owner), valve),
+    openFlow: (owner) => inLoopTurns(flowOwner(owner)),
     run: async (owner, sizeBytes, work) => {
       recent.note(owner)
       return sizeBytes <= SHORT_BYTES ? work() : turns.run(owner, () => afterWhatCame().then(work))
@@ -34,7 +35,7 @@ export function createBodyTurns(): BodyTurns {
 }
 
 /** The front does not tell the boxes of a project apart. */
-function flowOwner(owner: string): { project: string; box: string } {
+function flowOwner(owner: string): FlowOwner {
   return { project: owner, box: '' }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
-import type { FlowOwner } from './rotation.ts'
+import { type FlowOwner, projectOwner } from './rotation.ts'
 
 /** A part of a backup: the bytes of the object of that name in the backup's directory. */
 export interface BackupPart {
@@ -42,7 +42,7 @@ export function backupDirectory(project: string, volumeId: string, id: string): 
 /** Returns whose bytes an object is, by its name. */
 export function backupOwnerOf(name: string): FlowOwner {
   const [, project = '', , volumeId = ''] = name.split('/')
-  return { project: `project ${project}`, box: volumeId }
+  return projectOwner(project, volumeId)
 }
 
 /** Returns the prefix of the names of all objects of a project. */

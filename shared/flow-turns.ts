@@ -177,6 +177,11 @@ export function createLoopTurns(): FlowTurns {
  */
 export const LOOP_TURNS: FlowTurns = createLoopTurns()
 
+/** Returns what opens streams of an owner in the turns of this process's event loop. */
+export function inLoopTurns(owner: FlowOwner): OpenFlow {
+  return (valve) => LOOP_TURNS.open(owner, valve)
+}
+
 /** Opens a stream that takes no turns, such as one of events. */
 export const openFree: OpenFlow = () => FREE
 const FREE: Flow = { count: () => undefined, ask: () => undefined, hurry: () => undefined, close: () => undefined }

@@ -7,6 +7,11 @@ export interface FlowOwner {
   box: string
 }
 
+/** Returns the owner of bytes of a project, or of one of its boxes. */
+export function projectOwner(project: string, box = ''): FlowOwner {
+  return { project: `project ${project}`, box }
+}
+
 /** What waits: taken from the project that had none for longest, and in it from the box of which that is true. */
 export interface Rotation<T> {
   readonly size: number

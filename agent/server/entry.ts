@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { answerFlow } from '../../shared/answer-flow.ts'
 import type { Refusal } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
+import { inLoopTurns, type OpenFlow } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { joinSockets } from '../../shared/http/joined-sockets.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
@@ -11,7 +11,7 @@ import { endWithResponse } from '../../shared/http/raw-response.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { LineBudget } from '../../shared/log-budget.ts'
 import { piecesByTurns } from '../../shared/pulled-flow.ts'
-import type { FlowOwner } from '../../shared/rotation.ts'
+import { type FlowOwner, projectOwner } from '../../shared/rotation.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './cells/cell-links.ts'
 import type { CellPatience } from './cells/cell-patience.ts'
@@ -184,7 +184,8 @@ async function enterUpgrade(
     const opened = owner === 'another' ? null : await openUpgrade(request, { ...deps, first: owner, client })
     if (owner === 'another') endWithResponse(client, misdirected())
     else if (opened === null) return false
-    else if ('socket' in opened) await join({ client, head, openFlow: openFlowOf(owner) }, opened, sockets)
+    else if ('socket' in opened)
+      await join({ client, head, openFlow: inLoopTurns(flowOwnerOf(owner)) }, opened, sockets)
     else endWithResponse(client, await wholePassedResponse(opened))
   } catch (error) {
     endWithResponse(client, await deps.refuse(request, error))
@@ -256,16 +257,12 @@ async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise
   })
 }
 
-function openFlowOf(owner: OwnerCell): OpenFlow {
-  return (valve) => LOOP_TURNS.open(flowOwnerOf(owner), valve)
-}
-
 function answerFlowOf(owner: OwnerCell, { headers }: PassedAnswer): OpenFlow {
-  return answerFlow(headerOf(headers, 'content-type'), openFlowOf(owner))
+  return answerFlow(headerOf(headers, 'content-type'), inLoopTurns(flowOwnerOf(owner)))
 }
 
 function flowOwnerOf({ name }: OwnerCell): FlowOwner {
-  return { project: `project ${name.project}`, box: '' }
+  return projectOwner(name.project)
 }
 
 function boundedSignal(client: AbortSignal, ms: number): AbortSignal {

@@ -3,14 +3,14 @@ import { type Refusal, refusalError } from '../../shared/auth/channel.ts'
 import { cutText, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { type TokenVerifier, unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
+import { inLoopTurns, LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
 import { bearerToken, givenRequestId, splitTarget } from '../../shared/http/messages.ts'
 import { sourceKey } from '../../shared/http/source-key.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
 import { isMutation, type Operation } from '../../shared/operation.ts'
-import type { FlowOwner } from '../../shared/rotation.ts'
+import { type FlowOwner, projectOwner } from '../../shared/rotation.ts'
 import type { RateLimit } from '../core/access/rate-limit.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { accountsOf, rateAccountOf } from '../core/common/accounts.ts'
@@ -159,14 +159,14 @@ export function ownersOf(
 /** Returns whose bytes a request moves: those of its box in its project, or where it names no single project, of its chain of tokens. */
 export function bytesOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
   const { project, name = '' } = params
-  if (project !== undefined && project !== '-') return { project: `project ${project}`, box: name }
+  if (project !== undefined && project !== '-') return projectOwner(project, name)
   return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }
 }
 
 /** Returns how the answer of a request flows: by the turns of this process's event loop. */
 export function flowOf(request: Pick<Received, 'params' | 'operation'>, caller: Caller | null): OpenFlow {
   const owner = bytesOwnerOf(request, caller)
-  return answerFlow(request.operation.bytesOut, (valve) => LOOP_TURNS.open(owner, valve))
+  return answerFlow(request.operation.bytesOut, inLoopTurns(owner))
 }
 
 function strangerOf({ clientAddress }: RequestFacts): string {

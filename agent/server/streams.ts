@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
-import { LOOP_TURNS, type OpenFlow } from '../../shared/flow-turns.ts'
+import { inLoopTurns } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
 import { NOSNIFF } from '../../shared/http/nosniff.ts'
@@ -131,7 +131,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
   else {
-    const openFlow: OpenFlow = (valve) => LOOP_TURNS.open(owner, valve)
+    const openFlow = inLoopTurns(owner)
     const intake = deps.paces.watch(socket, accountIn(facts), openFlow)
     const client = { socket, wire: given.incoming.socket, intake, openOutput: openFlow }
     await serveBridge(stream.join(client), stream, context)

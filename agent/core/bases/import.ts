@@ -1,6 +1,6 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import type { FlowOwner } from '../../../shared/rotation.ts'
+import { projectOwner } from '../../../shared/rotation.ts'
 import type { ImageReference, ImageRegistry } from '../../ports/bases/image-registry.ts'
 import type { FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { BaseName } from '../../ports/fleet/bases.ts'
@@ -92,7 +92,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {
           report = await unpackBase(
-            { ...deps, owner: flowOwnerOf(requester) },
+            { ...deps, owner: projectOwner(requester) },
             { subvolume, project: base.project },
             bytes,
           )
@@ -104,14 +104,14 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     },
     image: (request, wait) =>
       withSpool(request, async (spool, end) => {
-        const owned = { ...deps, owner: flowOwnerOf(request.requester) }
+        const owned = { ...deps, owner: projectOwner(request.requester) }
         const root = await deps.bounds.explaining(spool.project, () => spoolImage(owned, spool, request.bytes))
         const work: Work = (run) => makeOfSpool(owned, request.base, { root, source: 'oci', run })
         return inBackground(deps, request, { ...wait, running, end, work })
       }),
     pull: (request, wait) =>
       withSpool(request, (spool, end) => {
-        const owned = { ...deps, owner: flowOwnerOf(request.requester) }
+        const owned = { ...deps, owner: projectOwner(request.requester) }
         const work: Work = async (run) => {
           const half = (from: number): ImageRun => ({ ...run, progress: (share) => run.progress(from + share / 2) })
           const pull = () => pullImage(owned, { reference: request.reference, spool }, half(0))
@@ -122,10 +122,6 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
       }),
     cancel: (base) => running.cancel(base),
   }
-}
-
-function flowOwnerOf(project: string): FlowOwner {
-  return { project: `project ${project}`, box: '' }
 }
 
 type Work = (run: ImageRun) => Promise<ImportedBase>

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { projectOwner } from '../../../shared/rotation.ts'
 import { createValve, type Valve } from '../../../shared/valve.ts'
 import {
   collectOutput,
@@ -44,11 +45,11 @@ export function createExecOutputs({ directory, keptBytes, unread }: ExecOutputsO
         const onFile = (): void => makeExecDirectory(directory, key.boxId)
         return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
       }
-      const reading = { turns, owner: { project: `project ${key.project}`, box: key.boxId } }
+      const reading = { turns, owner: projectOwner(key.project, key.boxId) }
       return collectInto(streams, { rings: { stdout: ring('stdout'), stderr: ring('stderr') }, reading }, copied)
     },
     drop: ({ boxId, project }, streams) => {
-      const reading = { turns, owner: { project: `project ${project}`, box: boxId } }
+      const reading = { turns, owner: projectOwner(project, boxId) }
       collectOutput(valvesOf(streams), { sinks: { stdout: NOWHERE, stderr: NOWHERE }, reading })
     },
     follow: (key) => followFiles((range) => read(key, range), keptBytes),
