@@ -31,7 +31,8 @@ export function createFlowBudget(pace: FlowPace, options: FlowBudgetOptions): Fl
 
 /**
  * Lets bytes through in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
- * project uses the loop for something else, a round is followed by a rest, so that bytes take an eighth of the loop at most, and a sixteenth on two processors. Counts rounds only while something flows.
+ * project uses the loop for something else, a rest follows each round, so that bytes take at most an eighth of the loop, or a sixteenth on two
+ * processors. Counts rounds only while something flows.
  */
 class RoundBudget implements FlowBudget {
   readonly #bytesPerRound: number

@@ -69,5 +69,5 @@ async function* slicesOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** What a round of the event loop encrypts and writes of one body: takes some tenths of a millisecond. */
+/** Bytes of a body that one round of the event loop encrypts and writes, in less than a millisecond. */
 const SLICE_BYTES = 256 * 1024

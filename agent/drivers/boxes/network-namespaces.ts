@@ -11,9 +11,9 @@ export interface ProcessLists {
 }
 
 /**
- * Finds each network namespace of a box: those of its processes, those that their descriptors hold open, and those that
- * are mounted in it, as `ip netns add` does. A namespace that only a socket or a message under way holds is not found.
- * Yields to the event loop between lookups, since a box may have any number of descriptors.
+ * Finds the network namespaces of a box: of its processes, of their open descriptors, and of its mounts, such as `ip netns add` makes. Misses
+ * a namespace that only a socket or a queued packet holds. Yields to the event loop between lookups, since a box may have any number of
+ * descriptors.
  */
 export async function namespacesOf(boxes: ProcessLists, boxId: string): Promise<NamespacePlace[]> {
   const found = new Map<number, string>()
@@ -57,7 +57,7 @@ function octal(code: string): string {
   return String.fromCharCode(Number.parseInt(code, 8))
 }
 
-// The process may have ended meanwhile.
+// Empty if the process has ended.
 function readLink(path: string): string {
   try {
     return fs.readlinkSync(path)

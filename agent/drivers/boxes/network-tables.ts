@@ -16,7 +16,7 @@ export interface NetworkTables {
 export interface NetworkTablesOptions {
   cgroups: ProcessLists & { kill(boxId: string): void }
   logger: Logger
-  /** Default: reads those of this host. */
+  /** Reads the tables; default: the tables of this host. */
   read?: () => TablesRead
 }
 

@@ -102,5 +102,5 @@ function* entriesOf({ paths, numbers, targets, idBase }: EntryColumns): Generato
 const FIELDS = 9
 /** So many are handled in a turn of the event loop. */
 const ENTRIES_MAX = 250
-/** What handling an entry costs, in bytes that pass in the same time. */
+/** An entry takes the event loop as long as so many bytes of a transfer. */
 const ENTRY_BYTES = 1024

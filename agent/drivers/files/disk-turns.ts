@@ -29,7 +29,7 @@ export function createDiskTurns(threads = THREADS): DiskTurns {
   }
 }
 
-/** Returns whose bytes those of a root are: of its request's project, which is the first of the accounts, or of the tree itself. */
+/** Returns the owner of bytes in a tree: the project of the request, which is its first account, or else the box. */
 export function rootOwnerOf({ boxId, accounts = [] }: Pick<FilesRoot, 'boxId' | 'accounts'>): FlowOwner {
   return { project: accounts[0] ?? boxId, box: boxId }
 }

@@ -58,7 +58,7 @@ export function hasHole(fd: number): boolean {
     const end = seekEnd(fd)
     return end > 0n && seekHole(fd, 0n) < end
   } catch (error) {
-    // The filesystem does not tell, or the file became shorter meanwhile.
+    // The filesystem cannot find holes, or another program shortened the file.
     if (isErrno(error, 'EINVAL', 'ENXIO')) return false
     throw error
   } finally {

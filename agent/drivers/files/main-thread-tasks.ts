@@ -31,7 +31,7 @@ export async function runMainThreadTasks<Result>(
 interface MainThreadPart {
   path: RawPath
   first: MainThreadTask | null
-  /** What fills its file. */
+  /** Content of the file; null: the task writes none. */
   bytes: AsyncIterable<Uint8Array> | null
   onDisk: OnDisk
 }

@@ -3,7 +3,7 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { run } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** What the kernel keeps for network namespaces in tables that all namespaces of the host share. */
+/** Entries of network namespaces in kernel tables that all namespaces of the host share. */
 export interface TableUse {
   /** Entries for ARP and IPv6 neighbours, without permanent ones, which are not counted against the table. */
   neighbours: number
@@ -15,7 +15,7 @@ export interface TableUse {
 export interface TablesRead {
   /** Most entries of the table of neighbours (`gc_thresh3`): beyond it nothing of the host resolves an address. */
   neighboursMax: number
-  /** `nf_conntrack_max`, which the kernel applies to each namespace by itself. */
+  /** `nf_conntrack_max`. The kernel applies it to each namespace separately. */
   connectionsMax: number
   /** The table of neighbours is at three quarters of its bound. */
   isNeighbourTableFull: boolean

@@ -88,8 +88,8 @@ const DELEGATED_CONTROLLERS = ['cpuset', 'cpu', 'memory', 'pids']
 const RETAKE_ROUNDS = 20
 const LINKS_OF_LEAF = 2
 /**
- * Most cgroups below that of a box, those of its commands included. The kernel (6.12) charges 20 KiB of each to nobody, and 22 KiB more
- * for the thread of a trigger for pressure. The agent reads all of them, some 60 µs each, when it stops the box.
+ * Maximum number of cgroups below a box's cgroup, the cgroups of its commands included. Linux 6.12 takes 20 KiB for each, and 22 KiB for each
+ * pressure trigger, and charges no cgroup for that. The agent reads all of them, at some 60 µs each, when it stops the box.
  */
 export const DESCENDANTS_MAX = 256
 const DEPTH_MAX = 16
