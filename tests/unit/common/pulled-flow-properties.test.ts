@@ -25,9 +25,11 @@ function createTurns(): { turns: FlowTurns; clock: { ms: number } } {
   return { turns, clock }
 }
 
+/** One memory for all pieces: V8 collects its whole heap after so many bytes outside of it, and a worker's heap is large. */
+const BYTES = new Uint8Array(2 * 1024 * KIB)
+
 async function* endless(sizeBytes: number): AsyncGenerator<Uint8Array> {
-  const piece = new Uint8Array(sizeBytes)
-  for (;;) yield piece
+  for (;;) yield BYTES.subarray(0, sizeBytes)
 }
 
 /** A reader that handles each piece at once, until it is stopped. */
@@ -125,7 +127,7 @@ test('a stream that ends or is broken off, also in its wait, gives all back and 
       closed[index] = false
       const source = async function* (): AsyncGenerator<Uint8Array> {
         try {
-          yield new Uint8Array(2 * TURN_BYTES)
+          yield BYTES.subarray(0, 2 * TURN_BYTES)
           if (how === 'error') throw new Error('it broke')
           yield* endless(TURN_BYTES)
         } finally {
