@@ -42,6 +42,7 @@ export const BEYOND_CORE: readonly Suite[] = [
       ...[
         'http/large-bodies',
         'http/silent-connections',
+        'exec/hostile-box',
         'exec/many-waiters',
         'edge/deploy-traffic',
         'events/scans',

@@ -1,29 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { connectClient, installPackage, untilServing } from '../helpers/vm/boxyard.ts'
-import { startBooted } from '../helpers/vm/installed.ts'
-import type { Machine } from '../helpers/vm/machine.ts'
-import { packWorkTree } from '../helpers/vm/release.ts'
+import { expect, test } from '@jest/globals'
+import { useInstalled } from '../helpers/vm/use-installed.ts'
 
 interface Check {
   level: string
   code: string | null
 }
 
-/** Far above what it takes where others use the processors, too. */
-const INSTALL_MS = 1_800_000
-let machine: Machine
-
-beforeAll(async () => {
-  machine = await startBooted()
-  await installPackage(machine, await packWorkTree())
-  await untilServing(machine)
-}, INSTALL_MS)
-
-afterAll(() => machine?.close())
+const { machine, client } = useInstalled()
 
 /** Codes of all that is wrong, or could not be looked at. */
 async function problems(): Promise<(string | null)[]> {
-  const { checks } = JSON.parse(await machine.run('boxyard doctor --json || [ $? = 1 ]')) as { checks: Check[] }
+  const { checks } = JSON.parse(await machine().run('boxyard doctor --json || [ $? = 1 ]')) as { checks: Check[] }
   return checks.filter(({ level }) => level === 'problem' || level === 'unknown').map(({ code }) => code)
 }
 
@@ -33,28 +20,28 @@ test('on a host with systemd doctor finds nothing wrong', async () => {
 })
 
 test('support holds the journal and the units without the secrets in them', async () => {
-  await machine.run(`mkdir -p /etc/systemd/system/boxyard-agent.service.d
+  await machine().run(`mkdir -p /etc/systemd/system/boxyard-agent.service.d
     printf '[Service]\\nEnvironment=PROXY=hidden-in-a-unit\\n' >/etc/systemd/system/boxyard-agent.service.d/own.conf
     systemctl daemon-reload
     logger -t node "journal of $(cat /var/lib/boxyard/admin.token)"
     boxyard support /root/support.tar.gz`)
-  const part = (name: string): Promise<string> => machine.run(`tar -xzOf /root/support.tar.gz boxyard-support/${name}`)
+  const part = (name: string): Promise<string> =>
+    machine().run(`tar -xzOf /root/support.tar.gz boxyard-support/${name}`)
   expect(await part('host/journal.txt')).toMatch(/boxyard|systemd/)
   expect(await part('host/units.txt')).toMatch(/Environment=\[redacted\]/)
   expect(
-    await machine.run(
+    await machine().run(
       'tar -xzOf /root/support.tar.gz | grep -ac -e hidden-in-a-unit -e "$(cat /var/lib/boxyard/admin.token)" || true',
     ),
   ).toBe('0')
 })
 
 test('uninstall stops units and boxes, and leaves the data', async () => {
-  const client = await connectClient(machine)
   expect((await client.post('/v1/projects/demo/boxes', { name: 'web' })).status).toBe(201)
-  const told = await machine.run('boxyard admin uninstall --keep-data --yes')
+  const told = await machine().run('boxyard admin uninstall --keep-data --yes')
   expect(told).toContain('Stopped and disabled boxyard-agent.service.')
   expect(told).toContain('Left in /var/lib/boxyard: 1 box with all data, keys and tokens.')
-  expect(await machine.run('systemctl is-enabled boxyard-agent || true; ls /run/boxyard 2>/dev/null || true')).toBe(
+  expect(await machine().run('systemctl is-enabled boxyard-agent || true; ls /run/boxyard 2>/dev/null || true')).toBe(
     'disabled',
   )
 })

@@ -1,43 +1,28 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
-import type { Client } from '../helpers/front/client.ts'
-import { connectClient, installPackage, untilServing } from '../helpers/vm/boxyard.ts'
-import { startBooted } from '../helpers/vm/installed.ts'
-import type { Machine } from '../helpers/vm/machine.ts'
-import { packWorkTree } from '../helpers/vm/release.ts'
-import { keepLogs } from '../helpers/vm/use-installed.ts'
+import { beforeAll, expect, test } from '@jest/globals'
+import { untilServing } from '../helpers/vm/boxyard.ts'
+import { TEST_LIMIT_MS, useInstalled } from '../helpers/vm/use-installed.ts'
 
 const UNIT = '/sys/fs/cgroup/system.slice/boxyard-boxes.service'
 const BOXES = '/v1/projects/demo/boxes'
-jest.setTimeout(30 * 60_000)
-let machine: Machine
-let client: Client
+const { machine, client } = useInstalled()
 /** Processes that outlive the agent, as they were before anything happened to it. */
 let outliving: string
 
 beforeAll(async () => {
-  machine = await startBooted()
-  await installPackage(machine, await packWorkTree())
-  await untilServing(machine)
-  client = await connectClient(machine)
   expect((await client.post(BOXES, { name: 'web' })).status).toBe(201)
-})
-
-afterAll(async () => {
-  await keepLogs(machine ?? null)
-  await machine?.close()
-})
+}, TEST_LIMIT_MS)
 
 /** Returns what runs outside the agent: inits of boxes, a command that stays, the shim and the edge. */
 const processes = (): Promise<string> =>
-  machine.run(
+  machine().run(
     `cd ${UNIT}; cat boxyard/*/box_*/cgroup.procs boxyard/*/box_*/held-*/cgroup.procs edge/cgroup.procs shim/cgroup.procs`,
   )
 
 /** Returns lines of the journal of this boot in which systemd complains of processes of ours. */
 const complaints = async (): Promise<string> =>
-  (await machine.try(`journalctl -b -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout
+  (await machine().try(`journalctl -b -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout
 
-const showPid = (unit: string): Promise<string> => machine.run(`systemctl show -P MainPID ${unit}`)
+const showPid = (unit: string): Promise<string> => machine().run(`systemctl show -P MainPID ${unit}`)
 
 test('a hardened agent starts a box with all that boxes have', async () => {
   const { body } = await client.shell(
@@ -55,22 +40,24 @@ test('a hardened agent starts a box with all that boxes have', async () => {
   const command = ['/bin/sh', '-c', 'mkdir -p /www; echo first >/www/index.html; exec httpd -f -p 3000 -h /www']
   expect((await client.put(`${BOXES}/web/services/site`, { port: 3000, command })).status).toBeLessThan(300)
   expect((await client.post(`${BOXES}/web/publish`, { auth: 'public' })).status).toBeLessThan(300)
-  expect(await machine.until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
+  expect(await machine().until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
   const { body: exec } = await client.post(`${BOXES}/web/exec`, { shell: 'exec sleep 100000', no_hup: true })
   expect(exec.status).toBe('running')
   outliving = await processes()
   expect(outliving.split('\n').length).toBeGreaterThanOrEqual(6)
   // Programs that the agent runs for a moment are there, too.
   const own = 'cat /sys/fs/cgroup/system.slice/boxyard-agent.service/cgroup.procs'
-  await machine.until(`[ "$(${own})" = "$(systemctl show -P MainPID boxyard-agent)" ]`)
+  await machine().until(`[ "$(${own})" = "$(systemctl show -P MainPID boxyard-agent)" ]`)
 })
 
 test('systemd finds both units as closed as we say', async () => {
   expect(
-    await machine.run('systemd-analyze verify boxyard-agent.service boxyard-boxes.service boxyard-front.service 2>&1'),
+    await machine().run(
+      'systemd-analyze verify boxyard-agent.service boxyard-boxes.service boxyard-front.service 2>&1',
+    ),
   ).toBe('')
-  await machine.run('systemd-analyze security --threshold=60 boxyard-agent.service >/dev/null')
-  await machine.run('systemd-analyze security --threshold=20 boxyard-front.service >/dev/null')
+  await machine().run('systemd-analyze security --threshold=60 boxyard-agent.service >/dev/null')
+  await machine().run('systemd-analyze security --threshold=20 boxyard-front.service >/dev/null')
 })
 
 test.each([
@@ -80,31 +67,31 @@ test.each([
   ['a kill of the agent', 'systemctl kill -s KILL boxyard-agent; sleep 2'],
   ['a kill of the process that holds the cgroup', `kill -9 $(cat ${UNIT}/holder/cgroup.procs)`],
 ])('nothing that outlives the agent notices %s', async (_what, script) => {
-  await machine.run(script)
-  await untilServing(machine)
+  await machine().run(script)
+  await untilServing(machine())
   expect(await processes()).toBe(outliving)
   expect(await complaints()).toBe('')
   expect((await client.shell('demo', 'web', 'cat /db/t')).body.stdout).toBe('row\n')
-  expect(await machine.run('systemctl is-active boxyard-boxes')).toBe('active')
+  expect(await machine().run('systemctl is-active boxyard-boxes')).toBe('active')
 })
 
 test('an agent that hangs is started again', async () => {
   const pid = await showPid('boxyard-agent')
-  await machine.run(`kill -STOP ${pid}`)
-  await machine.until(`[ "$(systemctl show -P MainPID boxyard-agent)" != ${pid} ]`)
-  await untilServing(machine)
-  expect(await machine.run('journalctl -b -o cat -u boxyard-agent')).toContain('Watchdog timeout')
+  await machine().run(`kill -STOP ${pid}`)
+  await machine().until(`[ "$(systemctl show -P MainPID boxyard-agent)" != ${pid} ]`)
+  await untilServing(machine())
+  expect(await machine().run('journalctl -b -o cat -u boxyard-agent')).toContain('Watchdog timeout')
   expect(await processes()).toBe(outliving)
 })
 
 test('systemctl reload takes over what may change, and refuses the unsound in words', async () => {
   const pid = await showPid('boxyard-agent')
-  await machine.run('echo BOXYARD_BOXES_MAX=0 >>/etc/boxyard/boxyard.conf')
-  expect((await machine.try('systemctl reload boxyard-agent')).exitCode).toBe(1)
-  expect(await machine.run('journalctl -b -o cat -u boxyard-agent')).toContain(
+  await machine().run('echo BOXYARD_BOXES_MAX=0 >>/etc/boxyard/boxyard.conf')
+  expect((await machine().try('systemctl reload boxyard-agent')).exitCode).toBe(1)
+  expect(await machine().run('journalctl -b -o cat -u boxyard-agent')).toContain(
     'BOXYARD_BOXES_MAX="0": expected a number from 1 to 1000.',
   )
-  await machine.run('sed -i s/BOXES_MAX=0/BOXES_MAX=2/ /etc/boxyard/boxyard.conf; systemctl reload boxyard-agent')
+  await machine().run('sed -i s/BOXES_MAX=0/BOXES_MAX=2/ /etc/boxyard/boxyard.conf; systemctl reload boxyard-agent')
   expect((await client.get('/v1/config')).body.limits.boxes_max).toBe(2)
   expect((await client.post(BOXES, { name: 'third' })).body.code).toBe('quota_exceeded')
   expect(await showPid('boxyard-agent')).toBe(pid)
@@ -112,42 +99,41 @@ test('systemctl reload takes over what may change, and refuses the unsound in wo
 })
 
 test('boxes end with their unit, and come back with the agent', async () => {
-  await machine.run('systemctl stop boxyard-boxes')
-  expect((await machine.try('systemctl is-active boxyard-boxes boxyard-agent')).stdout).toBe('inactive\ninactive\n')
-  expect(await machine.run('journalctl -b -o cat -u boxyard-boxes')).toContain(
+  await machine().run('systemctl stop boxyard-boxes')
+  expect((await machine().try('systemctl is-active boxyard-boxes boxyard-agent')).stdout).toBe('inactive\ninactive\n')
+  expect(await machine().run('journalctl -b -o cat -u boxyard-boxes')).toContain(
     'Stopped 2 boxes; what ran starts again with the service.',
   )
-  expect((await machine.try(`ls ${UNIT}`)).exitCode).not.toBe(0)
-  expect(await machine.run('nft list tables')).not.toContain('boxyard')
-  await machine.run('systemctl start boxyard-agent')
-  await untilServing(machine)
-  expect(await machine.until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
+  expect((await machine().try(`ls ${UNIT}`)).exitCode).not.toBe(0)
+  expect(await machine().run('nft list tables')).not.toContain('boxyard')
+  await machine().run('systemctl start boxyard-agent')
+  await untilServing(machine())
+  expect(await machine().until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
   expect(await complaints()).toBe('')
 })
 
 test('a reboot gives boxes their grace, and brings back those that ran', async () => {
-  await machine.reboot()
-  await untilServing(machine)
-  client = await connectClient(machine)
-  expect(await machine.run('journalctl -b -1 -o cat -u boxyard-boxes')).toMatch(
+  await machine().reboot()
+  await untilServing(machine())
+  expect(await machine().run('journalctl -b -1 -o cat -u boxyard-boxes')).toMatch(
     /Stopped 2 boxes; what ran starts again with the service\.\n(.*\n)*Stopped boxyard-boxes/,
   )
-  expect((await machine.try(`journalctl -b -1 -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout).toBe(
-    '',
-  )
-  expect(await machine.until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
+  expect(
+    (await machine().try(`journalctl -b -1 -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout,
+  ).toBe('')
+  expect(await machine().until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
   expect((await client.shell('demo', 'web', 'cat /db/t')).body.stdout).toBe('row\n')
 })
 
 test('a removal leaves the data alone, and a purge nothing', async () => {
-  await machine.run('DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard')
+  await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard')
   expect(
-    await machine.run('nft list tables; ls -d /run/boxyard/*/ 2>/dev/null; ip -br link | grep -c veth || true'),
+    await machine().run('nft list tables; ls -d /run/boxyard/*/ 2>/dev/null; ip -br link | grep -c veth || true'),
   ).not.toMatch(/boxyard|[1-9]/)
-  expect((await machine.try(`ls ${UNIT}`)).exitCode).not.toBe(0)
-  await machine.run('[ -e /var/lib/boxyard/boxyard.db ]; [ -e /etc/boxyard/boxyard.conf ]')
-  await machine.run('DEBIAN_FRONTEND=noninteractive apt-get -q -y purge boxyard')
-  await machine.run(
+  expect((await machine().try(`ls ${UNIT}`)).exitCode).not.toBe(0)
+  await machine().run('[ -e /var/lib/boxyard/boxyard.db ]; [ -e /etc/boxyard/boxyard.conf ]')
+  await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y purge boxyard')
+  await machine().run(
     'for gone in /var/lib/boxyard /var/cache/boxyard /run/boxyard /usr/lib/boxyard /etc/boxyard; do [ ! -e $gone ] || { ls -R $gone | head; exit 1; }; done',
   )
 })

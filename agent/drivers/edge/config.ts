@@ -87,6 +87,8 @@ function globals({ paths, lua, scheme, limits }: HaproxySettings, mark: string, 
     '  group haproxy',
     `  maxconn ${limits.connections}`,
     '  no strict-limits',
+    // Else a thread works for up to 200 connections that have sent much, such as frames without a request, before the next one's turn.
+    `  tune.runqueue-depth ${TASKS_AT_ONCE}`,
     // Without this, a port in use by another program would be shared with it.
     '  noreuseport',
     '  ssl-default-bind-options ssl-min-ver TLSv1.2',
@@ -267,6 +269,8 @@ const UNSOUND = [
 const EDGE_SET_NAMES = 'x-forwarded-(for|proto|host)$'
 const EDGE_HEADERS = `'^(?!${EDGE_SET_NAMES})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
 
+/** Connections and requests of a turn of a thread; HAProxy's own choice is 200. */
+const TASKS_AT_ONCE = 20
 /** Timeout of connecting to a box. */
 const CONNECT_SECONDS = 3
 /** Timeout of receiving the head of a request. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { dieWithParent, ROOT } from '../../../infra/commands.ts'
+import { frame, H2_FRAME, PREFACE } from '../../helpers/edge/http2-frames.ts'
 import type { TestService } from '../../helpers/service.ts'
 
 /** Connections that strangers open and hold. */
@@ -9,20 +10,24 @@ interface Crowd {
   /** Each is a port, and how many connections there, of which address. */
   members: { port: number; count: number; from: string }[]
   /** First words of each. */
-  text: string
+  text: string | Buffer
+  /** What each sends after that without end, as fast as it can. */
+  repeated?: Buffer
 }
 
 /**
  * Opens a crowd in processes of its own, with the least of the processors, since strangers compute elsewhere. Resolves once each
  * connection was tried. Returns a function that ends it.
  */
-export async function openCrowds({ members, text }: Crowd): Promise<() => Promise<void>> {
+export async function openCrowds({ members, text, repeated = Buffer.alloc(0) }: Crowd): Promise<() => Promise<void>> {
   const children = members.map(({ port, count, from }) => {
     const program = join(ROOT, 'tests/fixtures/crowd.ts')
-    const line = ['nice', '-n', '19', process.execPath, program, String(port), String(count), from]
+    const words = [port, count, from, repeated.length].map(String)
+    const line = ['nice', '-n', '19', process.execPath, program, ...words]
     const [command = '', ...args] = dieWithParent(line)
     const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-    child.stdin.end(text)
+    child.stdin.write(text)
+    child.stdin.end(repeated)
     return child
   })
   await Promise.all(children.map(({ stdout }) => once(stdout, 'data')))
@@ -58,6 +63,20 @@ export function crowdsOf(service: TestService, edgeUrl: string): Record<string, 
       members: at(front, 20, '127.0.0.2'),
       text: `${head}connection: close\r\ncontent-type: application/json\r\n\r\n${keys}`,
     },
+  }
+}
+
+/** Frames of HTTP/2 without a request, which the edge answers, from one address and without end. */
+export function framesAt(edgeUrl: string): Record<string, Crowd> {
+  const members = [{ port: portOf(edgeUrl), count: 4, from: '127.0.0.2' }]
+  const settings = frame(H2_FRAME.settings, 0, 0)
+  const flood = (each: Buffer): Crowd => ({
+    ...{ members, text: PREFACE },
+    repeated: Buffer.concat(Array.from({ length: 4_000 }, () => each)),
+  })
+  return {
+    'SETTINGS ×4, edge': flood(settings),
+    'PING ×4, edge': flood(frame(H2_FRAME.ping, 0, 0, Buffer.alloc(8))),
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
 import { COMPRESSION_ATTACKS } from './compression.ts'
-import { crowdsOf, openCrowds } from './crowds.ts'
+import { crowdsOf, framesAt, openCrowds } from './crowds.ts'
 import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, type QuietTenant } from './quiet.ts'
 import { type Tenants, withTenants } from './tenants.ts'
@@ -30,6 +30,7 @@ export async function benchNeighbours(): Promise<void> {
       })),
       ...Object.entries(COMPRESSION_ATTACKS).map(([name, begin]) => ({ name, begin: () => begin(loud) })),
       ...Object.entries(REQUEST_ATTACKS).map(([name, begin]) => ({ name, begin: async () => begin(loud) })),
+      ...Object.entries(framesAt(quiet.pageUrl)).map(([name, crowd]) => ({ name, begin: () => openCrowds(crowd) })),
     ]
     for (const { name, begin } of attacks) {
       const stop = await begin()

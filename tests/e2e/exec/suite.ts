@@ -109,14 +109,6 @@ export function defineExecSuite(client: Client): void {
       expect([run.status, run.body.status, run.body.stdout]).toEqual([200, 'exited', 'started\n'])
     })
 
-    test("output flooding after a command's end is bounded, and the agent stays quick", async () => {
-      for (let i = 0; i < 5; i++) await exec({ shell: 'yes & echo' })
-      const before = Date.now()
-      for (let i = 0; i < 5; i++) expect((await exec({ command: ['echo', 'quick'] })).body.stdout).toBe('quick\n')
-      expect(Date.now() - before).toBeLessThan(60_000)
-      await exec({ shell: 'killall yes' })
-    })
-
     test('an Idempotency-Key runs a command once, and its repeat returns the outcome', async () => {
       const headers = { 'idempotency-key': `exec-${Math.random()}` }
       const body = { shell: 'echo once >> /root/count; cat /root/count' }
@@ -168,32 +160,6 @@ export function defineExecSuite(client: Client): void {
       const inBox = await client.post('/v1/projects/run/boxes', { name: 'r', environment: { BOXYARD_X: '1' } })
       expect(inBox.body.code).toBe('environment_reserved')
       expect((await exec({ command: ['true'], env: { BOX_ID: 'x' } })).body.code).toBe('environment_reserved')
-    })
-  })
-
-  describe('a hostile box', () => {
-    test('a fork bomb, a memory hog and a disk filler leave others and the service well', async () => {
-      const boxes = '/v1/projects/hostile/boxes'
-      // Another test file may have given the host a problem.
-      const problems = async (): Promise<string[]> =>
-        (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
-      const before = await problems()
-      await client.post(boxes, { name: 'bad', config: { ram_mb: 64, storage_gb: 0.05 } })
-      await client.post(boxes, { name: 'good' })
-      const bombs = [
-        client.shell('hostile', 'bad', 'b() { b | b & }; b; sleep 2', { timeout_seconds: 3 }),
-        client.shell('hostile', 'bad', 'head -c 300m /dev/zero | tail', { timeout_seconds: 10 }),
-        client.shell('hostile', 'bad', 'head -c 200000000 /dev/urandom > /root/fill', { timeout_seconds: 20 }),
-      ]
-      for (let i = 0; i < 5; i++) {
-        expect((await client.shell('hostile', 'good', 'echo well')).body.stdout).toBe('well\n')
-      }
-      const [, hog, fill] = await Promise.all(bombs)
-      expect(hog?.body.exit_code).not.toBe(0)
-      expect(fill?.body.exit_code).not.toBe(0)
-      expect(before).toEqual(expect.arrayContaining(await problems()))
-      expect((await client.delete(`${boxes}/bad`)).status).toBe(204)
-      expect((await client.delete(`${boxes}/good`)).status).toBe(204)
     })
   })
 }

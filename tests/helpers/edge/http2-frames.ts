@@ -15,7 +15,7 @@ export interface Http2Answer {
 }
 
 /** Types and flags of frames (RFC 9113, 6). */
-export const H2_FRAME = { data: 0, headers: 1, reset: 3, settings: 4, goAway: 7, continuation: 9 } as const
+export const H2_FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, continuation: 9 } as const
 export const [END_STREAM, END_HEADERS] = [1, 4] as const
 
 /** Returns a frame. */
@@ -94,5 +94,6 @@ function lengthOf(length: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(H2_FRAME.settings, 0, 0)])
+/** Begins a connection of a client (RFC 9113, 3.4). */
+export const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(H2_FRAME.settings, 0, 0)])
 const KNOWN_STATUSES = new Map([200, 204, 206, 304, 400, 404, 500].map((status, index) => [0x88 + index, status]))
