@@ -32,7 +32,7 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'security',
     what: 'a hostile box, tenant or client without a token does its worst to the others',
-    minutes: 3.5,
+    minutes: 4,
     turn: 2,
     paths: [
       ...['access/admission', 'access/fairness', 'edge/neighbours', 'pool/pool-shares', 'services/long-records'].map(
@@ -64,7 +64,7 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'host',
     what: "a host's backup, doctor, keys, figures, operations and pods' network; the backups of boxes",
-    minutes: 3.5,
+    minutes: 4.5,
     turn: 2,
     paths: [
       ...['doctor/doctor', 'doctor/support', 'doctor/admin-token', 'access/host-backup', 'operations'].map(inE2e),
@@ -94,7 +94,7 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'console',
     what: 'the web console in Chromium',
-    minutes: 6,
+    minutes: 9,
     turn: 2,
     paths: [`${E2E}/web/`, `${E2E}/edge/browser`],
     touchedBy: ['web/', 'infra/web/', 'sdk/typescript/src/'],

@@ -30,21 +30,31 @@ export interface Choice {
 
 /**
  * Chooses suites that CI runs beside `npm test`, as long as their minutes fit. Suites whose subject changed come first. Suites whose tests
- * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last.
+ * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last;
+ * at each turn another of them is the first, so that none is left out for ever.
  */
 export function chooseSuites(change: CodeChange, candidates: readonly Candidate[], minutes: number): Choice {
   const reasons = candidates.map((candidate) => reasonFor(candidate, change))
-  const ordered = RANKS.flatMap((rank) => reasons.filter((reason) => reason?.rank === rank)).filter((r) => r !== null)
+  const ranked = (rank: Rank): ReasonedSuite[] =>
+    reasons.filter((reason) => reason?.rank === rank).filter((r) => r !== null)
+  const round = Math.floor(change.commits / TURNS)
+  const ordered = [...ranked('subject'), ...ranked('imports'), ...beginAt(ranked('turn'), round)]
   const run: ReasonedSuite[] = []
   const leftOut: ReasonedSuite[] = []
   let left = minutes
   for (const { suite, why } of ordered) {
-    const cost = costOf(suite)
+    const buildsCluster = suite.needsCluster === true && !run.some((each) => each.suite.needsCluster === true)
+    const cost = costOf(suite) + (buildsCluster ? CLUSTER_MINUTES : 0)
     const fits = cost <= left
     if (fits) left -= cost
     ;(fits ? run : leftOut).push({ suite, why })
   }
   return { run, leftOut }
+}
+
+function beginAt<T>(items: readonly T[], place: number): T[] {
+  const first = items.length === 0 ? 0 : place % items.length
+  return [...items.slice(first), ...items.slice(0, first)]
 }
 
 /** Returns the lines of a log that say what was chosen and why. */
@@ -58,7 +68,7 @@ export function describeChoice({ run, leftOut }: Choice, change: CodeChange, min
   ]
 }
 
-type Rank = (typeof RANKS)[number]
+type Rank = 'subject' | 'imports' | 'turn'
 
 function reasonFor(candidate: Candidate, change: CodeChange): (ReasonedSuite & { rank: Rank }) | null {
   const { suite, testFiles, imports } = candidate
@@ -87,8 +97,9 @@ function startsWithAny(file: string, beginnings: readonly string[]): boolean {
   return beginnings.some((beginning) => file.startsWith(beginning))
 }
 
-const RANKS = ['subject', 'imports', 'turn'] as const
 const TURNS = 3
+/** What building Kubernetes takes where it is not there yet, as in a fresh clone on a fresh machine. */
+const CLUSTER_MINUTES = 5
 /** Files that every test depends on and no test imports. */
 const TOUCH_EVERYTHING = [
   'package-lock.json',
