@@ -19,8 +19,10 @@ import type { Refuse } from '../server/dispatch.ts'
 import { createEntry, type Entry } from '../server/entry.ts'
 import { gatherOverCells } from '../server/gather.ts'
 import { createOwnerFinder } from '../server/owner-cell.ts'
+import { createPassCheck } from '../server/pass-check.ts'
+import { createPeerKeys } from '../server/peer-keys.ts'
 import { createPlacing } from '../server/placing.ts'
-import type { ProcessorTurns } from '../server/processor-turns.ts'
+import type { ReceptionDeps } from '../server/reception.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 
@@ -31,12 +33,11 @@ export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
 }
 
 /** What a door is made of. */
-export interface DoorParts {
+export interface DoorParts extends Pick<ReceptionDeps, 'turns' | 'rateLimit' | 'checkAlive'> {
   deployment: Deployment
   drivers: Pick<Drivers, 'filesystem'>
   directory: Directory
   bodies: BodyBudget
-  turns: ProcessorTurns
   /** Answers what cannot be passed on. */
   refuse: Refuse
   /** Tells of a box what its card says. */
@@ -51,10 +52,11 @@ export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,
   { deployment: { keys, store }, drivers: { filesystem }, bodies, turns, refuse, viewBox, ...parts }: DoorParts,
 ): FleetDoor {
-  const directory = readByTurns(parts.directory)
+  const directory = readByTurns(parts.directory, parts)
   const now = (): number => clock.now()
   const hasRecord = async (name: HomeName): Promise<boolean> => (await findRecord(store, name)) !== null
   const channelKeys = () => keys.channel().keys
+  const peerKeys = createPeerKeys(() => keys.tokens())
   const links = openLinks(settings)
   const sign = createSigner({ keys: channelKeys, agentId: () => keys.channel().agent_id, now })
   const lines = createLineBudget({ now })
@@ -63,12 +65,15 @@ export function openDoor(
     ...{ directory, patience, bodies, turns, refuse, links, lines, logger, match: matchOperation },
     cards: createCards({ directory, match: matchOperation, viewBox }),
     asks: createCellAsks({ directory, links, sign, patience, lines, logger }),
-    checkSender: createSenderCheck({
-      keys: channelKeys,
-      get agentId() {
-        return keys.channel().agent_id
-      },
-      now,
+    mayPass: createPassCheck({
+      checkSender: createSenderCheck({
+        keys: channelKeys,
+        get agentId() {
+          return keys.channel().agent_id
+        },
+        now,
+      }),
+      checkAlive: parts.checkAlive,
     }),
   }
   const entry = createEntry({ ...shared, owners: createOwnerFinder({ ...shared, hasRecord }) })
@@ -79,7 +84,7 @@ export function openDoor(
     placesFor: (request) => placesFor(request, { directory, placement, now }),
   })
   const { cell } = directory
-  const send = createBaseSender({ ...shared, now, cell, bases: store.bases, filesystem, keys: channelKeys })
+  const send = createBaseSender({ ...shared, now, cell, bases: store.bases, filesystem, keys: peerKeys })
   return {
     wrap: (here) => answerPulse(send(entry.wrap(place(gatherOverCells(here, shared))))),
     passUpgrade: entry.passUpgrade,

@@ -23,6 +23,7 @@ import type { Clock } from '../ports/host/clock.ts'
 import type { Store } from '../ports/store/store.ts'
 import type { NamedBase, NamedHome, Tombstone } from '../ports/store/tombstones.ts'
 import { createBaseSource } from '../server/base-source.ts'
+import { createPeerKeys } from '../server/peer-keys.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 import { openLinks } from './door.ts'
 import { type FleetKeys, openFleetKeys } from './fleet-keys.ts'
@@ -131,7 +132,7 @@ function openDirectory(
 ): KubeDirectory {
   const links = openLinks(settings)
   closers.add('links for bases', () => links.close())
-  const source = { links, now: () => clock.now(), keys: () => keys.channel().keys }
+  const source = { links, now: () => clock.now(), keys: createPeerKeys(() => keys.tokens()) }
   const directory: KubeDirectory = createKubeDirectory({
     ...{ api, cell },
     sendBase: createBaseSource({ ...source, findCell: (number) => directory.findCell(number) }),

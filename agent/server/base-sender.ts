@@ -1,5 +1,4 @@
-import { createVerifier, type Refusal, refusalError } from '../../shared/auth/channel.ts'
-import type { ChannelKeySet } from '../../shared/auth/keys.ts'
+import { type ChannelKey, createVerifier, type Refusal, refusalError } from '../../shared/auth/channel.ts'
 import { sealBody } from '../../shared/auth/sealed-body.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
@@ -16,8 +15,8 @@ export interface BaseSenderDeps {
   cell: string
   bases: Pick<BaseStore, 'all'>
   filesystem: Pick<CowFilesystem, 'send'>
-  /** Keys of the channel. */
-  keys(): ChannelKeySet['keys']
+  /** Keys that only agents have (`createPeerKeys`): the functions hold those of the channel, and may read no base. */
+  keys(): readonly ChannelKey[]
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
@@ -27,7 +26,7 @@ export interface BaseSenderDeps {
 
 /**
  * Wraps the handler of the channel, so that agents of other cells get the bases that were made at this one, each as the pool sends it,
- * with a seal at its end. They sign as holders of a key of the channel, for this cell and this purpose alone.
+ * with a seal at its end. They sign by a key that only agents have, for this cell and this purpose alone.
  */
 export function createBaseSender(deps: BaseSenderDeps): (others: HttpHandler) => HttpHandler {
   const { cell, keys, now } = deps

@@ -13,7 +13,7 @@ import { discard } from './passing.ts'
 export interface BaseSourceDeps {
   findCell: Directory['findCell']
   links: Pick<CellLinks, 'send'>
-  /** Keys of the channel; the first signs. */
+  /** Keys that only agents have (`createPeerKeys`); the first signs. */
   keys(): readonly ChannelKey[]
   /** Milliseconds since the epoch. */
   now(): number
@@ -53,7 +53,7 @@ async function askFor(
 ): Promise<Asked> {
   const { cell, url, run, links, now, signal } = asking
   const [key] = asking.keys()
-  if (key === undefined) throw new Error('the channel has no key to sign with')
+  if (key === undefined) throw new Error('this agent has no token key to sign for other agents with')
   const sign = createSigner({ keys: () => [key], agentId: () => baseReceiverOf(cell), now })
   const request = {
     method: 'GET',

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerFlow } from '../../shared/answer-flow.ts'
-import type { Refusal } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { inLoopTurns, type OpenFlow } from '../../shared/flow-turns.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
@@ -26,6 +25,7 @@ import {
   readAlready,
   wholePassedResponse,
 } from './passing.ts'
+import type { PassCheck } from './pass-check.ts'
 import type { RequestHead } from './trust.ts'
 
 /** An upgrade request, and the bytes that followed its head. */
@@ -41,8 +41,7 @@ export interface EntryDeps {
   links: CellLinks
   cards: StandIn
   patience: CellPatience
-  /** Says why a request is not one of the functions; null: it is. */
-  checkSender(request: RequestHead): Refusal | null
+  mayPass: PassCheck
   bodies: BodyBudget
   refuse: Refuse
   lines: LineBudget
@@ -98,11 +97,10 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
 /** Finds the owner; null: this cell; `another`: none that this request, which was passed on already, may be passed on to. */
 async function findFor(
   request: RequestHead,
-  { owners, checkSender }: EntryDeps,
+  { owners, mayPass }: EntryDeps,
 ): Promise<OwnerCell | 'another' | null> {
   const name = owners.foreignName(request.method, request.target)
-  // What the functions have not sent asks nothing of the directory: the dispatch refuses it, and says why.
-  if (name === null || checkSender(request) !== null) return null
+  if (name === null || !(await mayPass(request, projectOwner(name.project).project))) return null
   if (request.headers[ENTRY_HEADER] === undefined) return owners.find(name, { isFresh: false })
   // Memory may lag behind a move to this cell.
   return (await owners.find(name, { isFresh: true })) === null ? null : 'another'

@@ -1,4 +1,3 @@
-import type { Refusal } from '../../shared/auth/channel.ts'
 import { cellOfLink, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { asServiceError } from '../../shared/errors.ts'
@@ -14,6 +13,7 @@ import {
 } from '../../shared/http/messages.ts'
 import { isOfCell } from '../../shared/ids.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
+import { projectOwner } from '../../shared/rotation.ts'
 import type { OperationId, operations } from '../../shared/routes.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
@@ -33,8 +33,8 @@ import {
   SET_QUOTA,
   START_SCRUB,
 } from './merge-answers.ts'
+import type { PassCheck } from './pass-check.ts'
 import { ENTRY_HEADER, readAlready, wholePassedResponse } from './passing.ts'
-import type { RequestHead } from './trust.ts'
 
 /**
  * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
@@ -92,8 +92,7 @@ export interface GatherDeps extends PagesDeps {
   directory: Pick<Directory, 'bases' | 'cell' | 'cells' | 'find' | 'homeCells' | 'read'>
   match: Matcher
   asks: CellAsks
-  /** Says why a request is not one of the functions; null: it is. */
-  checkSender(request: RequestHead): Refusal | null
+  mayPass: PassCheck
   /** Answers what cannot be gathered. */
   refuse: Refuse
 }
@@ -105,8 +104,8 @@ export interface GatherDeps extends PagesDeps {
 export function gatherOverCells(here: HttpHandler, deps: GatherDeps): HttpHandler {
   return async (request) => {
     const found = request.headers[ENTRY_HEADER] === undefined ? findGathering(request, deps) : null
-    // What the functions have not sent asks nothing of other cells: the dispatch refuses it, and says why.
-    if (found === null || found.gathering.by === 'here' || deps.checkSender(request) !== null) return here(request)
+    if (found === null || found.gathering.by === 'here') return here(request)
+    if (!(await deps.mayPass(request, ownerIn(request, found.match.params['project'])))) return here(request)
     const leaving = new AbortController()
     try {
       return await gather(request, { ...found, here, leaving }, deps)
@@ -252,7 +251,7 @@ async function askSource(
 
 /** Returns on whose behalf other cells are asked: the project's, or of none or all the token's, which the functions have verified. */
 function ownerIn({ headers }: HttpRequest, project: string | undefined): string {
-  if (project !== undefined && project !== '-') return `project ${project}`
+  if (project !== undefined && project !== '-') return projectOwner(project).project
   const claims = unverifiedClaims(bearerToken(headers))
   return `token ${claims?.root ?? claims?.jti ?? ''}`
 }

@@ -1,4 +1,3 @@
-import type { Refusal } from '../../shared/auth/channel.ts'
 import { unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
@@ -12,18 +11,19 @@ import {
   splitTarget,
 } from '../../shared/http/messages.ts'
 import type { Matcher } from '../../shared/match.ts'
+import { projectOwner } from '../../shared/rotation.ts'
 import type { PlacedName, PlaceRequest } from '../core/fleet/placement.ts'
 import { type Directory, type HomeName, OWNER_HEADER, PLACED_HEADER } from '../ports/fleet/directory.ts'
 import { isUnsent } from './cells/cell-links.ts'
 import { awayError } from './owner-cell.ts'
+import type { PassCheck } from './pass-check.ts'
 import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
   directory: Directory
   match: Matcher
-  /** Says why a request is not one of the functions; null: it is. */
-  checkSender(request: RequestHead): Refusal | null
+  mayPass: PassCheck
   bodies: BodyBudget
   /** Returns the cells to ask in turn. @throws ServiceError if there is none */
   placesFor(request: PlaceRequest): string[]
@@ -36,7 +36,7 @@ export interface PlacingDeps extends PassingDeps {
  */
 export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHandler {
   return (here) => async (request) => {
-    const route = placedRoute(request, deps)
+    const route = await placedRoute(request, deps)
     if (route === null) return here(request)
     const { project, kind, maxBodyBytes } = route
     // An archive is unpacked while it comes: it is made where it enters.
@@ -60,16 +60,22 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
 }
 
 /** Returns what a create is of, for one that the functions have sent to this cell first; null for another request. */
-function placedRoute(
+async function placedRoute(
   request: RequestHead,
-  { match, checkSender }: PlacingDeps,
-): { kind: PlacedName['kind']; project: string; maxBodyBytes: number } | null {
+  { match, mayPass }: PlacingDeps,
+): Promise<PlacedRoute | null> {
   if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
   const found = routeOf(match, request.target)
-  return found === null || checkSender(request) !== null ? null : found
+  return found !== null && (await mayPass(request, projectOwner(found.project).project)) ? found : null
 }
 
-function routeOf(match: Matcher, target: string): ReturnType<typeof placedRoute> {
+interface PlacedRoute {
+  kind: PlacedName['kind']
+  project: string
+  maxBodyBytes: number
+}
+
+function routeOf(match: Matcher, target: string): PlacedRoute | null {
   try {
     const { operation, params } = match('POST', splitTarget(target).pathname)
     const kind = KINDS[operation.id]

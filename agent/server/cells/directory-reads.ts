@@ -1,15 +1,26 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairTurns, type FairTurns } from '../../../shared/fair-turns.ts'
+import type { RateLimit } from '../../core/access/rate-limit.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
 
+export interface DirectoryReadsOptions {
+  /** Counts each read of a project: reads come before the rate limit of the requests that cause them. */
+  rateLimit: RateLimit
+  turns?: FairTurns
+}
+
 /**
- * Returns a directory that reads by turns of projects what memory does not know: whoever asks for names that nobody has would else
- * keep the cluster busy, which all cells need.
+ * Returns a directory that reads by turns of projects what memory does not know, and at a bounded rate of each: requests for names that
+ * do not exist would else keep the cluster busy, which all cells need.
  * @throws ServiceError `rate_limited` of its reads, for a project that has asked for too many, or waits too long
  */
-export function readByTurns(directory: Directory, turns: FairTurns = createFairTurns(AT_ONCE, WAITING_MAX)): Directory {
+export function readByTurns(
+  directory: Directory,
+  { rateLimit, turns = createFairTurns(AT_ONCE, WAITING_MAX) }: DirectoryReadsOptions,
+): Directory {
   const begin = async (project: string | null): Promise<() => void> => {
     const owner = project === null ? 'all projects' : `project ${project}`
+    rateLimit(`reads of ${owner}`)
     return (
       turns.take(owner) ??
       turns.wait(owner, AbortSignal.timeout(WAIT_MS)).catch((cause: unknown) => {

@@ -9,6 +9,7 @@ import { createCellPatience } from '../../../agent/server/cells/cell-patience.ts
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
+import { createPassCheck } from '../../../agent/server/pass-check.ts'
 import { createProcessorTurns } from '../../../agent/server/processor-turns.ts'
 import type { RequestHead } from '../../../agent/server/trust.ts'
 import { createSenderCheck, createSigner } from '../../../shared/auth/channel.ts'
@@ -27,6 +28,8 @@ export interface TestEntry extends Entry {
   memory: Map<string, string>
   /** Names it has read from the directory, in order. */
   reads: string[]
+  /** Who has asked other cells or the directory by it, in order. */
+  noted: string[]
   /** Awaited by each read, before it answers. */
   beforeRead: () => Promise<void>
 }
@@ -40,6 +43,8 @@ export interface TestFleet {
   /** What the directory keeps of names, for what is told in the place of a cell that is away. */
   kept: KeptHome[]
   isDirectoryAway: boolean
+  /** Throws for a token that was revoked; at first none is. */
+  checkAlive: (tokenId: string) => void
   /** The cell that has made each base, by its name. */
   makers: Map<string, string>
   /** Makes the entry of a cell. */
@@ -61,10 +66,11 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
     homes,
     kept,
     isDirectoryAway: false,
+    checkAlive: () => undefined,
     ...{ makers, urls },
     entryOf: (cell) => {
       const memory: TestEntry['memory'] = new Map()
-      const reads: string[] = []
+      const [reads, noted]: [string[], string[]] = [[], []]
       const directory: Directory = {
         cell,
         find: (name) => homeAt(memory.get(homeKey(name))),
@@ -101,7 +107,11 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
           problemResponse(error, givenRequestId(headers) ?? 'req_none'),
         cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
         asks: createCellAsks({ directory, links, sign, patience, lines, logger: silentLogger }),
-        checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
+        mayPass: createPassCheck({
+          checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
+          checkAlive: async (id) => fleet.checkAlive(id),
+          note: (owner) => noted.push(owner),
+        }),
         turns: createProcessorTurns(),
       }
       const entry = createEntry({
@@ -110,7 +120,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         bodies: createBodyBudget(64 * 1024 * 1024),
       })
       const wrap: Entry['wrap'] = (here) => entry.wrap(gatherOverCells(here, shared))
-      const made: TestEntry = { ...entry, wrap, memory, reads, beforeRead: async () => undefined }
+      const made: TestEntry = { ...entry, wrap, memory, reads, noted, beforeRead: async () => undefined }
       return made
     },
   }

@@ -5,8 +5,9 @@ import type { FleetBase, FleetBases } from '../../../agent/ports/fleet/bases.ts'
 import { createBaseSender } from '../../../agent/server/base-sender.ts'
 import { createBaseSource } from '../../../agent/server/base-source.ts'
 import { type CellLinks, createCellLinks } from '../../../agent/server/cells/cell-links.ts'
+import { createPeerKeys } from '../../../agent/server/peer-keys.ts'
 import { createSigner, REFUSAL_HEADER, SIGNATURE_HEADER } from '../../../shared/auth/channel.ts'
-import { createChannelKeys } from '../../../shared/auth/keys.ts'
+import { createChannelKeys, createTokenKeys } from '../../../shared/auth/keys.ts'
 import { jsonResponse } from '../../../shared/http/messages.ts'
 import { type Serving, serve } from '../../../shared/http/serve.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -19,7 +20,8 @@ const KNOWN: FleetBase = {
   ...{ source: 'tar', createdAt: 1, createdBy: null },
 }
 const channel = createChannelKeys()
-const keys = () => channel.keys
+const tokenKeys = createTokenKeys()
+const keys = createPeerKeys(() => tokenKeys)
 let server: Server
 let serving: Serving
 let links: CellLinks
@@ -186,8 +188,15 @@ describe('a request is refused', () => {
     expect(sends).toBe(0)
   })
 
+  test('by a key of the channel, which the functions hold', async () => {
+    const answer = await ask('bases of cell bb', null, () => channel.keys)
+    expect(answer.headers.get(REFUSAL_HEADER)).toBe('unknown_key')
+    expect(sends).toBe(0)
+  })
+
   test('with another key', async () => {
-    const answer = await ask('bases of cell bb', null, () => createChannelKeys().keys)
+    const others = createPeerKeys(createTokenKeys)
+    const answer = await ask('bases of cell bb', null, others)
     expect(answer.headers.get(REFUSAL_HEADER)).toBe('unknown_key')
   })
 

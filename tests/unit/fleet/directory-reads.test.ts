@@ -1,19 +1,23 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import type { Directory, HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { createRateLimit } from '../../../agent/core/access/rate-limit.ts'
 import { readByTurns } from '../../../agent/server/cells/directory-reads.ts'
 import { createFairTurns } from '../../../shared/fair-turns.ts'
 import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
 
+let nowMs: number
 /** Reads that are not answered yet, by the project of the name. */
 let open: { project: string; answer: () => void }[]
 let directory: Directory
 
 beforeEach(() => {
   open = []
+  nowMs = 0
+  const clock = { now: () => nowMs }
   const read = ({ project }: HomeName): Promise<null> =>
     new Promise((resolve) => open.push({ project, answer: () => resolve(null) }))
   const slow = { ...createTableDirectory(createHomeTable(), 'aa'), read, readKept: read }
-  directory = readByTurns(slow, createFairTurns(4, 4))
+  directory = readByTurns(slow, { turns: createFairTurns(4, 4), rateLimit: createRateLimit({ perSecond: 10, burst: 20, clock }) })
 })
 
 const named = (project: string): HomeName => ({ kind: 'box', project, name: 'nobodys' })
@@ -33,4 +37,20 @@ test('reads of one project leave room to the others, and what waits is read in t
   }
   expect(await Promise.all([...many, other])).toEqual([null, null, null, null, null])
   expect(directory.find(named('busy'))).toBeNull()
+})
+
+test('reads of one project come at a bounded rate, whatever names they are for', async () => {
+  const outcomes: unknown[] = []
+  const ask = async (project: string): Promise<void> => {
+    const read = directory.read(named(project)).catch(({ code }: { code: string }) => code)
+    await settle()
+    open.shift()?.answer()
+    outcomes.push(await read)
+  }
+  for (let i = 0; i < 22; i++) await ask('busy')
+  await ask('other')
+  expect(outcomes).toEqual([...Array(20).fill(null), 'rate_limited', 'rate_limited', null])
+  nowMs += 100
+  await ask('busy')
+  expect(outcomes.at(-1)).toBeNull()
 })

@@ -1,0 +1,42 @@
+import type { Refusal } from '../../shared/auth/channel.ts'
+import { unverifiedClaims } from '../../shared/auth/tokens.ts'
+import { ServiceError } from '../../shared/errors.ts'
+import { LOOP_TURNS } from '../../shared/flow-turns.ts'
+import { bearerToken } from '../../shared/http/messages.ts'
+import type { RequestHead } from './trust.ts'
+
+export interface PassCheckDeps {
+  /** Says why a request is not one of the functions; null: it is. */
+  checkSender(request: RequestHead): Refusal | null
+  /** @throws ServiceError for a token that was revoked */
+  checkAlive(tokenId: string): Promise<void>
+  /** Notes that an owner asks (`FlowTurns.note`). Default: in the turns of this process's event loop. */
+  note?(owner: string): void
+}
+
+/**
+ * Resolves with true if this agent may ask other cells or the cluster for a request, on behalf of `owner`: a project as `projectOwner`
+ * names it, or `token ROOT`. Else the dispatch of this cell refuses it, and says why.
+ */
+export type PassCheck = (request: RequestHead, owner: string) => Promise<boolean>
+
+/**
+ * Creates the check. It passes requests that the functions have signed, with a token that has not ended. Those count as asking: the bytes
+ * of other projects leave them the event loop of this agent, as that of the owner.
+ */
+export function createPassCheck({ checkSender, checkAlive, note = LOOP_TURNS.note }: PassCheckDeps): PassCheck {
+  return async (request, owner) => {
+    if (checkSender(request) !== null) return false
+    // The functions have verified the token, and cannot know whether it was revoked.
+    const claims = unverifiedClaims(bearerToken(request.headers))
+    if (claims === null) return true
+    try {
+      await checkAlive(claims.jti)
+    } catch (error) {
+      if (error instanceof ServiceError && error.status === 401) return false
+      // A token that cannot be looked up here may be known to the owner.
+    }
+    note(owner)
+    return true
+  }
+}
