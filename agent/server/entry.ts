@@ -19,6 +19,7 @@ import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
 import {
   discard,
   ENTRY_HEADER,
+  HANDSHAKE_HEADERS,
   passedHeaders,
   passedResponse,
   passRequest,
@@ -184,7 +185,7 @@ async function enterUpgrade(
     else if (opened === null) return false
     else if ('socket' in opened)
       await join({ client, head, openFlow: inLoopTurns(flowOwnerOf(owner)) }, opened, sockets)
-    else endWithResponse(client, await wholePassedResponse(opened))
+    else endWithResponse(client, await refusalOf(opened, { owner, client }))
   } catch (error) {
     endWithResponse(client, await deps.refuse(request, error))
   } finally {
@@ -221,6 +222,22 @@ async function openUpgrade(
   }
 }
 
+/** Reads the plain answer to an upgrade, which is short, for as long as its client waits, and some seconds at most. */
+async function refusalOf(
+  answer: PassedAnswer,
+  { owner, client }: { owner: OwnerCell; client: Socket },
+): Promise<HttpResponse> {
+  const end = (): void => void answer.body.destroy(new Error('its answer does not end'))
+  const forget = onLeave(client, end)
+  const timer = setTimeout(end, REFUSAL_MS)
+  try {
+    return await wholeOf(answer, owner)
+  } finally {
+    clearTimeout(timer)
+    forget()
+  }
+}
+
 /** Calls `leave` once the client has closed or ended its side, and takes none of its bytes; returns what stops that. */
 function onLeave(client: Socket, leave: () => void): () => void {
   // An end is told to readers alone, who would take what comes before it.
@@ -250,7 +267,7 @@ async function join(
 
 /** Reads an answer that is short, while there is still something else to tell. */
 async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise<HttpResponse> {
-  return wholePassedResponse(answer).catch((error: unknown) => {
+  return wholePassedResponse(answer, cell.cell).catch((error: unknown) => {
     throw awayError(name, cell.cell, { cause: error })
   })
 }
@@ -275,10 +292,4 @@ function misdirected(): HttpResponse {
 const MISDIRECTED = 421
 /** Bodies up to this many bytes are held, so that they can be sent a second time. */
 const SHORT_BYTES = 256 * 1024
-const HANDSHAKE_HEADERS = [
-  'connection',
-  'upgrade',
-  'sec-websocket-key',
-  'sec-websocket-version',
-  'sec-websocket-extensions',
-]
+const REFUSAL_MS = 5_000

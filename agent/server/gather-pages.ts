@@ -6,8 +6,9 @@ import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
 import type { Cards, ListedCards } from './away-cards.ts'
 import type { CellReply } from './cells/cell-asks.ts'
+import { cellAway } from './cells/cell-links.ts'
 import type { ItemJoin } from './merge-answers.ts'
-import { mergePages, type PageItems } from './merge-pages.ts'
+import { compareKeys, mergePages, type PageItems } from './merge-pages.ts'
 import { type PageEnd, splitPage } from './page-items.ts'
 import { wholePassedResponse } from './passing.ts'
 import type { ProcessorTurns } from './processor-turns.ts'
@@ -42,7 +43,7 @@ export interface PagesDeps {
 export async function answerPage(given: GatheredPages, deps: PagesDeps): Promise<HttpResponse> {
   const { own, others, match, field } = given
   const refused = others.find((other) => 'reply' in other && other.reply.status !== match.operation.status)
-  if (refused !== undefined && 'reply' in refused) return wholePassedResponse(refused.reply)
+  if (refused !== undefined && 'reply' in refused) return wholePassedResponse(refused.reply, refused.cell)
   const query = readQuery(given)
   const cells = [deps.directory.cell, ...others.map(({ cell }) => cell)]
   const pages = [keyedItems(piecesOf(own), given), ...others.map((other) => pageOf(other, { ...given, query }, deps))]
@@ -73,7 +74,7 @@ function pageOf(other: OtherReply, given: GatheredPages & { query: ListQuery }, 
     )
   }
   if ('error' in other) return told(null, other.error)
-  return orCards(keyedItems(other.reply.body, given), told)
+  return orCards(other.cell, keyedItems(other.reply.body, given), told)
 }
 
 /** Reads the query of a request, which this cell has found to be right. */
@@ -84,8 +85,12 @@ function readQuery({ request: { target }, match: { operation, params } }: Gather
 
 type ListQuery = ListedCards['query']
 
-/** Yields items, and from where they fail what `told` has after the last of them. */
+/**
+ * Yields the items of a cell, and from where they fail, are none or come out of order what `told` has after the last of them: a cell that
+ * fails takes no list of the others with it.
+ */
 async function* orCards(
+  cell: string,
   items: PageItems,
   told: (after: readonly string[] | null, error: unknown) => PageItems,
 ): PageItems {
@@ -94,12 +99,13 @@ async function* orCards(
     for (;;) {
       const next = await items.next()
       if (next.done === true) return next.value
+      if (last !== null && compareKeys(next.value.key, last) <= 0) throw new Error('its items come out of order')
       last = next.value.key
       yield next.value
     }
   } catch (error) {
-    if (!(error instanceof ServiceError && error.code === 'agent_unavailable')) throw error
-    return yield* told(last, error)
+    if (error instanceof ServiceError && error.code !== 'agent_unavailable') throw error
+    return yield* told(last, error instanceof ServiceError ? error : cellAway(cell, error))
   } finally {
     await items.return(NONE)
   }

@@ -1,6 +1,6 @@
 import { cellOfLink, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { unverifiedClaims } from '../../shared/auth/tokens.ts'
-import { asServiceError } from '../../shared/errors.ts'
+import { asServiceError, ServiceError } from '../../shared/errors.ts'
 import { heldBytes } from '../../shared/http/body-budget.ts'
 import {
   bearerToken,
@@ -18,6 +18,7 @@ import type { OperationId, operations } from '../../shared/routes.ts'
 import type { Directory } from '../ports/fleet/directory.ts'
 import { STRANGERS } from './audit.ts'
 import type { AskedRequest, AskOptions, CellAsks } from './cells/cell-asks.ts'
+import { cellAway } from './cells/cell-links.ts'
 import type { Refuse } from './dispatch.ts'
 import { answerPage, type OtherReply, type PagesDeps } from './gather-pages.ts'
 import {
@@ -30,6 +31,7 @@ import {
   GET_STORAGE,
   type ItemJoin,
   joinProjects,
+  mergeAnswers,
   SET_QUOTA,
   START_SCRUB,
 } from './merge-answers.ts'
@@ -184,7 +186,7 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   if (!gathering.isAsked(answer.status)) return answer
   const others = (await begun) ?? (await askOthers())
   const [first, ...rest] = await readValues({ cell: deps.directory.cell, answer }, others, deps)
-  return gathering.merge(first, rest)
+  return mergeAnswers(gathering, first, rest)
 }
 
 /** Returns the cell that has made the base which a request names, as far as memory knows; null: none. */
@@ -225,7 +227,7 @@ async function askOne(
   const owner = directory.cells().find(({ cell }) => cell === link || isOfCell(id, cell))
   if (owner === undefined) return here(request)
   const asked: AskedRequest = { method, target, headers, body: NOTHING, owner: ownerIn(request, undefined) }
-  return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }))
+  return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }), owner.cell)
 }
 
 /** Passes the making of a base on to the cell of the box that it is made of. */
@@ -246,7 +248,7 @@ async function askSource(
   // What a client has asked to be made is made also if it leaves.
   const { signal } = new AbortController()
   const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, project) }
-  return wholePassedResponse(await asks.ask(home.cell, asked, { signal, isPatient: true }))
+  return wholePassedResponse(await asks.ask(home.cell, asked, { signal, isPatient: true }), home.cell)
 }
 
 /** Returns on whose behalf other cells are asked: the project's, or of none or all the token's, which the functions have verified. */
@@ -282,9 +284,9 @@ async function readValues(
   const values = others.map(async (other): Promise<CellValue> => {
     if ('error' in other) return other
     try {
-      return await read(other.cell, await wholePassedResponse(other.reply))
+      return await read(other.cell, await wholePassedResponse(other.reply, other.cell))
     } catch (error) {
-      return { cell: other.cell, error: asServiceError(error) }
+      return { cell: other.cell, error: error instanceof ServiceError ? error : cellAway(other.cell, error) }
     }
   })
   return [await read(own.cell, own.answer), ...(await Promise.all(values))]

@@ -3,6 +3,7 @@ import type { HttpResponse } from '../../shared/http/messages.ts'
 import type { Project, Quota } from '../../shared/schemas/access.ts'
 import type { Base } from '../../shared/schemas/bases.ts'
 import type { ScrubResource, StorageResource } from '../../shared/schemas/health.ts'
+import { cellAway } from './cells/cell-links.ts'
 
 /** The whole answer of a cell, and its JSON. */
 export interface CellAnswer {
@@ -24,6 +25,15 @@ export interface AnswerMerge {
   isAsked(status: number): boolean
   /** Merges the answers, this cell's first. @throws ServiceError `agent_unavailable` that names a cell without which none can be given */
   merge(own: CellAnswer, others: readonly CellValue[]): HttpResponse
+}
+
+/** Merges the answers of all cells. @throws ServiceError `agent_unavailable` that names the others if one is not what was asked for */
+export function mergeAnswers({ merge }: AnswerMerge, own: CellAnswer, others: readonly CellValue[]): HttpResponse {
+  try {
+    return merge(own, others)
+  } catch (error) {
+    throw error instanceof ServiceError ? error : cellAway(others.map(({ cell }) => cell).join(' or '), error)
+  }
 }
 
 /** Makes one item of those that several cells have of a key, as JSON. */

@@ -11,10 +11,10 @@ export interface PageEnd {
  */
 export async function* splitPage(pieces: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Buffer, PageEnd> {
   const opening = Buffer.from(`{"${field}":[`)
-  const scan: Scan = { held: NONE, at: 0, depth: 0, isInText: false, isEscaped: false }
+  const scan: Scan = { held: NONE, store: NONE, at: 0, depth: 0, isInText: false, isEscaped: false }
   let part: 'opening' | 'items' | 'end' = 'opening'
   for await (const piece of pieces) {
-    scan.held = scan.held.length === 0 ? Buffer.from(piece.buffer, piece.byteOffset, piece.length) : join(scan, piece)
+    append(scan, piece)
     if (part === 'opening' && scan.held.length >= opening.length) {
       if (!scan.held.subarray(0, opening.length).equals(opening)) throw new Error(`the page has no ${field}`)
       scan.held = scan.held.subarray(opening.length)
@@ -35,6 +35,8 @@ export async function* splitPage(pieces: AsyncIterable<Uint8Array>, field: strin
 interface Scan {
   /** Bytes from the end of the last item on. */
   held: Buffer
+  /** Memory of which `held` is the end that is used, with room behind it; else `held` is a piece. */
+  store: Buffer
   /** Where the scan goes on. */
   at: number
   depth: number
@@ -67,8 +69,24 @@ function nextItem(scan: Scan): Buffer | 'end' | null {
   return null
 }
 
-function join({ held }: Scan, piece: Uint8Array): Buffer {
-  return Buffer.concat([held, piece])
+/** Adds a piece to what is held, which is moved to twice its memory where that is full: pieces may have a single byte. */
+function append(scan: Scan, piece: Uint8Array): void {
+  const { held } = scan
+  const bytes = held.length + piece.length
+  if (held.length === 0) {
+    scan.held = Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+    scan.store = NONE
+    return
+  }
+  let begin = held.byteOffset - scan.store.byteOffset
+  if (held.buffer !== scan.store.buffer || begin + bytes > scan.store.length) {
+    // Not of the pool that Buffers share, where others' bytes follow.
+    scan.store = Buffer.from(new ArrayBuffer(2 * bytes))
+    scan.store.set(held)
+    begin = 0
+  }
+  scan.store.set(piece, begin + held.length)
+  scan.held = scan.store.subarray(begin, begin + bytes)
 }
 
 function decodeEnd(bytes: Buffer): PageEnd {

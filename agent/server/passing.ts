@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
 import { SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
+import { createGatheredPieces } from '../../shared/http/gathered-pieces.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
 import { type Cell, type Directory, PLACED_HEADER } from '../ports/fleet/directory.ts'
-import type { CellLinks, PassedAnswer, PassedRequest } from './cells/cell-links.ts'
+import { type CellLinks, cellAway, type PassedAnswer, type PassedRequest } from './cells/cell-links.ts'
 import type { Refuse } from './dispatch.ts'
 import type { RequestHead } from './trust.ts'
 
@@ -79,18 +80,44 @@ export function passedResponse({
   return { status, headers: kept, body }
 }
 
-/** Reads the whole of an answer of another cell, and returns it as one of this. */
+/**
+ * Reads the whole of an answer of another cell, and returns it as one of this.
+ * @throws ServiceError `agent_unavailable` that names the cell if it breaks off, or is longer than 16 MiB
+ */
 export async function wholePassedResponse(
   answer: Omit<PassedAnswer, 'body'> & { body: AsyncIterable<Uint8Array> },
+  cell: string,
 ): Promise<HttpResponse> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of answer.body) pieces.push(piece)
-  return { ...passedResponse({ ...answer, body: null }), body: Buffer.concat(pieces) }
+  try {
+    return { ...passedResponse({ ...answer, body: null }), body: await wholeBody(answer.body) }
+  } catch (error) {
+    throw error instanceof ServiceError ? error : cellAway(cell, error)
+  }
 }
 
-/** Reads what is left of an answer, so that its connection can be used again. */
+/** Reads the whole of what another cell sends. @throws Error for more than 16 MiB */
+export async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const gathered = createGatheredPieces()
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.length
+    if (bytes > WHOLE_BYTES_MAX) throw new Error(`its answer is longer than ${WHOLE_BYTES_MAX} bytes`)
+    gathered.push(piece)
+  }
+  return Buffer.concat(gathered.takeAll())
+}
+
+/** Reads what is left of an answer, so that its connection can be used again; closes that if much is left, or it does not come soon. */
 export function discard({ body }: Pick<HttpResponse, 'body'>): void {
-  if (body instanceof Readable) body.on('error', () => undefined).resume()
+  if (!(body instanceof Readable)) return
+  let leftBytes = DISCARDED_BYTES_MAX
+  const timer = setTimeout(() => body.destroy(), DISCARD_MS).unref()
+  body.on('error', () => undefined)
+  body.on('data', (piece: Uint8Array) => {
+    leftBytes -= piece.length
+    if (leftBytes < 0) body.destroy()
+  })
+  body.once('close', () => clearTimeout(timer))
 }
 
 /** Returns how a body is read that has been read already. */
@@ -106,5 +133,18 @@ export function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'o
 /** Header of a request that has been passed on, with the number of the cell that it has entered by. Never accepted from a client. */
 export const ENTRY_HEADER = 'x-boxyard-entry'
 
+/** What a handshake needs beside the signed headers, for `passedHeaders`. */
+export const HANDSHAKE_HEADERS = [
+  'connection',
+  'upgrade',
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-extensions',
+]
+
+/** More than what an agent answers whole, as the storage of thousands of boxes. */
+const WHOLE_BYTES_MAX = 16 * 1024 * 1024
+const DISCARDED_BYTES_MAX = 64 * 1024
+const DISCARD_MS = 2_000
 const BODY_HEADERS = ['content-length']
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date'])

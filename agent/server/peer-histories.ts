@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type * as z from 'zod'
 import { createListeners } from '../../shared/listeners.ts'
 import { createLimiter } from '../../shared/locks.ts'
@@ -12,6 +11,7 @@ import { type CellLinks, cellAway } from './cells/cell-links.ts'
 import { createEventRing } from './event-ring.ts'
 import { createPeerCaller, type PeerCaller, type PeerCallerDeps } from './peer-caller.ts'
 import { PEER_ANSWERS, PEER_PATHS } from './peer-messages.ts'
+import { wholeBody } from './passing.ts'
 import { createPeerTail, type PeerTail } from './peer-tail.ts'
 
 export interface PeerHistoriesDeps {
@@ -129,25 +129,18 @@ async function ask<K extends keyof typeof PEER_ANSWERS>(
   try {
     const answer = await caller.post(PEER_PATHS[what], query, ended)
     status = answer.status
-    body = await textOf(answer.body)
+    body = (await wholeBody(answer.body)).toString('utf8')
   } catch (error) {
     if (signal?.aborted !== true) tail.suspect(late.aborted)
     throw cellAway(cell, error)
   }
   if (status === 410) throw cursorExpired()
   if (status !== 200) throw cellAway(cell, new Error(`it answered ${status}`))
-  return PEER_ANSWERS[what].parse(JSON.parse(body)) as z.output<(typeof PEER_ANSWERS)[K]>
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of body as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > ANSWER_BYTES_MAX) throw new Error('its answer has no end')
-    pieces.push(piece)
+  try {
+    return PEER_ANSWERS[what].parse(JSON.parse(body)) as z.output<(typeof PEER_ANSWERS)[K]>
+  } catch (error) {
+    throw cellAway(cell, error)
   }
-  return Buffer.concat(pieces).toString('utf8')
 }
 
 /** What a read says that was ended before it knew anything. */
@@ -160,4 +153,3 @@ const RINGS_BYTES = 32 * 1024 * 1024
 const READS_AT_ONCE = 8
 const LIMIT_MAX = 1_000
 const ANSWER_MS = 5_000
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024

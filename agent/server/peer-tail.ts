@@ -141,8 +141,10 @@ async function* linesOf(pieces: Readable): AsyncGenerator<string[]> {
   const decoder = new StringDecoder('utf8')
   let rest = ''
   for await (const piece of pieces) {
-    const lines = (rest + decoder.write(piece as Buffer)).split('\n')
-    rest = lines.pop() ?? ''
+    const text = decoder.write(piece as Buffer)
+    // A line in many short pieces is put together once.
+    const lines = text.includes('\n') ? (rest + text).split('\n') : []
+    rest = lines.pop() ?? rest + text
     if (rest.length > LINE_MAX) throw new Error('it sent a line without an end')
     yield lines
   }

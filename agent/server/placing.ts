@@ -17,7 +17,7 @@ import { type Directory, type HomeName, OWNER_HEADER, PLACED_HEADER } from '../p
 import { isUnsent } from './cells/cell-links.ts'
 import { awayError } from './owner-cell.ts'
 import type { PassCheck } from './pass-check.ts'
-import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready } from './passing.ts'
+import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready, wholeBody } from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
@@ -188,9 +188,7 @@ async function ask(
 /** Reads an answer that may be followed by another cell's. */
 async function settled(answer: HttpResponse): Promise<HttpResponse> {
   if (!ROOM_STATUSES.has(answer.status) || answer.body === null || typeof answer.body === 'string') return answer
-  const pieces: Uint8Array[] = []
-  for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece)
-  return { ...answer, body: Buffer.concat(pieces) }
+  return { ...answer, body: await wholeBody(answer.body as AsyncIterable<Uint8Array>) }
 }
 
 function hasNoRoom({ status, body }: HttpResponse): boolean {

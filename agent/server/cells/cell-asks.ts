@@ -34,7 +34,7 @@ export interface AskedRequest extends Pick<HttpRequest, 'method' | 'target' | 'h
 
 export interface AskOptions {
   signal: AbortSignal
-  /** True: it may wait as long as it likes, else it has as long as the patience says to begin its answer, and for each piece of it. */
+  /** True: it may wait as long as it likes, else it has as long as the patience says to begin its answer, and for each piece of it, and six times that in all. */
   isPatient?: boolean
   /** True: this cell has verified the whole request, and that it did not come before. */
   isVerified?: boolean
@@ -130,6 +130,7 @@ interface Silence {
 
 function createSilence(ms: number | null, outer: AbortSignal, { now }: Pick<CellPatience, 'now'>): Silence {
   let begun = now()
+  let leftMs = (ms ?? 0) * STEPS_MAX
   const since = (): number => begun
   if (ms === null) return { since, signal: outer, bound: (step) => step() }
   const late = new AbortController()
@@ -138,12 +139,16 @@ function createSilence(ms: number | null, outer: AbortSignal, { now }: Pick<Cell
     signal: AbortSignal.any([outer, late.signal]),
     bound: async (step) => {
       begun = now()
-      const timer = setTimeout(() => late.abort(new Error(`no answer within ${ms} ms`)), ms)
+      const timer = setTimeout(() => late.abort(new Error('its answer comes too slowly')), Math.min(ms, leftMs))
       try {
         return await step()
       } finally {
         clearTimeout(timer)
+        leftMs = Math.max(0, leftMs - (now() - begun))
       }
     },
   }
 }
+
+/** All steps of an answer together are waited for as long as so many that come as late as they may. */
+const STEPS_MAX = 6

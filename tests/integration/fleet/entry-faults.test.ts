@@ -79,6 +79,26 @@ test.each([
   expect(await passed[0]).toBe(true)
 })
 
+test('a refusal of an owner that does not end is read as far as one may be long', async () => {
+  const client = await knock()
+  const owner = await silent.next()
+  owner.write('HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const piece = `10000\r\n${' '.repeat(0x10000)}\r\n`
+  const flood = (): void => {
+    while (owner.writable && owner.write(piece)) continue
+  }
+  owner.on('drain', flood)
+  flood()
+  let told = ''
+  client.on('data', (bytes: Buffer) => {
+    told += bytes.toString()
+  })
+  await Promise.all([once(owner, 'close'), once(client, 'close')])
+  expect(told).toMatch(/^HTTP\/1.1 503 /)
+  expect(told).toContain('agent_unavailable')
+  expect(await passed[0]).toBe(true)
+})
+
 test('one that left while its owner was looked for opens nothing that stays', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   here.entry.beforeRead = () => promise
