@@ -11,14 +11,15 @@ import { createFilterTable, type FilterTable } from '../network/filter-table.ts'
 import { hostRoutes } from '../network/host.ts'
 import { type NetworkMaintenance, openNetworkMaintenance } from '../network/maintenance.ts'
 import { findNetworkProblems } from '../network/problems.ts'
+import { BridgeGuard, findBridgePlace } from './bridge-guard.ts'
 import { createPodRules, type PodBox, podTableName } from './rules.ts'
 
 /** A box that runs as a pod on this node. */
 export interface PodMember extends NetworkMember {
   /** The pod's IPv4 address. */
   address: string
-  /** Path of the pod's network namespace. If given, disables IPv6 in the pod, because the rules cover IPv4 only. */
-  networkNamespace?: string
+  /** Path of the pod's network namespace, in which IPv6 is disabled, because the rules cover IPv4 only. */
+  networkNamespace: string
 }
 
 /** Host files to mount read-only on /etc/hosts and /etc/resolv.conf of a box; both are updated in place. */
@@ -69,6 +70,7 @@ export function createPodNetwork(settings: PodNetworkSettings): PodNetwork {
 }
 
 interface Parts {
+  guard: BridgeGuard
   filter: FilterTable<PodBox>
   hosts: HostsFiles
   maintenance: NetworkMaintenance
@@ -93,8 +95,9 @@ class NftPodNetwork implements PodNetwork {
     const filter = createFilterTable({ text: createPodRules(this.#settings), resolvers, logger })
     filter.open(({ address, boxId }) => Boolean(this.#owners.set(address, boxId)))
     const hosts = createHostsFiles(`${runDir}/hosts`, (address) => this.#owners.has(address))
-    this.#parts = { filter, hosts, maintenance }
-    maintenance.start(filter)
+    const guard = new BridgeGuard(table, logger)
+    this.#parts = { filter, guard, hosts, maintenance }
+    maintenance.start(filter, () => guard.heal())
   }
 
   admit({ boxId, project, name, address, networkNamespace, mbps = null }: PodMember): PodFiles {
@@ -104,12 +107,13 @@ class NftPodNetwork implements PodNetwork {
     }
     // The cluster has reassigned the address, so its earlier owner is gone.
     this.#remove(parts, (owner, owned) => (owner === boxId) !== (owned === address))
-    const bridge = findOpenBridge(address)
-    if (bridge !== null) {
+    const bridge = findBridge(address)
+    if (bridge !== null && isOpen(bridge)) {
       throw new ServiceError('runtime_unavailable', `Pods on ${bridge} cannot be kept apart: ${OPEN_BRIDGE_REMEDY}`)
     }
-    if (networkNamespace !== undefined) disableIpv6(networkNamespace)
+    disableIpv6(networkNamespace)
     try {
+      if (bridge !== null) guardPlace(parts.guard, { address, bridge, networkNamespace })
       const hostsFile = parts.hosts.add(project, { name, address })
       // Entries that an earlier process left for this address are this box's.
       parts.filter.add({ boxId, address, mbps }, { project, isAdopted: true })
@@ -117,6 +121,7 @@ class NftPodNetwork implements PodNetwork {
       return { hostsFile, resolvFile: this.#resolvFile() }
     } catch (error) {
       parts.hosts.remove(address)
+      parts.guard.remove(address)
       this.#owners.delete(address)
       throw error
     }
@@ -133,7 +138,9 @@ class NftPodNetwork implements PodNetwork {
 
   retain(boxIds: readonly string[]): void {
     const kept = new Set(boxIds)
-    this.#remove(this.#opened(), (owner) => !kept.has(owner))
+    const parts = this.#opened()
+    this.#remove(parts, (owner) => !kept.has(owner))
+    parts.guard.reload()
   }
 
   async addressOf(boxId: string): Promise<string | null> {
@@ -155,6 +162,7 @@ class NftPodNetwork implements PodNetwork {
     this.#parts = null
     parts.maintenance.close()
     parts.filter.close({ release })
+    parts.guard.close({ release })
     this.#owners.clear()
     if (!release) return
     for (const part of ['hosts', 'resolv.conf']) {
@@ -171,18 +179,19 @@ class NftPodNetwork implements PodNetwork {
     return `${this.#settings.runDir}/resolv.conf`
   }
 
-  #remove({ filter, hosts }: Parts, isGone: (owner: string, address: string) => boolean): void {
+  #remove({ filter, guard, hosts }: Parts, isGone: (owner: string, address: string) => boolean): void {
     for (const [address, owner] of [...this.#owners]) {
       if (!isGone(owner, address)) continue
       filter.remove(address)
+      guard.remove(address)
       hosts.remove(address)
       this.#owners.delete(address)
     }
   }
 
   #bridgeProblems(): NetworkProblem[] {
-    const bridges = new Set([...this.#owners.keys()].flatMap((address) => findOpenBridge(address) ?? []))
-    return [...bridges].map((bridge) => ({
+    const bridges = new Set([...this.#owners.keys()].flatMap((address) => findBridge(address) ?? []))
+    return [...bridges].filter(isOpen).map((bridge) => ({
       code: 'bridge_unfiltered',
       evidence: `pods on ${bridge} reach each other past the packet filter: bridge-nf-call-iptables is not 1`,
       remedy: OPEN_BRIDGE_REMEDY,
@@ -190,21 +199,40 @@ class NftPodNetwork implements PodNetwork {
   }
 }
 
-/**
- * Returns the bridge by which the host reaches `address` if traffic between its ports bypasses the IPv4 rules, so that pods
- * on it could reach each other; null otherwise.
- */
-function findOpenBridge(address: string): string | null {
+/** Returns the bridge by which the host reaches `address`; null if it reaches it by another kind of interface. */
+function findBridge(address: string): string | null {
   const name = interfaceTo(address)
-  if (name === null || !existsSync(`/sys/class/net/${name}/bridge`)) return null
-  const switches = ['/proc/sys/net/bridge/bridge-nf-call-iptables', `/sys/class/net/${name}/bridge/nf_call_iptables`]
-  return switches.some((path) => tryReadText(path).trim() === '1') ? null : name
+  return name !== null && existsSync(`/sys/class/net/${name}/bridge`) ? name : null
+}
+
+/** Returns true if traffic between ports of the bridge bypasses the IPv4 rules, so that pods on it could reach each other. */
+function isOpen(bridge: string): boolean {
+  const switches = ['/proc/sys/net/bridge/bridge-nf-call-iptables', `/sys/class/net/${bridge}/bridge/nf_call_iptables`]
+  return switches.every((path) => tryReadText(path).trim() !== '1')
+}
+
+/** Ties the address to the port of its pod, so that no other pod on the bridge can send under it. */
+function guardPlace(
+  guard: BridgeGuard,
+  { address, bridge, networkNamespace }: { address: string; bridge: string; networkNamespace: string },
+): void {
+  try {
+    const place = findBridgePlace(address, bridge, networkNamespace)
+    if (place === null) throw new Error('no port of the bridge leads to it')
+    guard.add(place)
+  } catch (cause) {
+    const detail = `Pods on ${bridge} cannot be told apart: ${UNGUARDED_REMEDY}`
+    throw new ServiceError('runtime_unavailable', detail, { cause })
+  }
 }
 
 /** The remedy for an open bridge. */
 const OPEN_BRIDGE_REMEDY =
   'Run `modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1`, as every node of a cluster should, and ' +
   'keep both in /etc/modules-load.d and /etc/sysctl.d.'
+
+const UNGUARDED_REMEDY =
+  'The kernel needs CONFIG_NF_TABLES_BRIDGE, and pods a veth whose other end is a port of that bridge.'
 
 /** Finds the interface of the longest matching prefix, without the default route. */
 function interfaceTo(address: string): string | null {

@@ -1,7 +1,15 @@
 import { closeSync, openSync } from 'node:fs'
 import { CLONE, closeFd, enterNamespace } from './descriptors.ts'
 import { checked, checkedAsync, isErrno, lazyNative, SyscallError, watchReadable } from './libc.ts'
-import { decodeAcks, encodeMessages, messageTypes, type RouteMessage } from './rtnetlink.ts'
+import {
+  decodeAcks,
+  decodeLinks,
+  encodeMessages,
+  listLinksRequest,
+  messageTypes,
+  type NetworkLink,
+  type RouteMessage,
+} from './rtnetlink.ts'
 
 /** A NETLINK_ROUTE socket in one network namespace. Callers must not overlap `send` calls. */
 export interface RouteSocket {
@@ -24,6 +32,25 @@ export function openRouteSocket(): RouteSocket {
       if (failure) throw failure
     },
     close: () => closeFd(fd),
+  }
+}
+
+/** Lists the interfaces of this thread's network namespace. */
+export function listLinks(): NetworkLink[] {
+  const fd = checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), 'socket')
+  try {
+    const request = encodeMessages([listLinksRequest()])
+    checked(send()(fd, request, request.length, 0), 'send')
+    const answer = Buffer.alloc(EVENT_BYTES)
+    const links: NetworkLink[] = []
+    for (let isLast = false; !isLast; ) {
+      const part = decodeLinks(answer.subarray(0, checked(recv()(fd, answer, answer.length, MSG_DONTWAIT), 'recv')))
+      links.push(...part.links)
+      isLast = part.isLast
+    }
+    return links
+  } finally {
+    closeFd(fd)
   }
 }
 

@@ -13,6 +13,13 @@ export interface RouteRefusal {
   errno: number
 }
 
+/** A network interface. */
+export interface NetworkLink {
+  name: string
+  /** Index of the other end of a veth, in the network namespace of that end; null for other kinds. */
+  peerIndex: number | null
+}
+
 export interface VethRequest {
   name: string
   mac: Buffer
@@ -100,6 +107,23 @@ export function addDefaultRoute(index: number, gateway: string): RouteMessage {
   return { type: RTM.NEWROUTE, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `route via ${gateway}` }
 }
 
+/** Encodes the request for a list of all interfaces. */
+export function listLinksRequest(): RouteMessage {
+  return { type: RTM.GETLINK, flags: NLM_F.DUMP, body: linkHeader(0, 0, 0), label: 'list interfaces' }
+}
+
+/** Decodes the interfaces of a datagram; `isLast` says that the list ends with it. */
+export function decodeLinks(data: Buffer): { links: NetworkLink[]; isLast: boolean } {
+  const links: NetworkLink[] = []
+  for (const { type, body } of messagesOf(data)) {
+    if (type !== RTM.NEWLINK) return { links, isLast: true }
+    const attributes = new Map(attributesOf(body.subarray(LINK_HEADER_BYTES)))
+    const name = attributes.get(IFLA.IFNAME)?.toString('utf8').replace(/\0.*$/s, '')
+    if (name !== undefined) links.push({ name, peerIndex: attributes.get(IFLA.LINK)?.readUInt32LE(0) ?? null })
+  }
+  return { links, isLast: false }
+}
+
 /** Encodes `messages` for one send; each requests an acknowledgement, and its sequence number is its index + 1. */
 export function encodeMessages(messages: readonly RouteMessage[]): Buffer {
   const parts = messages.map((message, index) => {
@@ -132,14 +156,25 @@ export function decodeAcks(data: Buffer): { count: number; refusals: RouteRefusa
 
 /** Returns the message types in a datagram, up to the first malformed message. */
 export function messageTypes(data: Buffer): number[] {
-  const types: number[] = []
+  return [...messagesOf(data)].map(({ type }) => type)
+}
+
+function* messagesOf(data: Buffer): Generator<{ type: number; body: Buffer }> {
   for (let at = 0; at + 16 <= data.length; ) {
     const length = data.readUInt32LE(at)
-    if (length < 16 || at + length > data.length) break
-    types.push(data.readUInt16LE(at + 4))
+    if (length < 16 || at + length > data.length) return
+    yield { type: data.readUInt16LE(at + 4), body: data.subarray(at + 16, at + length) }
     at += (length + 3) & ~3
   }
-  return types
+}
+
+function* attributesOf(data: Buffer): Generator<[type: number, value: Buffer]> {
+  for (let at = 0; at + 4 <= data.length; ) {
+    const length = data.readUInt16LE(at)
+    if (length < 4 || at + length > data.length) return
+    yield [data.readUInt16LE(at + 2) & ATTRIBUTE_TYPE, data.subarray(at + 4, at + length)]
+    at += (length + 3) & ~3
+  }
 }
 
 /** Returns the four bytes of a dotted IPv4 address. */
@@ -187,12 +222,15 @@ function padded(bytes: Buffer): Buffer {
 // Numbers of the kernel's user interface: linux/netlink.h, rtnetlink.h, if_link.h, if.h, neighbour.h, veth.h.
 const AF_INET = 2
 const NLMSG_ERROR = 2
-const NLM_F = { REQUEST: 1, ACK: 4, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400 } as const
-const RTM = { NEWLINK: 16, DELLINK: 17, NEWADDR: 20, NEWROUTE: 24, NEWNEIGH: 28 } as const
+const NLM_F = { REQUEST: 1, ACK: 4, REPLACE: 0x100, EXCL: 0x200, DUMP: 0x300, CREATE: 0x400 } as const
+const ATTRIBUTE_TYPE = 0x3fff
+const LINK_HEADER_BYTES = 16
+const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, NEWROUTE: 24, NEWNEIGH: 28 } as const
 const IFLA = {
   ADDRESS: 1,
   IFNAME: 3,
   MTU: 4,
+  LINK: 5,
   LINKINFO: 18,
   NET_NS_FD: 28,
   NUM_TX_QUEUES: 31,

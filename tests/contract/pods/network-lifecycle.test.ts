@@ -81,14 +81,17 @@ describe('a box in a pod', () => {
     })
   })
 
-  test('is refused on a bridge whose ports no rule separates', async () => {
-    const problem = await admissionAfter([
+  test.each([
+    ['whose ports no rule separates', 0, /^runtime_unavailable .*pb0.*br_netfilter/],
+    ['that has no port for it', 1, /^runtime_unavailable .*pb0 cannot be told apart/],
+  ])('is refused on a bridge %s', async (_, filters, problem) => {
+    const outcome = await admissionAfter([
       'ip link add pb0 type bridge',
       'ip address add 10.221.0.1/24 dev pb0',
       'ip link set pb0 up',
-      'echo 0 >/proc/sys/net/bridge/bridge-nf-call-iptables',
+      `echo ${filters} >/proc/sys/net/bridge/bridge-nf-call-iptables`,
     ])
-    expect(problem).toMatch(/^runtime_unavailable .*pb0.*br_netfilter/)
+    expect(outcome).toMatch(problem)
   })
 })
 
