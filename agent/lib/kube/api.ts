@@ -191,12 +191,15 @@ function podsOf(namespace: string): Pick<KubeCall, 'resource' | 'path'> & { name
   return { resource: 'pods', namespace, path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods` }
 }
 
-/** Requests only metadata, since the agent must not read the pods of others. */
+/**
+ * Requests the rows that kubectl prints, since the agent must not read the pods of others: a pod can have 256 KiB of annotations
+ * and 1 MiB more, which would also stop the agent while it reads those of a whole node.
+ */
 async function countPods(requests: KubeRequests, node: string, options: { deadlineMs: number }): Promise<number> {
-  const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running` }
+  const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running`, includeObject: 'None' }
   const call: KubeCall = { verb: 'list', resource: 'pods', namespace: null, path: '/api/v1/pods', query, ...options }
-  const { items } = ((await requests.send({ ...call, accept: METADATA_LIST })) ?? {}) as { items?: unknown[] }
-  return items?.length ?? 0
+  const { rows } = ((await requests.send({ ...call, accept: TABLE })) ?? {}) as { rows?: unknown[] }
+  return rows?.length ?? 0
 }
 
 function createPolicyCalls({ requests, namespace }: Parts): KubeApi['networkPolicies'] {
@@ -250,7 +253,7 @@ async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
  * there describe a box and are passed on to the node's runtime.
  */
 const CREATION_ANNOTATION = 'client.boxyard.dev/creation'
-const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
 const CHANGES = ['create', 'delete'] as const
 const WATCH_WAIT_MS = { min: 1_000, max: 10_000 }
 const CONFLICTS_MAX = 8

@@ -1,4 +1,4 @@
-import { isKubeError } from './errors.ts'
+import { isKubeError, unreachableError } from './errors.ts'
 import type { FollowedSource, FollowedView, Follower, ObjectPage } from './follow.ts'
 import type { KubeCall, KubeRequests } from './requests.ts'
 
@@ -88,13 +88,15 @@ export function objectSource<T>(
   return {
     pages: async function* (): AsyncGenerator<ObjectPage<T>> {
       const query = { ...selector, ...(limit === undefined ? {} : { limit }) }
-      for (let rest = ''; ; ) {
+      let rest = ''
+      for (let pages = 0; pages < PAGES_MAX; pages++) {
         const part = rest === '' ? query : { ...query, continue: rest }
         const page = decodeList<T>(await requests.send({ ...call, verb: 'list', query: part }))
         yield page
         rest = page.rest
         if (rest === '') return
       }
+      throw unreachableError(`sends a list of ${call.resource} in more than ${PAGES_MAX} pages`, null)
     },
     open: (version, signal) => {
       // The server sends a bookmark about every minute: without them a dead connection would look like a quiet one.
@@ -148,4 +150,6 @@ export const MERGE_PATCH = 'application/merge-patch+json'
 const GROUP_VERSION = 'boxyard.dev/v1alpha1'
 /** An answer of some 2 MB: in pages of 500, as kubectl has them, the server takes twice its processor time for 100,000 objects. */
 const PAGE_OBJECTS = '2000'
+/** A million objects: a list that goes on is none. */
+const PAGES_MAX = 500
 const SILENCE_MS = 150_000

@@ -164,6 +164,8 @@ export class KubeRequests {
 
   async #errorOf(call: KubeCall, outcome: Outcome): Promise<KubeError> {
     if (outcome.kind === 'none') {
+      if (outcome.cause instanceof AnswerTooLong)
+        return unreachableError(`answers to ${call.verb} ${call.resource} with more than 64 MiB`, outcome.cause)
       const why = outcome.isLate ? 'in time' : `(${faultCode(outcome.cause)})`
       return unreachableError(`does not answer ${why}`, outcome.cause)
     }
@@ -187,7 +189,7 @@ export class KubeRequests {
 type SendOptions = Pick<Dispatcher.RequestOptions, 'signal' | 'bodyTimeout' | 'headersTimeout'>
 
 async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Answer> {
-  const text = await body.text()
+  const text = await readText(body)
   const retryAfterMs = Number(headers['retry-after'] ?? 0) * 1000
   try {
     return { kind: 'answer', status: statusCode, body: JSON.parse(text), retryAfterMs: retryAfterMs || 0 }
@@ -197,9 +199,28 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   }
 }
 
+// Ends the connection of an answer without an end, or of one that would take the memory of the agent.
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.length
+    if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLong()
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+class AnswerTooLong extends Error {
+  constructor() {
+    super(`The answer is longer than ${ANSWER_BYTES_MAX} bytes.`)
+  }
+}
+
 /** Returns the wait before the next attempt in milliseconds; null if there is none. */
 function retryWaitMs(outcome: Outcome, attempt: number): number | null {
-  const isWorthIt = outcome.kind === 'none' ? !outcome.isLate : isOverloaded(outcome.status)
+  const isFinal = outcome.kind === 'none' && (outcome.isLate || outcome.cause instanceof AnswerTooLong)
+  const isWorthIt = outcome.kind === 'none' ? !isFinal : isOverloaded(outcome.status)
   if (!isWorthIt || attempt >= ATTEMPTS_MAX) return null
   const waitMs = RETRY_MS * 4 ** (attempt - 1) * (0.5 + Math.random() / 2)
   return outcome.kind === 'none' ? waitMs : Math.max(waitMs, outcome.retryAfterMs)
@@ -264,3 +285,5 @@ const OPEN_MS = 5_000
 const ATTEMPTS_MAX = 3
 const RETRY_MS = 150
 const REVIEW_MS = 5_000
+/** More than a list of a thousand pods, or of the nodes of a large cluster. */
+const ANSWER_BYTES_MAX = 64 * 1024 ** 2

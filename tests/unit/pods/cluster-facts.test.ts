@@ -150,7 +150,9 @@ describe('the facts of a cluster', () => {
 
   /** Answers as a cluster with one node on which three pods run. */
   const answerWith = (item: Node): void =>
-    kube.answer(({ path }, response) => sendJson(response, { items: path === '/api/v1/nodes' ? [item] : [{}, {}, {}] }))
+    kube.answer(({ path }, response) =>
+      sendJson(response, path === '/api/v1/nodes' ? { items: [item] } : { rows: [{}, {}, {}] }),
+    )
 
   afterEach(() => kube.close())
 
@@ -202,7 +204,7 @@ describe('the facts of a cluster', () => {
     expect(kube.requests.map(({ path }) => path)).toEqual(['/api/v1/nodes', '/api/v1/pods'])
   })
 
-  test('count all running pods of a node by their metadata, and boxes beside them', async () => {
+  test('count all running pods of a node without what their owners wrote, and boxes beside them', async () => {
     const waiting = pod('c', { phase: 'Running' })
     const warm = { ...waiting, metadata: { name: 'warm-c', labels: { 'boxyard.dev/warm': 'true' } } }
     const elsewhere = { ...pod('d', { phase: 'Running' }), spec: { containers: [], nodeName: 'n2' } }
@@ -210,7 +212,8 @@ describe('the facts of a cluster', () => {
     expect(nodes.map(({ name, pods_running, boxes }) => [name, pods_running, boxes])).toEqual([['n1', 3, 1]])
     const asked = kube.requests.find(({ path }) => path === '/api/v1/pods')
     expect(asked?.query.get('fieldSelector')).toBe('spec.nodeName=n1,status.phase=Running')
-    expect(asked?.accept).toContain('as=PartialObjectMetadataList')
+    expect(asked?.accept).toContain('as=Table')
+    expect(asked?.query.get('includeObject')).toBe('None')
   })
 
   test('are empty for nodes whose pods may not be counted, with the missing verb and other problems', async () => {
