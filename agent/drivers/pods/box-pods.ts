@@ -9,12 +9,14 @@ import type { BoxLimits } from '../../ports/boxes/limits.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { listWarmPodNames, removeWarmPod } from './instance-pods.ts'
 import { createPodLimits, type PodLimits } from './limits.ts'
+import { ProjectPolicies } from './project-policies.ts'
 import {
   ANNOTATION_INSTANCE,
   boxLabels,
   buildPod,
   LABEL_BOX_ID,
   LABEL_MAKER,
+  LABEL_PROJECT,
   LABEL_WARM,
   ownedBy,
   type PodPlan,
@@ -23,7 +25,6 @@ import {
   planWarmPod,
   podLimits,
   podResources,
-  projectPolicy,
 } from './spec.ts'
 import { isStanding, isTakenAway } from './state.ts'
 
@@ -45,8 +46,9 @@ export class BoxPods {
   #nodeUid: string | undefined
   #checking: Promise<void> | null = null
   #allowedUntil = -Infinity
-  /** Projects that have their policy. */
-  readonly #policies = new Set<string>()
+  readonly #policies: ProjectPolicies
+  /** Projects of the boxes that have, or are about to get, a pod of this process. */
+  readonly #projects = new Map<string, string>()
 
   constructor(options: BoxPodsOptions) {
     this.#options = options
@@ -58,6 +60,7 @@ export class BoxPods {
       observe: (name) => options.pods.all().find((pod) => isStanding(pod) && pod.metadata?.name === name) ?? null,
       logger: options.logger,
     })
+    this.#policies = new ProjectPolicies({ ...options, isUsed: (project) => this.#hasBoxes(project) })
   }
 
   /** Throws the reason while pods cannot be created or deleted; caches a success for 5 s. */
@@ -92,7 +95,7 @@ export class BoxPods {
   /** Creates the policy of the project, if missing, and the pod of a box. */
   async create(spec: BoxSpec): Promise<Pod> {
     const { instanceId, api } = this.#options
-    await this.#ensurePolicy(spec.project)
+    await this.#ensurePolicy(spec)
     const plan = planBoxPod(spec, instanceId)
     this.#recordName(spec.id, plan.name)
     return api.pods.create(await this.#build(plan))
@@ -134,7 +137,7 @@ export class BoxPods {
   async claim(name: string, spec: BoxSpec): Promise<void> {
     const { instanceId, api } = this.#options
     this.#recordName(spec.id, name)
-    await this.#ensurePolicy(spec.project)
+    await this.#ensurePolicy(spec)
     const labels = { ...boxLabels(spec, instanceId), [LABEL_WARM]: null, [LABEL_MAKER]: null }
     await api.pods.patch(name, { metadata: { labels } })
   }
@@ -144,7 +147,7 @@ export class BoxPods {
     const { api } = this.#options
     const known = this.of(id).map(({ metadata }) => metadata?.name ?? '')
     const names = [...new Set([...known, ...(this.#made.get(id) ?? [])])]
-    if (names.length === 0) return
+    if (names.length === 0) return void this.#projects.delete(id)
     this.#checkFollowed()
     for (const name of names) {
       await api.pods.delete(name, { graceSeconds: 1 })
@@ -152,6 +155,7 @@ export class BoxPods {
     }
     if (untilGone) for (const name of names) await this.#untilGone(name)
     this.#made.delete(id)
+    this.#projects.delete(id)
   }
 
   /** Forgets a pod whose deletion the watch has reported. */
@@ -250,11 +254,14 @@ export class BoxPods {
     }
   }
 
-  async #ensurePolicy(project: string): Promise<void> {
-    if (this.#policies.has(project)) return
-    const { api, instanceId } = this.#options
-    await api.networkPolicies.apply(projectPolicy(project, instanceId))
-    this.#policies.add(project)
+  #ensurePolicy({ id, project }: BoxSpec): Promise<void> {
+    this.#projects.set(id, project)
+    return this.#policies.ensure(project)
+  }
+
+  #hasBoxes(project: string): boolean {
+    if ([...this.#projects.values()].includes(project)) return true
+    return this.#options.pods.all().some(({ metadata }) => metadata?.labels?.[LABEL_PROJECT] === project)
   }
 }
 

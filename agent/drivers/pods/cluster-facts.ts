@@ -5,7 +5,7 @@ import { parseQuantity } from '../../lib/kube/quantities.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { ClusterFacts, ClusterNode, ClusterProblem, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import { findNodeProblems, findPodProblems } from './cluster-facts-problems.ts'
-import { LABEL_WARM } from './spec.ts'
+import { LABEL_WARM, podResources, USUAL_SIZE } from './spec.ts'
 import { describeUnplaced } from './state.ts'
 
 export interface KubeFactsOptions {
@@ -56,7 +56,7 @@ export function createKubeClusterFacts({
     },
     onRefusal: (listener) =>
       pods.onChange((pod) => {
-        if (pod.status?.phase === 'Pending' && describeUnplaced(pod) !== null) listener()
+        if (isRefused(pod)) listener()
       }),
   }
 }
@@ -112,8 +112,20 @@ function refusalOf(name: string, node: Node | undefined, pods: readonly Pod[]): 
   if (spec?.unschedulable) return `Node ${name} is cordoned.`
   if (status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state !== 'True'))
     return `Node ${name} is not ready.`
-  const waiting = pods.filter((pod) => pod.status?.phase === 'Pending' && pod.metadata?.deletionTimestamp === undefined)
-  return waiting.map(describeUnplaced).find((why) => why !== null) ?? null
+  const refused = pods.find(isRefused)
+  return refused === undefined ? null : describeUnplaced(refused)
+}
+
+/** True for a pod that the cluster has no place for, if it asks for no more than most: else one large box would close its node to all. */
+function isRefused(pod: Pod): boolean {
+  const { metadata, spec, status } = pod
+  if (status?.phase !== 'Pending' || metadata?.deletionTimestamp !== undefined) return false
+  return isUsual(spec?.containers[0]?.resources?.requests ?? {}) && describeUnplaced(pod) !== null
+}
+
+function isUsual(requests: Record<string, string>): boolean {
+  const most = podResources(USUAL_SIZE).requests
+  return Object.entries(most).every(([name, usual]) => parseQuantity(requests[name] ?? '0') <= parseQuantity(usual))
 }
 
 function isReadyWarmPod({ metadata, status }: Pod): boolean {

@@ -60,9 +60,17 @@ export interface PodRootsOptions {
   shared: {
     /** What they have in the place of an instance. */
     mark: string
+    /** The namespace that they are in: a pod of another one may have the name of a box's. */
+    namespace: string
     /** Called before the root of one is prepared: calls `expect` for it at once, or else it is refused. */
-    admit(pod: { uid: string; name: string }): void
+    admit(pod: SharedPod): void
   } | null
+}
+
+/** A warm pod of a fleet that the scheduler has put on this node. */
+export interface SharedPod {
+  uid: string
+  name: string
 }
 
 /** Provides roots only to pods that `expect` announced. */
@@ -99,7 +107,8 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
       const identity = podIdentityOf(given)
       const { podUid: uid, podName: name, instanceId } = identity
       const isShared = instanceId === shared?.mark
-      if (isShared && !tickets.has(uid)) shared?.admit({ uid, name })
+      if (isShared) checkPlace(identity, shared.namespace)
+      if (isShared && !tickets.has(uid)) shared.admit({ uid, name })
       const ticket = await find(uid)
       check(identity, ticket, isShared ? instanceId : options.instanceId)
       await prepare(options, { call, given, identity, ticket })
@@ -130,9 +139,17 @@ interface Preparation {
   ticket: PodTicket
 }
 
-function check({ namespace, container, instanceId }: PodIdentity, ticket: PodTicket, expectedInstance: string): void {
-  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== expectedInstance)
-    throw new Error('this container is not that of a box of this agent')
+function check(identity: PodIdentity, ticket: PodTicket, expectedInstance: string): void {
+  checkPlace(identity, ticket.namespace)
+  if (identity.instanceId !== expectedInstance) throw notOurs()
+}
+
+function checkPlace({ namespace, container }: PodIdentity, expected: string): void {
+  if (namespace !== expected || container !== 'box') throw notOurs()
+}
+
+function notOurs(): Error {
+  return new Error('this container is not that of a box of this agent')
 }
 
 async function prepare(options: PodRootsOptions, { call, given, identity, ticket }: Preparation): Promise<void> {

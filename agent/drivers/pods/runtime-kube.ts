@@ -17,7 +17,7 @@ import { createPodDrain, type PodDrain } from './drain.ts'
 import { createPodFiles, type PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import { type NodeHook, openNodeHook } from './node-hook.ts'
-import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
+import { createPodRoots, type PodInit, type PodRoots, type SharedPod } from './roots.ts'
 import { sharedMarkOf } from './spec.ts'
 import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
@@ -93,18 +93,18 @@ class KubeRuntime implements BoxLife {
 
   constructor(options: Required<KubeRuntimeOptions>) {
     this.#options = options
-    this.boxes = new RunningBoxes(options, (id, end) => void this.#reportExit(id, end))
+    this.boxes = new RunningBoxes(options, (id, end) => this.#handleExit(id, end))
     this.#pods = new BoxPods(options)
     this.#files = createPodFiles(options.runDir)
     this.#drain = createPodDrain({ boxes: this.boxes, logger: options.logger })
-    const mark = sharedMarkOf(options.api.namespace)
+    const { namespace } = options.api
+    const shared = { mark: sharedMarkOf(namespace), namespace, admit: (pod: SharedPod) => this.starts.admitShared(pod) }
     this.#roots = createPodRoots({
       ...options,
-      shared: options.takesShared ? { mark, admit: (pod) => this.starts.admitShared(pod) } : null,
+      shared: options.takesShared ? shared : null,
       cgroupVersion: () => this.boxes.host.cgroups.version,
       mounts: this.boxes,
     })
-    const { namespace } = options.api
     const parts = { pods: this.#pods, roots: this.#roots, files: this.#files, boxes: this.boxes, namespace }
     this.starts = new PodStarts({ ...options, ...parts })
   }
@@ -183,14 +183,15 @@ class KubeRuntime implements BoxLife {
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // Ends the processes first, so that the root is unused, then deletes the pod. Waits for the node to end the pod only if no
+  // Ends the processes first, so that the root is unused, then deletes the pod. The address leaves before: from the end of its
+  // init on, the kubelet may give it to any other pod, also while the API server does not answer. Waits for the node to end the pod only if no
   // handle was recorded, because its processes are then unknown. Its name is never reused.
   async remove(id: string): Promise<void> {
     this.#reports.get(id)?.abort()
     const isNoted = this.boxes.host.handles.list().includes(id)
     await this.boxes.end(id)
-    await this.#pods.remove(id, { untilGone: !isNoted })
     this.#options.network.leave(id)
+    await this.#pods.remove(id, { untilGone: !isNoted })
     this.#files.remove(id)
     this.boxes.forget(id)
   }
@@ -201,6 +202,15 @@ class KubeRuntime implements BoxLife {
     this.starts.fail(pod.metadata?.uid ?? '', why)
     if (change === 'deleted') this.#pods.forget(pod)
     else this.#drain.onPodChange(pod)
+  }
+
+  #handleExit(id: string, end: InitEnd): void {
+    try {
+      this.#options.network.leave(id)
+    } catch (error) {
+      this.#options.logger.error('the network of a box that ended could not be taken from it', { box: id, error })
+    }
+    void this.#reportExit(id, end)
   }
 
   // If others deleted the pod, the box did not end by itself. Reports nothing once the box is removed or the agent closes.

@@ -222,7 +222,7 @@ export const LABEL_WARM = 'boxyard.dev/warm'
 /** Names the instance that made a warm pod of a fleet, until a box has it. */
 export const LABEL_MAKER = 'boxyard.dev/maker'
 export const ANNOTATION_INSTANCE = 'boxyard.dev/instance'
-const LABEL_PROJECT = 'boxyard.dev/project'
+export const LABEL_PROJECT = 'boxyard.dev/project'
 const LABEL_BOX = 'boxyard.dev/box'
 export const LABEL_BOX_ID = 'boxyard.dev/box-id'
 
@@ -233,6 +233,8 @@ export const GRACE_SLACK_SECONDS = 2
 
 const COMMON_LABELS = { 'app.kubernetes.io/managed-by': 'boxyard' }
 const WARM_LABELS = { ...COMMON_LABELS, 'app.kubernetes.io/name': 'warm-pod', [LABEL_WARM]: 'true' }
+/** A box that most nodes with any room at all can take: one that is larger says nothing about the room for others. */
+export const USUAL_SIZE = { cpus: 1, ramMb: 512 }
 /** Limits of a warm pod until a box takes it. */
 export const WARM_SIZE = { cpus: 1, ramMb: 64 }
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/

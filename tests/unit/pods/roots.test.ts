@@ -29,7 +29,7 @@ describe('the roots of pods', () => {
       initPath: '/usr/bin/catatonit',
       cgroupVersion: () => 2,
       mounts: { stage: async (task) => void staged.push(task) },
-      shared: { mark: 'fedcba98', admit: (pod) => admit(pod) },
+      shared: { mark: 'fedcba98', namespace: 'boxyard', admit: (pod) => admit(pod) },
     })
   })
 
@@ -104,8 +104,15 @@ describe('the roots of pods', () => {
     await roots.prepare(makeCall(shared))
     expect(admitted).toEqual([{ uid: UID, name: 'warm-1' }])
     expect(staged).toHaveLength(1)
-    const elsewhere = { ...shared, 'io.kubernetes.cri.sandbox-namespace': 'default' }
-    await expect(roots.prepare(makeCall(elsewhere))).rejects.toThrow('not that of a box of this agent')
+    // A pod that is not taken in the end is deleted by its name, which may be that of a box here.
+    for (const [key, value] of [
+      ['io.kubernetes.cri.sandbox-namespace', 'default'],
+      ['io.kubernetes.cri.container-name', 'look'],
+    ] as const) {
+      const foreign = { ...shared, 'io.kubernetes.cri.sandbox-uid': 'foreign', [key]: value }
+      await expect(roots.prepare(makeCall(foreign))).rejects.toThrow('not that of a box of this agent')
+    }
+    expect(admitted).toHaveLength(1)
   })
 
   test('are no longer given once the ticket is dropped', async () => {
