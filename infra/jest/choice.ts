@@ -89,7 +89,7 @@ function reasonFor(candidate: Candidate, change: CodeChange): (ReasonedSuite & {
 }
 
 /** Minutes by which a suite makes a run longer: one with a lane of its own runs beside others, and takes from them. */
-export function costOf({ lane, minutes }: Suite): number {
+function costOf({ lane, minutes }: Suite): number {
   return lane === undefined ? minutes : minutes / 2
 }
 

@@ -5,13 +5,12 @@ import { explainChanges, readListing } from '../../helpers/files/tree-difference
 import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
-const MIB = 1024 * 1024
 let lab: PoolLab
 let round = 0
 let live = ''
 
 beforeAll(async () => {
-  lab = await openPoolLab(512 * MIB)
+  lab = await openPoolLab(512 * 1024 ** 2)
 })
 
 afterAll(() => lab.close())
@@ -281,10 +280,8 @@ describe('the differences of a pair of snapshots', () => {
   })
 })
 
-const SEEDS = Array.from({ length: 16 }, (_, index) => index + 1)
-
 describe('trees that were changed at random', () => {
-  test.each(draw(SEEDS, 4))('have exact differences: seed %i', async (seed) => {
+  test.each(draw([...Array(16).keys()], 4))('have exact differences: seed %i', async (seed) => {
     const random = createDice(seed)
     for (let step = 0; step < 60; step++) changeAtRandom(random, at(live))
     await lab.freeze(live, `${live}_s0`)

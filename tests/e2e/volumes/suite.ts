@@ -9,10 +9,8 @@ export function defineVolumesSuite(client: Client): void {
   const attach = (volume: string, box: string, path: string, more: Record<string, unknown> = {}) =>
     client.post(`${data}/${volume}/attach?wait_seconds=2`, { box, path, ...more })
   const detach = (volume: string, box: string) => client.post(`${data}/${volume}/detach?wait_seconds=1`, { box })
-  const shell = async (box: string, line: string): Promise<string> => {
-    const { stdout, stderr } = (await client.shell('vols', box, line)).body
-    return stdout + stderr
-  }
+  const shell = (box: string, line: string): Promise<string> =>
+    client.shell('vols', box, line).then(({ body }) => body.stdout + body.stderr)
   const told = ({ status, body }: Answer): [number, string] => [status, body.code]
 
   describe('a data volume', () => {
@@ -275,10 +273,8 @@ export function defineVolumesSuite(client: Client): void {
       await attach('vol', 'odd', '/x')
       expect(await create([twice])).toEqual([409, 'volume_in_use'])
       expect((await client.get(`${boxes}/none`)).status).toBe(404)
-      const nested = [
-        { name: 'second', path: '/x/y' },
-        { ...twice, read_only: true },
-      ]
+      const second = { name: 'second', path: '/x/y' }
+      const nested = [second, { ...twice, read_only: true }]
       const made = await client.post(boxes, { name: 'none', data_mounts: nested })
       expect([...told(made), made.body.status]).toEqual([201, undefined, 'stopped'])
       await client.delete(`${boxes}/none`)
@@ -289,15 +285,15 @@ export function defineVolumesSuite(client: Client): void {
       await detach('vol', 'odd')
       await client.post(`${boxes}/odd/stop`)
       expect((await attach('vol', 'odd', '/file')).body.data_mounts).toHaveLength(1)
-      await client.post(`${boxes}/odd/resume`)
       // A start of a pod on a busy node outlasts the request.
-      const { body: failed } = await client.until(`${boxes}/odd`, ({ body }) => body.status !== 'pending')
-      expect(failed).toMatchObject({ status: 'stopped', state: { reason: 'failed' } })
-      expect(failed.state.message).toContain('/file')
+      const resume = async () => {
+        await client.post(`${boxes}/odd/resume`)
+        return (await client.until(`${boxes}/odd`, ({ body }) => body.status !== 'pending')).body
+      }
+      const state = { reason: 'failed', message: expect.stringContaining('/file') }
+      expect(await resume()).toMatchObject({ status: 'stopped', state })
       expect((await detach('vol', 'odd')).body.data_mounts).toEqual([])
-      await client.post(`${boxes}/odd/resume`)
-      const { body: again } = await client.until(`${boxes}/odd`, ({ body }) => body.status !== 'pending')
-      expect(again.status).toBe('running')
+      expect((await resume()).status).toBe('running')
     })
   })
 }
