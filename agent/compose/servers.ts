@@ -99,7 +99,9 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const trusting = { trust: trustChannel(parts), match: matchOperation }
   const opening = { deployment, drivers: parts.drivers, directory, bodies, viewBox: viewCard }
   const door =
-    api === null ? null : openDoor(parts, { ...reception, ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
+    api === null
+      ? null
+      : openDoor(parts, { ...reception, ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
   const wrapData = (own: HttpHandler): HttpHandler => allowPages(refuseUnknownHosts(dataHosts(parts, reception), own))
   const ofData = { trust: trustSender, match: matchTicketed(), entry: null, wrap: wrapData }
   const listeners = [

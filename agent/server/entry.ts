@@ -16,6 +16,7 @@ import type { CellLinks, PassedAnswer, PassedRequest, PassedUpgrade } from './ce
 import type { CellPatience } from './cells/cell-patience.ts'
 import type { Refuse } from './dispatch.ts'
 import { awayError, type OwnerCell, type OwnerFinder } from './owner-cell.ts'
+import { askerOf, type PassCheck } from './pass-check.ts'
 import {
   discard,
   ENTRY_HEADER,
@@ -26,7 +27,6 @@ import {
   readAlready,
   wholePassedResponse,
 } from './passing.ts'
-import type { PassCheck } from './pass-check.ts'
 import type { RequestHead } from './trust.ts'
 
 /** An upgrade request, and the bytes that followed its head. */
@@ -96,15 +96,13 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
 }
 
 /** Finds the owner; null: this cell; `another`: none that this request, which was passed on already, may be passed on to. */
-async function findFor(
-  request: RequestHead,
-  { owners, mayPass }: EntryDeps,
-): Promise<OwnerCell | 'another' | null> {
+async function findFor(request: RequestHead, { owners, mayPass }: EntryDeps): Promise<OwnerCell | 'another' | null> {
   const name = owners.foreignName(request.method, request.target)
   if (name === null || !(await mayPass(request, projectOwner(name.project).project))) return null
-  if (request.headers[ENTRY_HEADER] === undefined) return owners.find(name, { isFresh: false })
+  const account = askerOf(request, name.project)
+  if (request.headers[ENTRY_HEADER] === undefined) return owners.find(name, { isFresh: false, account })
   // Memory may lag behind a move to this cell.
-  return (await owners.find(name, { isFresh: true })) === null ? null : 'another'
+  return (await owners.find(name, { isFresh: true, account })) === null ? null : 'another'
 }
 
 async function pass(
@@ -114,7 +112,7 @@ async function pass(
   const { bodies, owners, owner, here } = deps
   const length = heldBytes(request, Number.MAX_SAFE_INTEGER)
   const isShort = length <= SHORT_BYTES
-  const release = isShort ? bodies.hold(() => [`project ${owner.name.project}`], length) : () => undefined
+  const release = isShort ? bodies.hold(() => [owner.account], length) : () => undefined
   try {
     const body = isShort ? await request.readBody(SHORT_BYTES) : piecesByTurns(request.openBody(), flowOwnerOf(owner))
     const isTold = deps.cards.isTold(request)
@@ -124,7 +122,7 @@ async function pass(
         : request
       const since = deps.patience.now()
       try {
-        const answer = await passRequest(asked, { cell, body, owner: `project ${name.project}` }, deps)
+        const answer = await passRequest(asked, { cell, body, owner: owner.account }, deps)
         if (isTold) deps.patience.noteHeard(cell.cell)
         return answer
       } catch (error) {
@@ -156,7 +154,7 @@ async function askOwner<T extends PassedUpgrade>(
   const answer = await ask(first)
   if (!isMisdirected(answer)) return answer
   discard(answer)
-  const next = await owners.find(first.name, { isFresh: true })
+  const next = await owners.find(first.name, { isFresh: true, account: first.account })
   if (!isRepeatable || next?.cell.cell === first.cell.cell) throw awayError(first.name, first.cell.cell)
   if (next === null) return null
   const second = await ask(next)
@@ -209,7 +207,7 @@ async function openUpgrade(
     target,
     headers,
     signal: leaving.signal,
-    owner: `project ${first.name.project}`,
+    owner: first.account,
   }
   const ask = (owner: OwnerCell): Promise<PassedUpgrade> =>
     links.upgrade(owner.cell.channelUrl, passed).catch((error: unknown) => {
@@ -276,8 +274,8 @@ function answerFlowOf(owner: OwnerCell, { headers }: PassedAnswer): OpenFlow {
   return answerFlow(headerOf(headers, 'content-type'), inLoopTurns(flowOwnerOf(owner)))
 }
 
-function flowOwnerOf({ name }: OwnerCell): FlowOwner {
-  return projectOwner(name.project)
+function flowOwnerOf({ account }: OwnerCell): FlowOwner {
+  return { project: account, box: '' }
 }
 
 function boundedSignal(client: AbortSignal, ms: number): AbortSignal {

@@ -4,6 +4,7 @@ import { isOfCell } from '../../shared/ids.ts'
 import type { Matcher } from '../../shared/match.ts'
 import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
 import { cellAway } from './cells/cell-links.ts'
+import type { TurnedDirectory } from './cells/directory-reads.ts'
 
 /** What a request is about, by its path. */
 export interface SoughtName extends HomeName {
@@ -15,6 +16,8 @@ export interface SoughtName extends HomeName {
 export interface OwnerCell {
   name: SoughtName
   cell: Cell
+  /** On whose behalf it is asked. */
+  account: string
 }
 
 /** Finds who answers requests. */
@@ -26,12 +29,12 @@ export interface OwnerFinder {
    * also by its own record where memory knows of none or `isFresh`, or nobody. What is left of a volume that nobody has is at the cell of its id.
    * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
    */
-  find(name: SoughtName, options: { isFresh: boolean }): Promise<OwnerCell | null>
+  find(name: SoughtName, options: { isFresh: boolean; account: string }): Promise<OwnerCell | null>
 }
 
 /** Creates the finder of owners by the table of operations. */
 export function createOwnerFinder(deps: {
-  directory: Directory
+  directory: TurnedDirectory
   match: Matcher
   /** Whether this cell has a record of that name, for as long as memory knows nothing, as after a start without the cluster. */
   hasRecord(name: HomeName): Promise<boolean>
@@ -42,15 +45,15 @@ export function createOwnerFinder(deps: {
       const name = nameOf(match, method, target)
       return name === null || directory.find(name)?.cell === directory.cell ? null : name
     },
-    find: async (name, { isFresh }) => {
+    find: async (name, { isFresh, account }) => {
       const known = isFresh ? null : directory.find(name)
       if (known === null && (await hasRecord(name))) return null
-      const home = known ?? (await directory.read(name))
-      if (home === null) return madeBy(name, directory)
+      const home = known ?? (await directory.read(name, account))
+      if (home === null) return madeBy(name, { directory, account })
       if (home.cell === directory.cell) return null
       const cell = directory.findCell(home.cell)
       if (cell === null) throw awayError(name, home.cell)
-      return { name, cell }
+      return { name, cell, account }
     },
   }
 }
@@ -65,10 +68,10 @@ export function awayError(
 }
 
 /** Finds the cell that made a backup, by the id of that; null: this cell, or one that is no more. */
-function madeBy(name: SoughtName, directory: Directory): OwnerCell | null {
+function madeBy(name: SoughtName, { directory, account }: { directory: Directory; account: string }): OwnerCell | null {
   const { backup } = name
   const cell = backup === undefined ? undefined : directory.cells().find((each) => isOfCell(backup, each.cell))
-  return cell === undefined ? null : { name, cell }
+  return cell === undefined ? null : { name, cell, account }
 }
 
 function nameOf(match: Matcher, method: string, target: string): SoughtName | null {

@@ -3,7 +3,14 @@ import { unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { LOOP_TURNS } from '../../shared/flow-turns.ts'
 import { bearerToken } from '../../shared/http/messages.ts'
+import { projectOwner } from '../../shared/rotation.ts'
+import { STRANGERS } from './audit.ts'
 import type { RequestHead } from './trust.ts'
+
+/** Returns on whose behalf a request asks for what a project has: the project's, or a stranger's, who has no token but maybe a ticket. */
+export function askerOf({ headers }: Pick<RequestHead, 'headers'>, project: string): string {
+  return unverifiedClaims(bearerToken(headers)) === null ? STRANGERS : projectOwner(project).project
+}
 
 export interface PassCheckDeps {
   /** Says why a request is not one of the functions; null: it is. */

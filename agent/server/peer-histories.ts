@@ -9,9 +9,9 @@ import type { CellHistory, OtherHistories } from '../ports/store/cell-history.ts
 import type { EventPage, EventScope, EventStore, NumberedEvent } from '../ports/store/events.ts'
 import { type CellLinks, cellAway } from './cells/cell-links.ts'
 import { createEventRing } from './event-ring.ts'
+import { wholeBody } from './passing.ts'
 import { createPeerCaller, type PeerCaller, type PeerCallerDeps } from './peer-caller.ts'
 import { PEER_ANSWERS, PEER_PATHS } from './peer-messages.ts'
-import { wholeBody } from './passing.ts'
 import { createPeerTail, type PeerTail } from './peer-tail.ts'
 
 export interface PeerHistoriesDeps {

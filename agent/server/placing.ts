@@ -17,7 +17,15 @@ import { type Directory, type HomeName, OWNER_HEADER, PLACED_HEADER } from '../p
 import { isUnsent } from './cells/cell-links.ts'
 import { awayError } from './owner-cell.ts'
 import type { PassCheck } from './pass-check.ts'
-import { discard, ENTRY_HEADER, type PassingDeps, passedResponse, passRequest, readAlready, wholeBody } from './passing.ts'
+import {
+  discard,
+  ENTRY_HEADER,
+  type PassingDeps,
+  passedResponse,
+  passRequest,
+  readAlready,
+  wholeBody,
+} from './passing.ts'
 import type { RequestHead } from './trust.ts'
 
 export interface PlacingDeps extends PassingDeps {
@@ -60,10 +68,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
 }
 
 /** Returns what a create is of, for one that the functions have sent to this cell first; null for another request. */
-async function placedRoute(
-  request: RequestHead,
-  { match, mayPass }: PlacingDeps,
-): Promise<PlacedRoute | null> {
+async function placedRoute(request: RequestHead, { match, mayPass }: PlacingDeps): Promise<PlacedRoute | null> {
   if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
   const found = routeOf(match, request.target)
   return found !== null && (await mayPass(request, projectOwner(found.project).project)) ? found : null

@@ -1,12 +1,19 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairTurns, type FairTurns } from '../../../shared/fair-turns.ts'
+import { projectOwner } from '../../../shared/rotation.ts'
 import type { RateLimit } from '../../core/access/rate-limit.ts'
-import type { Directory } from '../../ports/fleet/directory.ts'
+import type { Directory, HomeName } from '../../ports/fleet/directory.ts'
 
 export interface DirectoryReadsOptions {
   /** Counts each read of a project: reads come before the rate limit of the requests that cause them. */
   rateLimit: RateLimit
   turns?: FairTurns
+}
+
+/** A directory whose reads come by turns. */
+export interface TurnedDirectory extends Directory {
+  /** Reads on behalf of `account`; default: of the project. */
+  read(name: HomeName, account?: string): ReturnType<Directory['read']>
 }
 
 /**
@@ -17,9 +24,8 @@ export interface DirectoryReadsOptions {
 export function readByTurns(
   directory: Directory,
   { rateLimit, turns = createFairTurns(AT_ONCE, WAITING_MAX) }: DirectoryReadsOptions,
-): Directory {
-  const begin = async (project: string | null): Promise<() => void> => {
-    const owner = project === null ? 'all projects' : `project ${project}`
+): TurnedDirectory {
+  const begin = async (owner: string): Promise<() => void> => {
     rateLimit(`reads of ${owner}`)
     return (
       turns.take(owner) ??
@@ -28,8 +34,8 @@ export function readByTurns(
       })
     )
   }
-  const inTurn = async <T>(project: string, read: () => Promise<T>): Promise<T> => {
-    const end = await begin(project)
+  const inTurn = async <T>(owner: string, read: () => Promise<T>): Promise<T> => {
+    const end = await begin(owner)
     try {
       return await read()
     } finally {
@@ -38,10 +44,10 @@ export function readByTurns(
   }
   return {
     ...directory,
-    read: (name) => inTurn(name.project, () => directory.read(name)),
-    readKept: (name) => inTurn(name.project, () => directory.readKept(name)),
+    read: (name, account = ownerOf(name.project)) => inTurn(account, () => directory.read(name)),
+    readKept: (name) => inTurn(ownerOf(name.project), () => directory.readKept(name)),
     homesOf: async function* (query) {
-      const end = await begin(query.project)
+      const end = await begin(query.project === null ? 'all projects' : ownerOf(query.project))
       try {
         yield* directory.homesOf(query)
       } finally {
@@ -49,6 +55,10 @@ export function readByTurns(
       }
     },
   }
+}
+
+function ownerOf(project: string): string {
+  return projectOwner(project).project
 }
 
 function tooMany(cause: unknown): ServiceError {

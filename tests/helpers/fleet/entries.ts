@@ -6,6 +6,7 @@ import { type CardsDeps, createCards } from '../../../agent/server/away-cards.ts
 import { createCellAsks } from '../../../agent/server/cells/cell-asks.ts'
 import { createCellLinks } from '../../../agent/server/cells/cell-links.ts'
 import { createCellPatience } from '../../../agent/server/cells/cell-patience.ts'
+import type { TurnedDirectory } from '../../../agent/server/cells/directory-reads.ts'
 import { createEntry, type Entry } from '../../../agent/server/entry.ts'
 import { gatherOverCells } from '../../../agent/server/gather.ts'
 import { createOwnerFinder } from '../../../agent/server/owner-cell.ts'
@@ -28,6 +29,8 @@ export interface TestEntry extends Entry {
   memory: Map<string, string>
   /** Names it has read from the directory, in order. */
   reads: string[]
+  /** On whose behalf it has read them. */
+  readers: (string | undefined)[]
   /** Who has asked other cells or the directory by it, in order. */
   noted: string[]
   /** Awaited by each read, before it answers. */
@@ -71,11 +74,13 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
     entryOf: (cell) => {
       const memory: TestEntry['memory'] = new Map()
       const [reads, noted]: [string[], string[]] = [[], []]
-      const directory: Directory = {
+      const readers: TestEntry['readers'] = []
+      const directory: TurnedDirectory = {
         cell,
         find: (name) => homeAt(memory.get(homeKey(name))),
-        read: async (name) => {
+        read: async (name, account) => {
           reads.push(homeKey(name))
+          readers.push(account)
           await made.beforeRead()
           return homeAt(homes.get(homeKey(name)))
         },
@@ -96,19 +101,13 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         release: () => Promise.reject(new Error('nothing is deleted here')),
         bases: { ...createLocalDirectory().bases, find: (ref) => baseAt(ref, makers.get(ref.name)) },
       }
-      const channelKeys = () => keys.keys
-      const links = createCellLinks({ tls: null })
-      const sign = createSigner({ keys: channelKeys, agentId: () => keys.agent_id, now: Date.now })
-      const lines = createLineBudget({ now: Date.now })
-      const patience = createCellPatience({ now: () => performance.now() })
       const shared = {
-        ...{ directory, patience, links, lines, logger: silentLogger, match: matchOperation },
+        ...{ ...askingOf(keys, directory), directory, match: matchOperation },
         refuse: async ({ headers }: RequestHead, error: unknown) =>
           problemResponse(error, givenRequestId(headers) ?? 'req_none'),
         cards: createCards({ directory, match: matchOperation, viewBox: viewTestCard }),
-        asks: createCellAsks({ directory, links, sign, patience, lines, logger: silentLogger }),
         mayPass: createPassCheck({
-          checkSender: createSenderCheck({ keys: channelKeys, agentId: keys.agent_id, now: Date.now }),
+          checkSender: createSenderCheck({ keys: () => keys.keys, agentId: keys.agent_id, now: Date.now }),
           checkAlive: async (id) => fleet.checkAlive(id),
           note: (owner) => noted.push(owner),
         }),
@@ -120,7 +119,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
         bodies: createBodyBudget(64 * 1024 * 1024),
       })
       const wrap: Entry['wrap'] = (here) => entry.wrap(gatherOverCells(here, shared))
-      const made: TestEntry = { ...entry, wrap, memory, reads, noted, beforeRead: async () => undefined }
+      const made: TestEntry = { ...entry, wrap, memory, reads, readers, noted, beforeRead: async () => undefined }
       return made
     },
   }
@@ -129,6 +128,16 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
     return kept
   }
   return fleet
+}
+
+/** Creates what asks other cells. */
+function askingOf(keys: ChannelKeySet, directory: Directory) {
+  const sign = createSigner({ keys: () => keys.keys, agentId: () => keys.agent_id, now: Date.now })
+  const links = createCellLinks({ tls: null })
+  const lines = createLineBudget({ now: Date.now })
+  const patience = createCellPatience({ now: () => performance.now() })
+  const parts = { links, lines, patience, logger: silentLogger }
+  return { ...parts, asks: createCellAsks({ ...parts, directory, sign }) }
 }
 
 /** Describes what is kept of a box, for `TestFleet.kept`. */

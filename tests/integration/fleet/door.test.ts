@@ -47,7 +47,11 @@ beforeEach(async () => {
     viewBox: () => null,
   })
   server = createServer()
-  serving = serve(server, { handler: door.wrap(async () => jsonResponse(200, {})), logger: silentLogger, now: Date.now })
+  serving = serve(server, {
+    handler: door.wrap(async () => jsonResponse(200, {})),
+    logger: silentLogger,
+    now: Date.now,
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })

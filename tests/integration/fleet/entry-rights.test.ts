@@ -61,3 +61,16 @@ test('what is passed on counts as asking here: bytes of other projects leave it 
   await cells.ask(OPERATION)
   expect(noted.at(-1)).toMatch(/^token ./)
 })
+
+test('a request without a token, of somebody with a ticket or none, counts for strangers and not for the project', async () => {
+  const ticket = `ticket=${'x'.repeat(43)}`
+  const target = `${NOBODYS}/files/read?path=/a&${ticket}`
+  const { readers, noted } = cells.agents.aa.entry
+  await cells.ask(target)
+  expect([readers, noted]).toEqual([['project demo'], ['project demo']])
+  cells.headers = {}
+  await cells.ask(target)
+  expect([readers, noted]).toEqual([['project demo', 'strangers'], ['project demo']])
+  await cells.ask(`${BOX}/files/read?path=/a&${ticket}`)
+  expect(answered()[1]).toHaveLength(1)
+})

@@ -174,7 +174,8 @@ describe('bytes on a bare connection', () => {
     const request = { method: 'GET', target: BOXES, headers: {}, body: new Uint8Array(), owner: 'project demo' }
     const reply = await asks.ask('bb', request, { signal: new AbortController().signal })
     const reading = async (): Promise<void> => {
-      for await (const _ of reply.body) continue
+      const pieces = reply.body[Symbol.asyncIterator]()
+      while ((await pieces.next()).done !== true) continue
     }
     await expect(reading()).rejects.toMatchObject({ code: 'agent_unavailable' })
     expect(silences).toEqual(['bb'])

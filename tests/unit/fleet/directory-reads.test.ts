@@ -1,14 +1,14 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import type { Directory, HomeName } from '../../../agent/ports/fleet/directory.ts'
 import { createRateLimit } from '../../../agent/core/access/rate-limit.ts'
-import { readByTurns } from '../../../agent/server/cells/directory-reads.ts'
+import type { HomeName } from '../../../agent/ports/fleet/directory.ts'
+import { readByTurns, type TurnedDirectory } from '../../../agent/server/cells/directory-reads.ts'
 import { createFairTurns } from '../../../shared/fair-turns.ts'
 import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
 
 let nowMs: number
 /** Reads that are not answered yet, by the project of the name. */
 let open: { project: string; answer: () => void }[]
-let directory: Directory
+let directory: TurnedDirectory
 
 beforeEach(() => {
   open = []
@@ -17,7 +17,10 @@ beforeEach(() => {
   const read = ({ project }: HomeName): Promise<null> =>
     new Promise((resolve) => open.push({ project, answer: () => resolve(null) }))
   const slow = { ...createTableDirectory(createHomeTable(), 'aa'), read, readKept: read }
-  directory = readByTurns(slow, { turns: createFairTurns(4, 4), rateLimit: createRateLimit({ perSecond: 10, burst: 20, clock }) })
+  directory = readByTurns(slow, {
+    turns: createFairTurns(4, 4),
+    rateLimit: createRateLimit({ perSecond: 10, burst: 20, clock }),
+  })
 })
 
 const named = (project: string): HomeName => ({ kind: 'box', project, name: 'nobodys' })
@@ -39,14 +42,16 @@ test('reads of one project leave room to the others, and what waits is read in t
   expect(directory.find(named('busy'))).toBeNull()
 })
 
-test('reads of one project come at a bounded rate, whatever names they are for', async () => {
+test('reads of one project come at a bounded rate, whatever names they are for, and those of strangers beside it', async () => {
   const outcomes: unknown[] = []
-  const ask = async (project: string): Promise<void> => {
-    const read = directory.read(named(project)).catch(({ code }: { code: string }) => code)
+  const ask = async (project: string, account?: string): Promise<void> => {
+    const read = directory.read(named(project), account).catch(({ code }: { code: string }) => code)
     await settle()
     open.shift()?.answer()
     outcomes.push(await read)
   }
+  for (let i = 0; i < 22; i++) await ask('busy', 'strangers')
+  expect(outcomes.splice(0)).toEqual([...Array(20).fill(null), 'rate_limited', 'rate_limited'])
   for (let i = 0; i < 22; i++) await ask('busy')
   await ask('other')
   expect(outcomes).toEqual([...Array(20).fill(null), 'rate_limited', 'rate_limited', null])
