@@ -158,7 +158,9 @@ function ownInterface(address: string, networkNamespace: string): { mac: string;
 }
 
 function elementsOf(verb: 'add' | 'delete', table: string, place: BridgePlace): string[] {
-  return Object.entries(ELEMENTS).map(([set, element]) => `${verb} element bridge ${table} ${set} { ${element(place)} }`)
+  return Object.entries(ELEMENTS).map(
+    ([set, element]) => `${verb} element bridge ${table} ${set} { ${element(place)} }`,
+  )
 }
 
 function removal(table: string): string {

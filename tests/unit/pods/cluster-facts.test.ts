@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-facts.ts'
 import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
-import { podResources } from '../../../agent/drivers/pods/spec.ts'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { nodeSchema } from '../../../shared/schemas/health.ts'
@@ -178,24 +177,6 @@ describe('the facts of a cluster', () => {
     expect((await factsOf(pods).place()).refusal).toBe('Node n1 is not ready.')
     kube.answer((_request, response) => sendJson(response, { items: [] }))
     expect((await factsOf(pods).place()).refusal).toBe('The cluster has no node "n1".')
-  })
-
-  test('do not close the node for a box that asks for more than most', async () => {
-    const sized = (cpus: number, ramMb: number): Pod => ({
-      ...pod('d', { scheduled: 'False' }),
-      spec: { containers: [{ name: 'box', resources: podResources({ cpus, ramMb }) }] },
-    })
-    let refusals = 0
-    factsOf([]).onRefusal(() => refusals++)
-    for (const [cpus, ramMb] of [
-      [1, 16_384],
-      [4, 512],
-    ] as const) {
-      expect((await factsOf([sized(cpus, ramMb)]).place()).refusal).toBeNull()
-      change(sized(cpus, ramMb))
-    }
-    expect(refusals).toBe(0)
-    expect((await factsOf([sized(4, 512), sized(1, 512)]).place()).refusal).toMatch('The cluster cannot place it')
   })
 
   test('are its own figures, listed once for concurrent polls', async () => {
