@@ -97,11 +97,9 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const webSockets = createStreamServer({ ...reception, ...settings.limits, handlers: streams })
   const { directory, api } = parts.fleet
   const trusting = { trust: trustChannel(parts), match: matchOperation }
-  const opening = { deployment, drivers: parts.drivers, directory, bodies, viewBox: viewCard }
-  const door =
-    api === null
-      ? null
-      : openDoor(parts, { ...reception, ...opening, refuse: createRefuse({ ...reception, ...trusting }) })
+  const refuse = createRefuse({ ...reception, ...trusting })
+  const opening = { ...reception, deployment, drivers: parts.drivers, directory, bodies, refuse, viewBox: viewCard }
+  const door = api === null ? null : openDoor(parts, opening)
   const wrapData = (own: HttpHandler): HttpHandler => allowPages(refuseUnknownHosts(dataHosts(parts, reception), own))
   const ofData = { trust: trustSender, match: matchTicketed(), entry: null, wrap: wrapData }
   const listeners = [
