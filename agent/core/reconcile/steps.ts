@@ -82,11 +82,7 @@ export class BoxSteps {
   async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
       case 'start':
-        return this.#attempt(
-          record,
-          () => this.#starts.run(() => this.#start(record), record.project),
-          this.#failedStart(record),
-        )
+        return this.#attempt(record, () => this.#startInTurn(record), this.#failedStart(record))
       case 'stop': {
         const outcome = stoppedOutcome(record)
         return this.#attempt(
@@ -162,7 +158,18 @@ export class BoxSteps {
     }
   }
 
-  async #start(record: BoxRecord): Promise<void> {
+  // A start that waits for a place lets the next one begin: else boxes that no node has room for would stop those of all projects.
+  async #startInTurn(record: BoxRecord): Promise<void> {
+    const waiting = Promise.withResolvers<void>()
+    let start: Promise<void> | undefined
+    await this.#starts.run(() => {
+      start = this.#start(record, waiting.resolve)
+      return Promise.race([start, waiting.promise])
+    }, record.project)
+    await start
+  }
+
+  async #start(record: BoxRecord, onWaiting: () => void): Promise<void> {
     const { store, clock, changes } = this.#deps
     // The record may have changed during the wait for a slot.
     if ((await store.boxes.byId(record.id))?.version !== record.version) return
@@ -173,7 +180,10 @@ export class BoxSteps {
       changes.notify(record.id)
     }
     const waits = noteWaits(this.#deps, current)
-    await this.#launch(current, waits.note)
+    await this.#launch(current, (why) => {
+      onWaiting()
+      waits.note(why)
+    })
     await this.#settle(await waits.latest(), READY)
   }
 

@@ -104,7 +104,7 @@ export class BridgeGuard {
 }
 
 /** Builds the commands that replace the whole table as one transaction. Pure. */
-export function loadCommands(table: string, places: readonly BridgePlace[]): string {
+function loadCommands(table: string, places: readonly BridgePlace[]): string {
   const sets = Object.entries(SETS).map(([name, type]) => {
     const elements = places.map((place) => ELEMENTS[name as TiedSet](place))
     return definition(name, type, elements)
