@@ -32,7 +32,7 @@ export const BEYOND_CORE: readonly Suite[] = [
   {
     name: 'security',
     what: 'a hostile box, tenant or client without a token does its worst to the others',
-    minutes: 4,
+    minutes: 5.5,
     turn: 2,
     paths: [
       ...['access/admission', 'access/fairness', 'edge/neighbours', 'pool/pool-shares', 'services/long-records'].map(
