@@ -7,7 +7,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { ANSWER_MS, ask, BOX_PORT, type LabServer, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
-// A pod that is no box, on the same node: the runtime gives it CAP_NET_RAW, so it sends what it likes on its link.
+// A pod of others on the same node: runtimes give pods CAP_NET_RAW, so it sends any frame on its link.
 
 describe.each(['routed', 'bridged'] as const)('beside a hostile pod, boxes in pods that are %s', (links) => {
   let lab: PodLab

@@ -2,11 +2,12 @@ import { expect, test } from '@jest/globals'
 import { useSharedService } from '../../helpers/own-service.ts'
 
 const { client } = useSharedService()
+const boxes = '/v1/projects/hostile/boxes'
 
 test("output flooding after a command's end is bounded, and the agent stays quick", async () => {
-  const box = '/v1/projects/hostile/boxes/flood'
+  const box = `${boxes}/flood`
   const exec = (body: Record<string, unknown>) => client.post(`${box}/exec`, body)
-  await client.post('/v1/projects/hostile/boxes', { name: 'flood' })
+  expect((await client.post(boxes, { name: 'flood' })).status).toBe(201)
   for (let i = 0; i < 5; i++) await exec({ shell: 'yes & echo' })
   const before = Date.now()
   for (let i = 0; i < 5; i++) expect((await exec({ command: ['echo', 'quick'] })).body.stdout).toBe('quick\n')
@@ -15,7 +16,6 @@ test("output flooding after a command's end is bounded, and the agent stays quic
 })
 
 test('a fork bomb, a memory hog and a disk filler leave others and the service well', async () => {
-  const boxes = '/v1/projects/hostile/boxes'
   // Another test file may have given the host a problem.
   const problems = async (): Promise<string[]> =>
     (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
