@@ -145,9 +145,9 @@ function ownInterface(address: string, networkNamespace: string): { mac: string;
   const namespace = openSync(networkNamespace, 'r')
   try {
     return inNetworkNamespace(namespace, () => {
-      for (const [name, addresses = []] of Object.entries(networkInterfaces())) {
-        const mac = addresses.find((each) => each.address === address)?.mac
-        const peerIndex = listLinks().find((link) => link.name === name)?.peerIndex ?? null
+      const interfaces = networkInterfaces()
+      for (const { name, peerIndex } of listLinks()) {
+        const mac = interfaces[name]?.find((each) => each.address === address)?.mac
         if (mac !== undefined && peerIndex !== null) return { mac, peerIndex }
       }
       return null
