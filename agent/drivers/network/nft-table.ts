@@ -101,12 +101,12 @@ export function setDefinitions(
   }))
   const blocked = allowPrivate ? NEVER_ROUTED : [...NEVER_ROUTED, ...PRIVATE_RANGES]
   return [
-    ...[own, ...marks].map(define),
+    ...[own, ...marks].map(defineSet),
     ...Object.entries(RATE_SETS).map(([name, head]) =>
-      define({ head, elements: rates.flatMap((each) => each[name as RateSet] ?? []) }),
+      defineSet({ head, elements: rates.flatMap((each) => each[name as RateSet] ?? []) }),
     ),
-    define({ head: 'set blocked { type ipv4_addr; flags interval;', elements: blocked }),
-    define({ head: 'set resolvers { type ipv4_addr;', elements: resolvers }),
+    defineSet({ head: 'set blocked { type ipv4_addr; flags interval;', elements: blocked }),
+    defineSet({ head: 'set resolvers { type ipv4_addr;', elements: resolvers }),
     `set flows { type ipv4_addr; flags dynamic; size ${2 * boxesMax}; }`,
   ]
 }
@@ -185,7 +185,8 @@ export function readTable(listing: string): ReadTable {
   }
 }
 
-function define({ head, elements }: FilledSet): string {
+/** Builds the definition of a set. */
+export function defineSet({ head, elements }: FilledSet): string {
   return `${head}${elements.length === 0 ? '' : ` elements = { ${elements.join(', ')} }`} }`
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { inNetworkNamespace, listLinks } from '../../lib/syscalls/netlink.ts'
 import { type Nftables, openNftables } from '../../lib/syscalls/nftables.ts'
+import { defineSet } from '../network/nft-table.ts'
 
 /** Where a box is on a bridge of the node. */
 export interface BridgePlace {
@@ -107,14 +108,14 @@ export class BridgeGuard {
 function loadCommands(table: string, places: readonly BridgePlace[]): string {
   const sets = Object.entries(SETS).map(([name, type]) => {
     const elements = places.map((place) => ELEMENTS[name as TiedSet](place))
-    return definition(name, type, elements)
+    return setOf(name, type, elements)
   })
   const gateways = [...new Set(places.flatMap((place) => place.gateways))]
   return [
     removal(table),
     `table bridge ${table} {`,
     ...sets,
-    definition('gateways', 'ipv4_addr', gateways),
+    setOf('gateways', 'ipv4_addr', gateways),
     // Before the bridge learns where a hardware address is, and before the rules for IPv4.
     'chain prerouting { type filter hook prerouting priority -300; policy accept;',
     'ether saddr @macs iifname . ether saddr != @mac_ports drop',
@@ -167,9 +168,8 @@ function removal(table: string): string {
   return `add table bridge ${table}\ndelete table bridge ${table}`
 }
 
-function definition(name: string, type: string, elements: readonly string[]): string {
-  const filled = elements.length === 0 ? '' : ` elements = { ${elements.join(', ')} }`
-  return `set ${name} { type ${type};${filled} }`
+function setOf(name: string, type: string, elements: readonly string[]): string {
+  return defineSet({ head: `set ${name} { type ${type};`, elements })
 }
 
 type TiedSet = keyof typeof SETS
