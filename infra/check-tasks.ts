@@ -11,7 +11,7 @@ export const LAYERS_COMMAND: readonly string[] = node(
   ...['shared', 'functions', 'agent', 'infra', 'sdk', 'cli', 'web/src', 'tests'],
 )
 
-/** What `npm run check` runs, the longest first, so that the cores finish together. */
+/** Tasks of `npm run check`. The longest come first, so that the cores finish together. */
 export const CHECK_TASKS: readonly CheckTask[] = [
   { name: 'types and lint', command: node('node_modules/oxlint/bin/oxlint', '--type-aware', '--type-check', '.') },
   { name: 'layers', command: LAYERS_COMMAND },

@@ -11,7 +11,7 @@ interface Crowd {
   members: { port: number; count: number; from: string }[]
   /** First words of each. */
   text: string | Buffer
-  /** What each sends after that without end, as fast as it can. */
+  /** Bytes that each connection then sends in a loop, as fast as it can. */
   repeated?: Buffer
 }
 
