@@ -73,7 +73,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect(put).toMatchObject({ method: 'PUT', url: expect.stringContaining(data.url()) })
       const headers = { 'content-type': 'application/octet-stream' }
       const written = await fetch(put.url, { method: put.method, body: bytes, headers })
-      expect([written.ok, await written.text()]).toEqual([true, expect.any(String)])
+      expect([written.status, await written.text()]).toEqual([200, expect.any(String)])
       const { url } = (await ask('readFile', { path })).body
       const read = await fetch(url)
       expect(read.headers.get('access-control-allow-origin')).toBe('*')
