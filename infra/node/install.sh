@@ -152,6 +152,17 @@ check_runc() {
   local version
   version=$("$1" --version | awk 'NR == 1 { print $3 }')
   is_at_least 1.2 "$version" || fail "runc $version is too old: user namespaces with idmapped mounts need 1.2 or newer."
+  is_runc_fixed "$version" || echo "Warning: runc $version can let a hostile image out of its container (CVE-2025-31133, -52565, -52881), unless
+your distribution has mended this version. Fixed in 1.2.8, 1.3.3, 1.4.0." >&2
+}
+
+# https://github.com/opencontainers/runc/security/advisories/GHSA-9493-h29p-rfm2 and its two siblings.
+is_runc_fixed() {
+  case $1 in
+    1.2.[0-7] | 1.2.[0-7][!0-9]*) return 1 ;;
+    1.3.[0-2] | 1.3.[0-2][!0-9]*) return 1 ;;
+    1.4.0-rc.[12]) return 1 ;;
+  esac
 }
 
 version_of() {
@@ -260,4 +271,4 @@ fail() {
   exit 1
 }
 
-main "$@"
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then main "$@"; fi

@@ -280,8 +280,8 @@ shift
 exec "$@"`
 /** Set also for init, so that a box does not have the score of an agent that its unit protects. */
 const INIT_OOM_SCORE = 0
-/** Above init's, so that the OOM killer ends a command and not the box. */
-const COMMAND_OOM_SCORE = 500
+/** The most: the OOM killer ends a command, not its box; on a node without memory, not a program of the host or another's pod. */
+const COMMAND_OOM_SCORE = 1000
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 const DEADLINE_MS = 30_000
 const FILTER_SETTINGS = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }

@@ -43,9 +43,9 @@ describe('a command in a box', () => {
     })
   })
 
-  test('the OOM killer ends commands before the init of their box', async () => {
+  test('the OOM killer ends commands before the init of their box, and before all else on the host', async () => {
     const { stdout } = await run('cat /proc/1/oom_score_adj /proc/self/oom_score_adj')
-    expect(stdout).toBe('0\n500\n')
+    expect(stdout).toBe('0\n1000\n')
   })
 
   test('a command without a directory starts in the home of its user', async () => {

@@ -119,6 +119,30 @@ test('a machine that is no node, or two at once, is refused', () => {
   expect(install().output).toContain('kubeadm and of k3s at once')
 })
 
+test.each([
+  ['1.1.12', 1, /too old/],
+  ['1.2.0', 0, /^Warning: runc 1\.2\.0 .*CVE-2025-31133.*\n.*1\.2\.8/],
+  ['1.2.5+ds1', 0, /^Warning/],
+  ['1.3.2', 0, /^Warning/],
+  ['1.4.0-rc.2', 0, /^Warning/],
+  ['1.2.8', 0, /^$/],
+  ['1.2.10', 0, /^$/],
+  ['1.3.3', 0, /^$/],
+  ['1.3.3+ds1', 0, /^$/],
+  ['1.4.0', 0, /^$/],
+  ['1.5.2', 0, /^$/],
+])('runc %s: exit code %d and %s', (version, exitCode, output) => {
+  place('/runc', `#!/bin/sh\necho 'runc version ${version}\ncommit: v1'`, 0o755)
+  const { status, stderr } = spawnSync(
+    'bash',
+    ['-c', 'source "$1"; check_runc "$2"', '-', SCRIPT, join(root, 'runc')],
+    {
+      encoding: 'utf8',
+    },
+  )
+  expect([status, stderr]).toEqual([exitCode, expect.stringMatching(output)])
+})
+
 function place(path: string, text: string, mode = 0o644): void {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text, { mode })
@@ -129,11 +153,11 @@ function read(path: string): string {
 }
 
 function install(...args: string[]): { exitCode: number | null; output: string } {
-  const script = join(ROOT, 'infra/node/install.sh')
-  const { status, stdout, stderr } = spawnSync('bash', [script, '--root', root, ...args], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync('bash', [SCRIPT, '--root', root, ...args], { encoding: 'utf8' })
   return { exitCode: status, output: stdout + stderr }
 }
 
+const SCRIPT = join(ROOT, 'infra/node/install.sh')
 const CONTAINERD = '/etc/containerd/config.toml'
 const K3S = '/var/lib/rancher/k3s/agent/etc/containerd'
 const WRAPPER = '/usr/local/lib/boxyard/boxyard-oci'
