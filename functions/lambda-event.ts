@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
 import { ServiceError } from '../shared/errors.ts'
 import { cancelStream, isStream } from '../shared/http/body-stream.ts'
+import { readWhole } from '../shared/http/gathered-pieces.ts'
 import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/http/messages.ts'
 import { NOSNIFF } from '../shared/http/nosniff.ts'
 
@@ -69,14 +70,7 @@ async function wholeBody(body: HttpResponse['body']): Promise<Buffer> {
   if (body === null) return EMPTY
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.length)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > RESULT_MAX_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  return readWhole(body, { maxBytes: RESULT_MAX_BYTES, tooLong: tooLarge })
 }
 
 /** Returns the length of a body that is not sent, closing a stream; null: unknown, unless its headers give it. */

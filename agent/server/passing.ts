@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { SIGNATURE_HEADER, signedHeaders } from '../../shared/auth/channel.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { createGatheredPieces } from '../../shared/http/gathered-pieces.ts'
+import { readWhole } from '../../shared/http/gathered-pieces.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse, headerOf } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
@@ -96,15 +96,9 @@ export async function wholePassedResponse(
 }
 
 /** Reads the whole of what another cell sends. @throws Error for more than 16 MiB */
-export async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const gathered = createGatheredPieces()
-  let bytes = 0
-  for await (const piece of body) {
-    bytes += piece.length
-    if (bytes > WHOLE_BYTES_MAX) throw new Error(`its answer is longer than ${WHOLE_BYTES_MAX} bytes`)
-    gathered.push(piece)
-  }
-  return Buffer.concat(gathered.takeAll())
+export function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const tooLong = (): Error => new Error(`its answer is longer than ${WHOLE_BYTES_MAX} bytes`)
+  return readWhole(body, { maxBytes: WHOLE_BYTES_MAX, tooLong })
 }
 
 /** Reads what is left of an answer, so that its connection can be used again; closes that if much is left, or it does not come soon. */

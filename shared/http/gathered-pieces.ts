@@ -59,5 +59,20 @@ export function createGatheredPieces(): GatheredPieces {
   }
 }
 
+/** Reads all of `pieces`, and no more of them once they have more than `maxBytes`: then throws what `tooLong` returns. */
+export async function readWhole(
+  pieces: AsyncIterable<Uint8Array>,
+  { maxBytes, tooLong }: { maxBytes: number; tooLong(): Error },
+): Promise<Buffer> {
+  const gathered = createGatheredPieces()
+  let bytes = 0
+  for await (const piece of pieces) {
+    bytes += piece.length
+    if (bytes > maxBytes) throw tooLong()
+    gathered.push(piece)
+  }
+  return Buffer.concat(gathered.takeAll())
+}
+
 const LONG_BYTES = 1024
 const BLOCK_BYTES = 4096

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ServiceError } from '../../../shared/errors.ts'
+import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import {
   IMAGE_LIMITS,
   type ImagePart,
@@ -87,10 +88,10 @@ async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<un
   const file = await openPart(files, root, part.path)
   file?.close()
   if (file === null) return null
-  if (file.facts.sizeBytes > IMAGE_LIMITS.jsonBytes) throw faulty(`is damaged: ${part.path} is larger than 4 MiB`)
-  const pieces: Uint8Array[] = []
-  for await (const bytes of layerBytes(directory, part)) pieces.push(bytes)
-  const text = Buffer.concat(pieces).toString('utf8')
+  const tooLong = (): Error => faulty(`is damaged: ${part.path} is larger than 4 MiB`)
+  if (file.facts.sizeBytes > IMAGE_LIMITS.jsonBytes) throw tooLong()
+  const bytes = await readWhole(layerBytes(directory, part), { maxBytes: IMAGE_LIMITS.jsonBytes, tooLong })
+  const text = bytes.toString('utf8')
   const fault = shapeFault(text, IMAGE_LIMITS.shape)
   if (fault !== null) throw faulty(`is damaged: ${part.path} ${fault}`)
   try {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
+import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import type { ImageReference } from '../../ports/bases/image-registry.ts'
 import { imageFault, registryAnswerFault, registryAway } from './faults.ts'
 import { resolveRegistryOrigins } from './origins.ts'
@@ -190,15 +191,9 @@ async function* withMinimumPace(body: AsyncIterable<Uint8Array>, reading: PartRe
   }
 }
 
-async function readAll({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
-    bytes += piece.length
-    if (bytes > maxBytes) throw imageFault(`the registry answers with more than ${maxBytes} bytes where that cannot be`)
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces)
+function readAll({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer> {
+  const tooLong = (): Error => imageFault(`the registry answers with more than ${maxBytes} bytes where that cannot be`)
+  return readWhole(body, { maxBytes, tooLong })
 }
 
 function digestMismatch(): ServiceError {

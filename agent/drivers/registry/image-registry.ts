@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ServiceError } from '../../../shared/errors.ts'
+import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import {
   IMAGE_LIMITS,
   indexSchema,
@@ -97,10 +98,10 @@ async function readManifest(client: RegistryClient, name: string, expected: stri
 
 /** Checks the platform in an image's configuration, for an image that no index described. */
 async function checkConfig(client: RegistryClient, config: Layer, architecture: string): Promise<void> {
-  if (config.size > IMAGE_LIMITS.jsonBytes) throw imageFault('its configuration is too large')
-  const pieces: Uint8Array[] = []
-  for await (const piece of client.readPart(config)) pieces.push(piece)
-  const parsed = parse(configSchema, parseJson(Buffer.concat(pieces)))
+  const tooLong = (): Error => imageFault('its configuration is too large')
+  if (config.size > IMAGE_LIMITS.jsonBytes) throw tooLong()
+  const bytes = await readWhole(client.readPart(config), { maxBytes: config.size, tooLong })
+  const parsed = parse(configSchema, parseJson(bytes))
   if ((parsed.os ?? 'linux') !== 'linux' || (parsed.architecture ?? architecture) !== architecture) {
     throw wrongPlatform(architecture)
   }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import { isKnownEtag } from '../../core/common/preconditions.ts'
 import type { FileFacts, FilePath, OpenFile } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
@@ -71,9 +72,8 @@ async function readReply(file: OpenFile, { path, call, redirect }: Reading): Pro
 async function jsonReply(file: OpenFile, path: FilePath): Promise<Reply> {
   const { facts } = file
   if (facts.sizeBytes > FILE_JSON_BYTES) throw tooLarge(facts)
-  const pieces: Uint8Array[] = []
-  for await (const piece of file.read({ start: 0, end: facts.sizeBytes })) pieces.push(piece)
-  const bytes = Buffer.concat(pieces)
+  const range = { start: 0, end: facts.sizeBytes }
+  const bytes = await readWhole(file.read(range), { maxBytes: FILE_JSON_BYTES, tooLong: () => tooLarge(facts) })
   const text = bytes.toString('utf8')
   const isText = Buffer.from(text, 'utf8').equals(bytes)
   const content = isText

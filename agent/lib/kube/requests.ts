@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Dispatcher, request as sendRequest } from 'undici'
+import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import type { KubeAccess, KubeCredentials } from './credentials.ts'
 import {
   forbiddenError,
@@ -189,7 +190,8 @@ export class KubeRequests {
 type SendOptions = Pick<Dispatcher.RequestOptions, 'signal' | 'bodyTimeout' | 'headersTimeout'>
 
 async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Answer> {
-  const text = await readText(body)
+  const whole = await readWhole(body, { maxBytes: ANSWER_BYTES_MAX, tooLong: () => new AnswerTooLong() })
+  const text = whole.toString('utf8')
   const retryAfterMs = Number(headers['retry-after'] ?? 0) * 1000
   try {
     return { kind: 'answer', status: statusCode, body: JSON.parse(text), retryAfterMs: retryAfterMs || 0 }
@@ -197,18 +199,6 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
     if (statusCode >= 300) return { kind: 'answer', status: statusCode, body: null, retryAfterMs: retryAfterMs || 0 }
     throw new Error('The answer is no JSON.', { cause: error })
   }
-}
-
-// Ends the connection of an answer without an end, or of one that would take the memory of the agent.
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of body) {
-    bytes += piece.length
-    if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLong()
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString('utf8')
 }
 
 class AnswerTooLong extends Error {
