@@ -52,7 +52,7 @@ async function answer(request: HttpRequest, sending: Sending): Promise<HttpRespo
   const { verify, bases, filesystem, limiter, stalledMs = STALLED_MS } = sending
   const verdict = verify(request)
   if (!verdict.isAccepted) throw refused(verdict, sending)
-  // Signed as one that is sealed: so the seal of the answer has a key of its own.
+  // A signature for a sealed body gives the seal of the answer a key of its own.
   if (request.method !== 'GET' || verdict.bodyMac === null)
     throw new ServiceError('agent_protocol', 'A base is asked for by GET, with a signature for a sealed answer.')
   const id = request.target.slice(BASE_PATH.length)
@@ -64,7 +64,7 @@ async function answer(request: HttpRequest, sending: Sending): Promise<HttpRespo
   return { status: 200, headers: { 'content-type': BYTES }, body: sealBody(pieces, verdict.bodyMac()) }
 }
 
-/** Yields what `open` does, once it has a turn, until the one that takes it stalls: its link may be cut. */
+/** Waits for a turn, then yields the pieces of `open`. Ends if the receiver stalls, as when its link is cut. */
 async function* inTurn(
   open: (until: AbortSignal) => AsyncIterable<Uint8Array>,
   { limiter, signal, stalledMs }: { limiter: Limiter; signal: AbortSignal; stalledMs: number },
@@ -106,14 +106,14 @@ function refused(refusal: Refusal, { logger, lines }: Pick<Sending, 'logger' | '
   return refusalError(refusal)
 }
 
-/** Returns what signatures of requests for bases name as the one that they are for: no other cell takes them, nor as any others. */
+/** Returns the receiver that a signature of a request for a base names. No other cell accepts it, nor for any other purpose. */
 export function baseReceiverOf(cell: string): string {
   return `bases of cell ${cell}`
 }
 
-/** Where the agents of a fleet ask each other for a base, with its id behind. No operation of the API has such a path. */
+/** Prefix of the path by which agents of a fleet request a base; its id follows. No operation of the API has such a path. */
 export const BASE_PATH = '/cells/bases/'
-/** Whose bytes copies of bases are, at both ends. */
+/** Owner of the bytes of copies of bases, at both ends. */
 export const FLEET_BASES = { project: 'bases of the fleet', box: '' }
 const BYTES = 'application/octet-stream'
 /** Each takes some of a processor. */

@@ -12,8 +12,8 @@ export interface ProjectPoliciesOptions {
 }
 
 /**
- * The NetworkPolicies of projects. Those of projects without boxes stay, so that the next box starts sooner, but only some of
- * them: a token of all projects can name any number, and network plugins evaluate all policies of a namespace.
+ * The NetworkPolicies of projects. Keeps those of up to `UNUSED_MAX` projects without boxes, so that their next box starts sooner.
+ * Deletes the rest: a token for all projects can name any number of projects, and network plugins evaluate every policy of a namespace.
  */
 export class ProjectPolicies {
   readonly #options: ProjectPoliciesOptions

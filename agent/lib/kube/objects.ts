@@ -90,8 +90,9 @@ export function objectSource<T>(
       const query = { ...selector, ...(limit === undefined ? {} : { limit }) }
       let rest = ''
       for (let pages = 0; pages < PAGES_MAX; pages++) {
-        const part = rest === '' ? query : { ...query, continue: rest }
-        const page = decodeList<T>(await requests.send({ ...call, verb: 'list', query: part }))
+        // The server is there once it has sent a page. A later one that fails costs the whole list, so it gets more time.
+        const part = rest === '' ? { query } : { query: { ...query, continue: rest }, deadlineMs: NEXT_PAGE_MS }
+        const page = decodeList<T>(await requests.send({ ...call, verb: 'list', ...part }))
         yield page
         rest = page.rest
         if (rest === '') return
@@ -150,6 +151,7 @@ export const MERGE_PATCH = 'application/merge-patch+json'
 const GROUP_VERSION = 'boxyard.dev/v1alpha1'
 /** An answer of some 2 MB: in pages of 500, as kubectl has them, the server takes twice its processor time for 100,000 objects. */
 const PAGE_OBJECTS = '2000'
+const NEXT_PAGE_MS = 30_000
 /** A million objects: a list that goes on is none. */
 const PAGES_MAX = 500
 const SILENCE_MS = 150_000

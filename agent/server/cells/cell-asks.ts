@@ -34,7 +34,7 @@ export interface AskedRequest extends Pick<HttpRequest, 'method' | 'target' | 'h
 
 export interface AskOptions {
   signal: AbortSignal
-  /** True: it may wait as long as it likes, else it has as long as the patience says to begin its answer, and for each piece of it, and six times that in all. */
+  /** True: no timeout. Default: a timeout for the head and for each piece, and `STEPS_MAX` times that for the whole answer. */
   isPatient?: boolean
   /** True: this cell has verified the whole request, and that it did not come before. */
   isVerified?: boolean
@@ -66,9 +66,9 @@ export function createCellAsks({ directory, links, sign, patience, lines, logger
     const first = await links.send(url, { method, target, headers, signal, owner }, body)
     const run = headerOf(first.headers, AGENT_RUN_HEADER)
     if (headerOf(first.headers, REFUSAL_HEADER) !== 'restarted' || run === undefined) return first
-    // Of a change nothing is signed here that the functions may not have sent, or that they sent before: they sign it again.
+    // Never sign a change that this cell has not verified: it may be forged or replayed. The functions sign it again.
     if (method !== 'GET' && !isVerified) return first
-    // The functions have not heard of its run yet. Signed for that here, they need no round for each cell that has just started.
+    // The functions do not know the new run of that cell yet. Signing for it here saves them a round trip.
     discard(first)
     const own = { ...signedHeaders(request.headers), [AGENT_RUN_HEADER]: run }
     const signature = sign({ method, target, headers: own }, body)
@@ -122,9 +122,9 @@ async function* readPatiently(
 interface Silence {
   /** When the last step began. */
   since(): number
-  /** Aborts once something takes too long, or by the signal given. */
+  /** Aborts at a timeout, or with the signal given. */
   signal: AbortSignal
-  /** Runs a step that may take so long and no longer. */
+  /** Runs a step with the timeout. */
   bound<T>(step: () => Promise<T>): Promise<T>
 }
 
@@ -150,5 +150,5 @@ function createSilence(ms: number | null, outer: AbortSignal, { now }: Pick<Cell
   }
 }
 
-/** All steps of an answer together are waited for as long as so many that come as late as they may. */
+/** Timeout of a whole answer, in timeouts of its steps. */
 const STEPS_MAX = 6

@@ -38,3 +38,13 @@ describe('a server without an end', () => {
     expect(kube.requests).toHaveLength(500)
   })
 })
+
+test('a later page of a list has more time than a first answer, for which 10 s are all', async () => {
+  kube.answer((request, response) => {
+    const isLater = request.query.has('continue')
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[],')
+    setTimeout(() => response.end(`"metadata":${isLater ? '{}' : '{"continue":"more"}'}}`), isLater ? 10_300 : 0)
+  })
+  for await (const page of kube.api.objects('Home').list('spec.cell=k1')) expect(page).toEqual([])
+  expect(kube.requests).toHaveLength(2)
+})
