@@ -5,13 +5,15 @@ import { notePassing } from './passing-bytes.ts'
 
 /**
  * Pipes bytes and ends both ways, with backpressure, by the turns that `openFlow` gives; resolves when both sockets have closed. Destroys
- * a socket that does not take the rest of its data within 10 s of the other's close.
+ * a socket that does not take the rest of its data within 10 s of the other's close. An idle connection to a host that lost its power or
+ * its network breaks after 40 s (TCP keep-alive); one with unacknowledged data when the kernel gives up (`tcp_retries2`, some 15 min).
  */
 export async function joinSockets(one: Socket, other: Socket, openFlow: OpenFlow = openFree): Promise<void> {
   for (const socket of [one, other]) {
     socket.on('error', () => undefined)
     socket.setNoDelay(true)
     socket.setTimeout(0)
+    socket.setKeepAlive(true, IDLE_MS)
   }
   pass(one, other, openFlow)
   pass(other, one, openFlow)
@@ -50,3 +52,5 @@ function closeWith(from: Socket, to: Socket): Promise<void> {
 }
 
 const FLUSH_MS = 10_000
+/** Time without a byte before the first probe. Node sends ten, a second apart. */
+const IDLE_MS = 30_000
