@@ -9,6 +9,7 @@ import { parseQuery } from '../../shared/http/messages.ts'
 import { NOSNIFF } from '../../shared/http/nosniff.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
+import { boundReadAhead } from '../../shared/http/read-ahead.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { logBounded } from '../../shared/log-budget.ts'
@@ -73,6 +74,7 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
       const context = { ...deps, ...options, state, accept, heartbeat, paces }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
+        boundReadAhead(socket)
         void upgrade({ incoming, socket, head }, context)
       })
     },
@@ -273,9 +275,7 @@ function createAcceptor(bounds: ServerOptions): Acceptor {
     if (answer.protocol === null) delete incoming.headers['sec-websocket-protocol']
     else incoming.headers['sec-websocket-protocol'] = answer.protocol
     let accepted: WebSocket | null = null
-    server.handleUpgrade(incoming, socket, head, (made) => {
-      accepted = made
-    })
+    server.handleUpgrade(incoming, socket, head, (made) => void (accepted = made))
     return accepted
   }
 }

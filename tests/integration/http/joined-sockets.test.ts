@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import { joinSockets } from '../../../shared/http/joined-sockets.ts'
+import { READ_AHEAD_BYTES } from '../../../shared/http/read-ahead.ts'
+import { SERVER_OPTIONS } from '../../../shared/http/serve.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const closers: (() => void)[] = []
 
@@ -23,6 +26,27 @@ test('both sides probe an idle peer, which may have lost its power', async () =>
     expect(timer).toBe(KEEP_ALIVE)
     expect(seconds).toBeGreaterThan(0)
     expect(seconds).toBeLessThanOrEqual(30)
+  }
+})
+
+test('a side that waits holds one piece, whatever its server reads ahead of answers', async () => {
+  const owner = await listen(createServer((socket) => void closers.push(() => socket.pause().destroy())))
+  const { promise, resolve } = Promise.withResolvers<Socket>()
+  const door = createServer(SERVER_OPTIONS, (client) => {
+    const other = connect(owner, '127.0.0.1')
+    void joinSockets(client, other)
+    resolve(client)
+  })
+  const client = connect(await listen(door), '127.0.0.1')
+  closers.push(() => client.destroy())
+  const piece = Buffer.alloc(1024 ** 2)
+  const send = (): void => void (client.write(piece) && setImmediate(send))
+  client.on('drain', send).once('connect', send)
+  const joined = await promise
+  await eventually(() => joined.isPaused() && joined.readableLength > 0)
+  for (let look = 0; look < 20; look++) {
+    expect(joined.readableLength).toBeLessThanOrEqual(READ_AHEAD_BYTES)
+    await new Promise((next) => setImmediate(next))
   }
 })
 
