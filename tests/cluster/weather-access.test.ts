@@ -53,6 +53,18 @@ async function untilCreated(name: string, config = {}): Promise<void> {
   await until(async () => (await create(name, config)).status === 201, `${name} is made`)
 }
 
+async function untilRuns(name: string): Promise<void> {
+  let seen: unknown
+  const runs = async (): Promise<boolean> => {
+    const box = await weather.getBox(name)
+    seen = box
+    return box.status === 'running'
+  }
+  await until(runs, `${name} runs`).catch((cause: unknown) => {
+    throw new Error(`last seen: ${JSON.stringify(seen)}, with pods ${JSON.stringify(weather.pods())}`, { cause })
+  })
+}
+
 async function untilWell(name: string): Promise<void> {
   await untilCreated(name)
   await until(async () => (await weather.faults()).length === 0, 'health is well')
@@ -74,8 +86,7 @@ describe('the watch of pods', () => {
       const config = { cpus: 0.5, ram_mb: 64 }
       await Promise.all(names.map((name) => untilCreated(name, config)))
       // A create whose calls were cut off, and that could not be undone, answers before its box runs: the agent keeps trying.
-      for (const name of names)
-        await until(async () => (await weather.getBox(name)).status === 'running', `${name} runs`)
+      for (const name of names) await untilRuns(name)
       await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
       await Promise.all(names.map((name) => weather.client.delete(`${weather.boxes}/${name}`)))
     } finally {
