@@ -54,14 +54,10 @@ async function untilCreated(name: string, config = {}): Promise<void> {
 }
 
 async function untilRuns(name: string): Promise<void> {
-  let seen: unknown
-  const runs = async (): Promise<boolean> => {
-    const box = await weather.getBox(name)
-    seen = box
-    return box.status === 'running'
-  }
-  await until(runs, `${name} runs`).catch((cause: unknown) => {
-    throw new Error(`last seen: ${JSON.stringify(seen)}, with pods ${JSON.stringify(weather.pods())}`, { cause })
+  const runs = async (): Promise<boolean> => (await weather.getBox(name)).status === 'running'
+  await until(runs, `${name} runs`).catch(async (cause: unknown) => {
+    const seen = JSON.stringify([await weather.getBox(name), weather.pods()])
+    throw new Error(`the box and all pods are now: ${seen}`, { cause })
   })
 }
 

@@ -12,8 +12,8 @@ export interface ProjectPoliciesOptions {
 }
 
 /**
- * The NetworkPolicies of projects. Keeps those of up to `UNUSED_MAX` projects without boxes, so that their next box starts sooner.
- * Deletes the rest: a token for all projects can name any number of projects, and network plugins evaluate every policy of a namespace.
+ * The NetworkPolicies of projects. A project without boxes keeps its policy, so that its next box starts sooner. Deletes the oldest of
+ * these beyond `UNUSED_MAX`: a token for all projects can name any number of projects, and network plugins evaluate every policy of a namespace.
  */
 export class ProjectPolicies {
   readonly #options: ProjectPoliciesOptions
