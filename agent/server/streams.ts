@@ -9,7 +9,6 @@ import { parseQuery } from '../../shared/http/messages.ts'
 import { NOSNIFF } from '../../shared/http/nosniff.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
-import { boundReadAhead } from '../../shared/http/read-ahead.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { logBounded } from '../../shared/log-budget.ts'
@@ -74,7 +73,6 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
       const context = { ...deps, ...options, state, accept, heartbeat, paces }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
-        boundReadAhead(socket)
         void upgrade({ incoming, socket, head }, context)
       })
     },

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { type OpenFlow, openFree } from '../flow-turns.ts'
 import { createValve } from '../valve.ts'
 import { notePassing } from './passing-bytes.ts'
-import { boundReadAhead } from './read-ahead.ts'
 
 /**
  * Pipes bytes and ends both ways, with backpressure, by the turns that `openFlow` gives; resolves when both sockets have closed. Destroys
@@ -15,7 +14,6 @@ export async function joinSockets(one: Socket, other: Socket, openFlow: OpenFlow
     socket.setNoDelay(true)
     socket.setTimeout(0)
     socket.setKeepAlive(true, IDLE_MS)
-    boundReadAhead(socket)
   }
   pass(one, other, openFlow)
   pass(other, one, openFlow)
