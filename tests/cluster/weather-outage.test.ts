@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { podTableName } from '../../agent/drivers/pods/rules.ts'
 import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import { limitsInForce } from '../helpers/boxes/world.ts'
+import { instanceOf, limitsInForce } from '../helpers/boxes/world.ts'
 import type { Answer } from '../helpers/front/client.ts'
 import { keepRunning, pidsOfBox, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
@@ -73,6 +75,20 @@ async function hurryOthers(): Promise<void> {
   }
 }
 
+async function addressOf(box: string): Promise<string> {
+  const address = (await weather.run(box, 'hostname -i')).trim()
+  if (!isBoxAddress(address)) throw new Error(`${address} of ${box} is not in the packet filter.`)
+  return address
+}
+
+/** Reads whether the packet filter takes an address for that of a box. */
+function isBoxAddress(address: string): boolean {
+  const set = ['inet', podTableName(instanceOf(weather.service)), 'boxes']
+  const { status, stderr } = spawnSync('nft', ['get', 'element', ...set, `{ ${address} }`], { encoding: 'utf8' })
+  if (status !== 0 && !stderr.includes('No such file or directory')) throw new Error(stderr)
+  return status === 0
+}
+
 test('an API server that is away for a minute: boxes go on, writes wait for it, and all heals', async () => {
   const { client, boxes } = weather
   const steady = await weather.createBox('steady')
@@ -83,6 +99,8 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   const pids = pidsOfBox(weather, steady)
   const mortal = await weather.getBox('mortal')
   const [init] = pidsOfBox(weather, mortal)
+  const mortalAddress = await addressOf('mortal')
+  const doomedAddress = await addressOf('doomed')
 
   await stopPart(weather.name, 'kube-apiserver', 'SIGKILL')
   const awayAt = performance.now()
@@ -99,6 +117,9 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
     async () => (await weather.getBox('mortal')).status !== 'running',
     'a box that ended is not called running',
   )
+  // Another pod may get the address before the API server tells of it.
+  await until(() => !isBoxAddress(mortalAddress), 'the address of a box that ended is no longer of a box')
+  await until(() => !isBoxAddress(doomedAddress), 'nor is that of a deleted one')
   const attached = await client.post('/v1/projects/weather/data/vol/attach', { box: 'steady', path: '/mnt/vol' })
   expect(attached.status).toBe(200)
   await weather.run('steady', 'echo data > /mnt/vol/file')
