@@ -22,9 +22,12 @@ const PACKAGES = [
   ...['docker-cli', 'docker.io', 'grep', 'iptables', 'netavark', 'nftables', 'podman', 'procps', 'util-linux'],
 ]
 
-/** Makes the tar of a Debian with the programs that make containers. What their packages do at their installation is not needed here. */
+/**
+ * Makes the tar of a Debian with the programs that make containers, compressed, since the machine copies its bytes as slowly as it computes.
+ * What their packages do at their installation is not needed here.
+ */
 async function makeRoot(directory: string): Promise<string> {
-  const [root, tar] = [`${directory}/root`, `${directory}/root.tar`]
+  const [root, tar] = [`${directory}/root`, `${directory}/root.tar.zst`]
   await unpackDebian(root, PACKAGES, TEST_LIMIT_MS)
   writeFileSync(`${root}/etc/group`, 'root:x:0:\ndocker:x:999:\nann:x:1000:\n')
   // As their packages do: the tables of the kernel's own interface.
@@ -32,7 +35,7 @@ async function makeRoot(directory: string): Promise<string> {
     await runOk('ln', ['-sfn', `/usr/sbin/${name}-nft`, `${root}/usr/sbin/${name}`])
   for (const path of ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'var/cache', 'var/lib/apt', 'dev'])
     rmSync(`${root}/${path}`, { recursive: true, force: true })
-  await runOk('tar', ['-C', root, '-cf', tar, '.'])
+  await runOk('tar', ['-C', root, '--zstd', '-cf', tar, '.'])
   return tar
 }
 
@@ -47,15 +50,15 @@ beforeAll(async () => {
   await machine().run('echo BOXYARD_NESTING=true >>/etc/boxyard/boxyard.conf && systemctl restart boxyard-agent')
   const directory = mkdtempSync('/var/tmp/boxyard-nesting-')
   try {
-    await machine().copyIn(await makeRoot(directory), '/var/tmp/root.tar')
+    await machine().copyIn(await makeRoot(directory), '/var/tmp/root.tar.zst')
   } finally {
     rmSync(directory, { recursive: true })
   }
   await untilServing(machine())
   const status = await machine().run(`
-    curl -sS -o /dev/stderr -w '%{http_code}' -T /var/tmp/root.tar -X POST -H 'Content-Type: application/x-tar' \\
+    curl -sS -o /dev/stderr -w '%{http_code}' -T /var/tmp/root.tar.zst -X POST -H 'Content-Type: application/x-tar' \\
       -H "Authorization: Bearer $(cat /var/lib/boxyard/admin.token)" 'http://127.0.0.1:8080/v1/projects/demo/bases?name=containers'
-    rm /var/tmp/root.tar`)
+    rm /var/tmp/root.tar.zst`)
   expect(status).toBe('201')
   const config = { nesting: true, cpus: 2, ram_mb: 1024, storage_gb: 3 }
   const created = await client.post('/v1/projects/demo/boxes', { name: 'nest', base: 'containers', config })
