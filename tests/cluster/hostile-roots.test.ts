@@ -13,7 +13,7 @@ const SHAPES: [string, (root: string, bait: string) => void][] = [
   ['/dev is missing', (root) => rmSync(join(root, 'dev'), { recursive: true })],
   ['/dev has files', (root) => file(root, 'dev/null')],
   ['/run leads to another directory of the box', (root) => link(root, 'run', '/tmp')],
-  ['/run has a link where init goes', (root, bait) => link(root, 'run/boxyard', bait)],
+  ['/run has a link to a directory of the host', (root, bait) => link(root, 'run/boxyard', bait)],
   ['/etc leads to a directory of the host', (root, bait) => link(root, 'etc', bait)],
   ['/etc leads to another directory of the box', (root) => moveEtc(root, 'home/x')],
   ['/etc leads there by a path of its own', (root) => moveEtc(root, '/home/x')],
@@ -58,9 +58,9 @@ describe.each([
     const { stdout } = await execute(
       lab.runtime,
       spec.id,
-      'hostname; ls -d /proc/self /dev/null /run/boxyard/init; cat /etc/hosts',
+      'hostname; ls -d /proc/self /dev/null /dev/boxyard/init; cat /etc/hosts',
     )
-    expect(stdout).toMatch(new RegExp(`^${spec.hostname}\n/dev/null\n/proc/self\n/run/boxyard/init\n`))
+    expect(stdout).toMatch(new RegExp(`^${spec.hostname}\n/dev/boxyard/init\n/dev/null\n/proc/self\n`))
     expect(stdout).not.toContain('of the host')
     // Mounts lie below the box's root, so none shows the host's directory.
     expect(readFileSync(`/proc/${pid}/mountinfo`, 'utf8')).not.toContain(bait)
@@ -74,7 +74,7 @@ describe.each([
 /** Lists the contents of the directories that system mounts cover. */
 function insides(root: string): string[][] {
   const isReal = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-  const paths = ['proc', 'sys', 'dev', 'run'].map((name) => join(root, name))
+  const paths = ['proc', 'sys', 'dev'].map((name) => join(root, name))
   return paths.map((path) => (isReal(path) ? readdirSync(path) : []))
 }
 

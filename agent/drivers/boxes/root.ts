@@ -1,6 +1,8 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { readNames } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import {
@@ -27,6 +29,73 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
     closeFd(rootFd)
   }
 }
+
+/**
+ * Removes the files of /run, as every boot has to (FHS 3.0, 3.15), and keeps its directories: a package makes its own when it is installed, and
+ * its programs do not start without them. Looks at 10,000 entries down to 16 levels, and leaves what the disk has no space to remove.
+ */
+export async function clearRun(rootPath: string): Promise<void> {
+  const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
+  try {
+    if (kindAt(rootFd, 'run') === null) makeDirectoryAt(rootFd, 'run', 0o755)
+    await clearDirectory(rootFd, { path: 'run\0', levels: RUN_LEVELS }, { left: RUN_ENTRIES, turnEndsAt: turnEnd() })
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST', ...ABSENT, ...FULL)) throw error
+  } finally {
+    closeFd(rootFd)
+  }
+}
+
+/** What all directories of one /run have together: entries to look at, and the end of this turn in ms of `performance.now`. */
+interface Clearing {
+  left: number
+  turnEndsAt: number
+}
+
+async function clearDirectory(
+  parentFd: number,
+  { path, levels }: { path: string; levels: number },
+  clearing: Clearing,
+): Promise<void> {
+  const fd = openBelow(parentFd, Buffer.from(path, 'latin1'), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+  try {
+    const directories: string[] = []
+    for (const name of namesIn(fd, clearing)) {
+      if (performance.now() > clearing.turnEndsAt) {
+        await nextTurn()
+        clearing.turnEndsAt = turnEnd()
+      }
+      if (!removeFileAt(fd, name)) directories.push(name)
+    }
+    if (levels > 1)
+      for (const name of directories) await clearDirectory(fd, { path: name, levels: levels - 1 }, clearing)
+  } finally {
+    closeFd(fd)
+  }
+}
+
+/** Names that end with a zero, one character per byte; no more than there are left to look at. */
+function* namesIn(fd: number, clearing: Clearing): Generator<string> {
+  const buffer = Buffer.allocUnsafe(ENTRIES_BYTES)
+  for (let names = readNames(fd, buffer); names !== null; names = readNames(fd, buffer))
+    for (const name of names) {
+      if (clearing.left-- <= 0) return
+      yield `${name}\0`
+    }
+}
+
+/** Returns false for a directory. */
+function removeFileAt(fd: number, name: string): boolean {
+  try {
+    removeAt(fd, Buffer.from(name, 'latin1'))
+    return true
+  } catch (error) {
+    if (isErrno(error, 'EISDIR')) return false
+    throw error
+  }
+}
+
+const turnEnd = (): number => performance.now() + TURN_MS
 
 /**
  * Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. Setuid programs work on it:
@@ -107,6 +176,11 @@ function kindAt(rootFd: number, path: string): 'directory' | 'file' | 'other' | 
   }
 }
 
+const RUN_LEVELS = 16
+const RUN_ENTRIES = 10_000
+/** Other boxes wait no longer than this for the loop. */
+const TURN_MS = 1
+const ENTRIES_BYTES = 4 * 1024
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const FULL = ['ENOSPC', 'EDQUOT']
 // Errors that the owner can cause with a path: also a link that leads out (EXDEV), or nowhere.

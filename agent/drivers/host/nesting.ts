@@ -17,7 +17,7 @@ export function nestingMounts(cgroupVersion: 1 | 2): NestingMount[] {
  * Mounts of the system that a box with nesting has a second time, by their paths: without what hides parts of them. The kernel lets a
  * nested user namespace mount /proc and /sys only where its owner sees all of one.
  */
-export const WHOLE_COPIES = { '/proc': '/run/boxyard/proc', '/sys': '/run/boxyard/sys' } as const
+export const WHOLE_COPIES = { '/proc': '/dev/boxyard/proc', '/sys': '/dev/boxyard/sys' } as const
 
 /**
  * Bounds the namespaces that can exist below a user namespace at once, counted with those nested in it. Nothing in the namespace can

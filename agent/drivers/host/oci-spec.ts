@@ -144,9 +144,9 @@ export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
 /** Annotation with a compiled seccomp filter in base64, which crun loads. */
 export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
 /** Path of the reaper in a box: on a tmpfs, so that it leaves nothing in the root. */
-export const INIT_PATH = '/run/boxyard/init'
+export const INIT_PATH = '/dev/boxyard/init'
 /** Directories that a root must have as mount points. */
-export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev', 'run'] as const
+export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev'] as const
 
 function cgroupMount(isNesting: boolean): OciMount {
   const options = ['nosuid', 'noexec', 'nodev', 'relatime', isNesting ? 'rw' : 'ro']
@@ -245,7 +245,6 @@ const SYSTEM_MOUNTS: readonly OciMount[] = [
   },
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-  { destination: '/run', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'nodev', 'mode=755'] },
 ]
 
 // With version 2 /sys/fs must stay visible, since the box's own cgroup is below it.

@@ -121,6 +121,42 @@ describe('the runtime', () => {
     }
   })
 
+  test('/run loses its files at a start, and keeps its directories', async () => {
+    const spec = lab.spec('box_runs')
+    await lab.runtime.start(spec)
+    const made = [
+      'mkdir -p -m 2750 /run/sshd /run/a/b && chown 3:4 /run/sshd && touch /run/pid /run/a/b/lock',
+      'mkfifo /run/a/fifo && ln -s /etc /run/a/link && printf x >"/run/$(printf "\\377")"',
+    ]
+    expect(await execute(lab.runtime, spec.id, made.join(' && '))).toMatchObject({ exitCode: 0, stderr: '' })
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+    await lab.runtime.start(spec)
+    const { stdout } = await execute(
+      lab.runtime,
+      spec.id,
+      'find /run | sort; stat -c "%a %u %g" /run/sshd; ls -d /etc/hosts',
+    )
+    expect(stdout).toBe('/run\n/run/a\n/run/a/b\n/run/sshd\n2750 3 4\n/etc/hosts\n')
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
+  test('a /run that leads elsewhere, or is filled, delays no start and touches nothing else', async () => {
+    const spec = lab.spec('box_fills')
+    await lab.runtime.start(spec)
+    const fill = 'mkdir -p /run/many && cd /run/many && seq 12000 | xargs touch && touch /etc/kept'
+    expect(await execute(lab.runtime, spec.id, fill)).toMatchObject({ exitCode: 0, stderr: '' })
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+    await lab.runtime.start(spec)
+    const swap = 'ls /run/many | wc -l; mv /run /old && ln -s /etc /run'
+    expect(await execute(lab.runtime, spec.id, swap)).toMatchObject({ exitCode: 0, stdout: '2001\n' })
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+    await lab.runtime.start(spec)
+    expect(await execute(lab.runtime, spec.id, 'ls /etc/kept && ls /old/many | wc -l')).toMatchObject({
+      stdout: '/etc/kept\n2001\n',
+    })
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
   test('a fork bomb is stopped', async () => {
     const spec = lab.spec('box_bomb', { pidsMax: 64 })
     await lab.runtime.start(spec)
@@ -186,7 +222,7 @@ describe('the runtime', () => {
     symlinkSync('/proc/self/root/tmp/x', `${spec.rootPath}/etc/resolv.conf`)
     mkdirSync(`${spec.rootPath}/etc/hostname`)
     await lab.runtime.start(spec)
-    const outcome = await execute(lab.runtime, spec.id, 'cat /etc/hosts; test -d /etc/hostname && ls /run /dev/null')
+    const outcome = await execute(lab.runtime, spec.id, 'cat /etc/hosts; test -d /etc/hostname && ls /dev/null')
     expect(outcome).toMatchObject({ exitCode: 0, stderr: '' })
     expect(outcome.stdout).toMatch(/box_hostile/)
     expect(readdirSync(outside)).toEqual([])

@@ -238,10 +238,10 @@ describe('a hostile box with nesting', () => {
 
   test('overwrites no program of the host that runs in it', async () => {
     const { stdout } = await run(
-      'for exe in /proc/[0-9]*/exe /run/boxyard/init; do (echo x >>$exe) 2>/dev/null && echo $exe; done; mount -o remount,bind,rw /run/boxyard/init; (echo x >>/run/boxyard/init) 2>/dev/null && echo spoilt',
+      'for exe in /proc/[0-9]*/exe /dev/boxyard/init; do (echo x >>$exe) 2>/dev/null && echo $exe; done; mount -o remount,bind,rw /dev/boxyard/init; (echo x >>/dev/boxyard/init) 2>/dev/null && echo spoilt',
     )
     expect(stdout).toBe('')
-    expect(await call([{ name: 'openat', args: [AT_FDCWD, '/run/boxyard/init', 1] }])).toBe(EACCES)
+    expect(await call([{ name: 'openat', args: [AT_FDCWD, '/dev/boxyard/init', 1] }])).toBe(EACCES)
   })
 })
 

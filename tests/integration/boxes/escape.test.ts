@@ -159,7 +159,7 @@ describe('a box as its root', () => {
     '/sys/kernel/mm/transparent_hugepage/enabled',
     '/sys/power/state',
     '/proc/1/exe',
-    '/run/boxyard/init',
+    '/dev/boxyard/init',
     '/etc/hosts',
   ])('writes nothing to %s', async (path) => {
     const { exitCode, stderr } = await run(`echo 1 >${path}`)
