@@ -88,10 +88,9 @@ const OF_SSH2: Esbuild.BuildOptions = {
   ...{ minify: false, minifySyntax: true, minifyWhitespace: true },
   define: { __dirname: '"/"' },
 }
-/** What of ssh2 a connection loads: no client, and none of what makes keys. */
+/** The parts of ssh2 that a connection loads: no client, and no keygen. */
 const SSH2_SERVER = `
 const { parseKey } = require('ssh2/lib/protocol/keyParser.js')
 const { OPEN_MODE, STATUS_CODE } = require('ssh2/lib/protocol/SFTP.js')
 exports.Server = require('ssh2/lib/server.js')
-exports.utils = { parseKey, sftp: { OPEN_MODE, STATUS_CODE } }
-Object.defineProperty(exports.utils, 'generateKeyPairSync', { get: () => require('ssh2/lib/keygen.js').generateKeyPairSync })`
+exports.utils = { parseKey, sftp: { OPEN_MODE, STATUS_CODE } }`

@@ -40,9 +40,12 @@ export function formatSshConfig(
   return `# Written by "boxyard ssh-config"; changes are lost.\n${hosts}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-/** Writes the client key, lost lines of the known hosts, and the configuration, without a change where they are up to date; returns the configuration. */
-export function writeSshFiles(paths: SshPaths, program: readonly string[]): string {
-  ensureClientKey(paths)
+/**
+ * Writes the client key, lost lines of the known hosts, and the configuration, without a change where they are up to date; returns
+ * the configuration. `tell` reports a client key that was replaced.
+ */
+export function writeSshFiles(paths: SshPaths, program: readonly string[], tell: (message: string) => void): string {
+  ensureClientKey(paths, tell)
   restoreKnownHosts(paths)
   const config = formatSshConfig(paths, program, versionText('ssh', '-V'))
   replace(paths.config, config)

@@ -6,8 +6,9 @@ import { accountOf } from '../files/accounts.ts'
 import { createDrafts, type Drafts } from './drafts.ts'
 import { serveForward } from './forwards.ts'
 import type { SshGuest } from './guest.ts'
-import { parsePrivateKey, type SshKeys } from './keys.ts'
+import type { SshKeys } from './keys.ts'
 import { quickenCiphers } from './packet-ciphers.ts'
+import { parsePrivateKey } from './private-keys.ts'
 import { serveSession } from './sessions.ts'
 
 export interface SshServed {

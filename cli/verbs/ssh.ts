@@ -18,7 +18,7 @@ const sshConfig: Verb = {
     const { includeSshConfig, writeSshFiles } = await import('../ssh/config.ts')
     const { sshPathsOf } = await import('../ssh/keys.ts')
     const paths = sshPathsOf(environment)
-    const config = writeSshFiles(paths, ownProgram())
+    const config = writeSshFiles(paths, ownProgram(), reportLine)
     if (flags['install'] !== true || flags['print'] === true) return printLine(config.trimEnd())
     const { path, isChanged } = includeSshConfig(paths)
     printLine(`${path} ${isChanged ? 'now includes' : 'includes'} ${paths.config}`)
@@ -35,11 +35,10 @@ const sshProxy: Verb = {
   operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
     const opened = createHostOpener(context)(host)
-    const tell = (message: string): void => reportRawLine(`boxyard: ${message}`)
     const { sshPathsOf } = await import('../ssh/keys.ts')
     const { checkDeployment } = await import('../ssh/deployments.ts')
     const paths = sshPathsOf(context.environment)
-    checkDeployment(host, opened, { names: paths.names, report: tell })
+    checkDeployment(host, opened, { names: paths.names, report: reportLine })
     const { readPasswd } = await import('../files/accounts.ts')
     // Answered while the rest is loaded.
     const passwd = readPasswd(opened)
@@ -54,8 +53,8 @@ const sshProxy: Verb = {
       ...opened,
       passwd,
       hostName: host,
-      keys: readSshKeys(paths, opened.connection.url),
-      tell,
+      keys: readSshKeys(paths, opened.connection.url, reportLine),
+      tell: reportLine,
     })
   },
 }
@@ -72,7 +71,7 @@ const ssh: Verb = {
     const { sshPathsOf } = await import('../ssh/keys.ts')
     const { splitSshWords } = await import('../ssh/words.ts')
     const paths = sshPathsOf(environment)
-    writeSshFiles(paths, ownProgram())
+    writeSshFiles(paths, ownProgram(), reportLine)
     const isNamed = typeof flags['context'] === 'string' || connection.chosen?.hasContext === true
     const context = isNamed ? `.${connection.context}` : ''
     const host = `${name}.${project()}${context}${BOX_DOMAIN}`
@@ -90,6 +89,11 @@ const ssh: Verb = {
 
 /** The verbs of SSH. */
 export const SSH_VERBS: readonly Verb[] = [ssh, sshConfig, sshProxy]
+
+/** Reports to who has called ssh: its stdout is the program's. */
+function reportLine(message: string): void {
+  reportRawLine(`boxyard: ${message}`)
+}
 
 /** Returns what starts this program anew, word by word: a single executable, or Node.js with the file that it runs. */
 function ownProgram(): string[] {

@@ -55,6 +55,18 @@ describe('the configuration', () => {
   })
 })
 
+test('connections at the same time work with keys that cannot be read, which are made again and reported', async () => {
+  expect((await lab.ssh([HOST, 'true'])).code).toBe(0)
+  const files = ['client_ed25519', `hosts/${hostKeyName()}`].map((name) => lab.path(OURS, name))
+  for (const path of files) writeFileSync(path, readFileSync(path, 'utf8').slice(0, 120))
+  const ran = await Promise.all(Array.from({ length: 4 }, () => lab.ssh([HOST, 'echo in'])))
+  expect(ran.map(({ code, stdout }) => [code, stdout.toString()])).toEqual(ran.map(() => [0, 'in\n']))
+  const said = ran.map(({ stderr }) => stderr).join('')
+  for (const path of files) expect(said).toContain(`boxyard: Made a new key, because ${path} could not be read`)
+  const { code, stderr } = await lab.ssh([HOST, 'true'])
+  expect([code, stderr]).toEqual([0, ''])
+})
+
 describe('refused are', () => {
   test('another key than the client’s of this login', async () => {
     await lab.run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', lab.path('other')])

@@ -1,0 +1,135 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import ssh2 from 'ssh2'
+
+/** What a key is kept with. */
+export interface KeptKey {
+  comment: string
+  /** Is called with a new key before other programs can find it, and may be called twice for one. */
+  onMade?(key: string): void
+  /** Reports that a key was replaced. */
+  tell(message: string): void
+}
+
+/**
+ * Returns the private key of a file. Makes it if the file is missing or holds no key that can be read, as after a power cut, and
+ * reports the latter. Programs that begin at the same time get the same key.
+ */
+export function ensureKey(path: string, kept: KeptKey): string {
+  if (!existsSync(path)) makeFirst(path, kept)
+  const reason = faultOf(readFileSync(path, 'utf8'))
+  if (reason !== null) {
+    replace(path, kept)
+    kept.tell(`Made a new key, because ${path} could not be read: ${reason}.`)
+  }
+  return readFileSync(path, 'utf8')
+}
+
+/** Returns why a text is no private key that SSH can use, or null if it is one. */
+export function faultOf(text: string): string | null {
+  const key = ssh2.utils.parseKey(text)
+  if (key instanceof Error) return key.message
+  return key.isPrivateKey() ? null : 'It is a public key'
+}
+
+/** Parses a private key. @throws Error for what is none */
+export function parsePrivateKey(text: string): ssh2.ParsedKey {
+  const key = ssh2.utils.parseKey(text)
+  if (key instanceof Error) throw new Error(`A key of Boxyard cannot be read: ${key.message}`, { cause: key })
+  return key
+}
+
+/** Returns the public half of a private key as `known_hosts` and `authorized_keys` have it. */
+export function publicKeyText(privateKey: string): string {
+  const key = parsePrivateKey(privateKey)
+  return `${key.type} ${key.getPublicSSH().toString('base64')}`
+}
+
+/**
+ * Makes an Ed25519 key in the form of OpenSSH (PROTOCOL.key), without a passphrase. ssh2 can make keys too, but drops zeros that a
+ * public key begins with: one in 256 cannot be read.
+ */
+export function makeSshKey(comment: string): string {
+  const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  return formatSshKey(Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url'), comment)
+}
+
+/** Formats the 32 bytes of each half of an Ed25519 key in the form of OpenSSH. */
+export function formatSshKey(secret: Uint8Array, open: Uint8Array, comment: string): string {
+  const publicBlob = Buffer.concat([field(ED25519), field(open)])
+  // The same twice: with a passphrase, it shows whether that was right.
+  const check = randomBytes(4)
+  const privateBlob = Buffer.concat([check, check, publicBlob, field(Buffer.concat([secret, open])), field(comment)])
+  const padding = Uint8Array.from({ length: -privateBlob.length & (BLOCK_BYTES - 1) }, (_, index) => index + 1)
+  const keyCount = Uint8Array.of(0, 0, 0, 1)
+  const bytes = Buffer.concat([
+    Buffer.from('openssh-key-v1\0'),
+    ...[field('none'), field('none'), field(''), keyCount],
+    field(publicBlob),
+    field(Buffer.concat([privateBlob, padding])),
+  ])
+  const lines = bytes.toString('base64').match(/.{1,70}/g) ?? []
+  const label = 'OPENSSH PRIVATE KEY'
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n')
+}
+
+/** A string of SSH: its length in 32 bits, then its bytes. */
+function field(value: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(value)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+
+function makeFirst(path: string, kept: KeptKey): void {
+  withDraft(path, kept, (draft) => {
+    kept.onMade?.(readFileSync(draft, 'utf8'))
+    linkIfMissing(draft, path)
+  })
+}
+
+/**
+ * Replaces a key that cannot be read. `<path>.next` is the new key for all programs that replace it at the same time: the one that
+ * made it may end before it has its name, and the others finish for it.
+ */
+function replace(path: string, kept: KeptKey): void {
+  const next = `${path}.next`
+  withDraft(path, kept, (draft) => {
+    if (existsSync(next) && faultOf(readFileSync(next, 'utf8')) !== null) rmSync(next, { force: true })
+    linkIfMissing(draft, next)
+    try {
+      // Another program may have replaced it since it was read.
+      if (faultOf(readFileSync(path, 'utf8')) === null) return rmSync(next, { force: true })
+      kept.onMade?.(readFileSync(next, 'utf8'))
+      renameSync(next, path)
+    } catch (error) {
+      // Another program has finished.
+      if (!isCode(error, 'ENOENT')) throw error
+    }
+  })
+}
+
+function withDraft(path: string, { comment }: KeptKey, use: (draft: string) => void): void {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, makeSshKey(comment), { mode: 0o600, flush: true })
+  try {
+    use(draft)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+function linkIfMissing(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code
+}
+
+const ED25519 = 'ssh-ed25519'
+const BLOCK_BYTES = 8
