@@ -32,6 +32,14 @@ export function validateRequest(operation: Operation, raw: RawInput): Input {
   return { params: params as Record<string, string>, query: query as Record<string, unknown>, body }
 }
 
+/** Parses what came apart from a request, such as a message. @throws ServiceError `invalid_request`, with a pointer to each fault */
+export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const faults: FieldFault[] = []
+  const parsed = parse(schema, value, { prefix: '', faults })
+  if (faults.length > 0) throw invalidRequest(faults)
+  return parsed as z.output<Schema>
+}
+
 /** Returns the error for `faults`, with a sentence about the first and all as a list. */
 export function invalidRequest(faults: FieldFault[]): ServiceError {
   const first = faults[0]

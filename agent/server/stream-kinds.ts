@@ -1,11 +1,16 @@
 import { chooseProtocol, type FrameProtocol } from '../../shared/http/exec-frames.ts'
+import { readJson } from '../../shared/http/messages.ts'
 import { choosePortProtocol } from '../../shared/http/port-frames.ts'
+import { newId } from '../../shared/ids.ts'
 import type { Operation } from '../../shared/operation.ts'
+import { type ExecStreamQuery, execStartSchema } from '../../shared/schemas/exec-streams.ts'
+import { parseWith } from '../../shared/validate.ts'
 import type { CommandStream } from '../core/exec/command-stream.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
 import type { PortConnection } from '../ports/boxes/port-connection.ts'
 import type { ClientEnd, StreamBridge } from './bridge.ts'
 import { bridgePort } from './port-bridge.ts'
+import { bridgeStart } from './starting-bridge.ts'
 import { bridgeStream } from './stream-bridge.ts'
 
 /** What a client of a WebSocket is to be joined to. */
@@ -28,7 +33,17 @@ export interface StreamKind {
    * Chooses the subprotocol, and returns what opens the stream by a call of the operation's handler.
    * @throws ServiceError `invalid_request` if the client offers no supported subprotocol
    */
-  choose(offered: string | undefined): (call: unknown) => Promise<OpenedStream>
+  choose(offered: string | undefined): (call: unknown, request: StreamRequest) => Promise<OpenedStream>
+}
+
+/** The request that opens a stream, for what starts it, at once or after the handshake. */
+export interface StreamRequest {
+  /** Runs the handler as the caller of the request, and uses up its ticket. */
+  enter<T>(work: () => Promise<T>): Promise<T>
+  /** The same after the handshake, in a turn of its account. @throws ServiceError `draining` */
+  enterLater<T>(work: () => Promise<T>): Promise<T>
+  /** Logs a refusal after the handshake, and returns its problem as JSON. */
+  explain(error: unknown): string
 }
 
 /** Returns the kind of a WebSocket operation. */
@@ -39,7 +54,7 @@ export function streamKindOf({ id }: Pick<Operation, 'id'>, handlers: StreamHand
       pool: 'ports',
       choose: (offered) => {
         const protocol = choosePortProtocol(offered)
-        return async (call) => openedPort((await handler(call)) as PortConnection, protocol)
+        return async (call, { enter }) => openedPort((await enter(() => handler(call))) as PortConnection, protocol)
       },
     }
   }
@@ -47,8 +62,45 @@ export function streamKindOf({ id }: Pick<Operation, 'id'>, handlers: StreamHand
     pool: 'streams',
     choose: (offered) => {
       const protocol = chooseProtocol(offered)
-      return async (call) => openedCommand((await handler(call)) as CommandStream, protocol)
+      const begin = async (given: unknown): Promise<CommandStream> => (await handler(given)) as CommandStream
+      return async (call, request) =>
+        isLate(id, call)
+          ? startedLater(call, { protocol, begin, request })
+          : openedCommand(await request.enter(() => begin(call)), protocol)
     },
+  }
+}
+
+/** A call of `streamExec`, as far as a start by message changes it. */
+interface ExecCall {
+  query: ExecStreamQuery
+  execId: string | null
+}
+
+function isLate(id: string, call: unknown): call is ExecCall {
+  return id === 'streamExec' && (call as ExecCall).query.start === 'message'
+}
+
+/** Opens a stream whose command comes in the first message. */
+function startedLater(
+  call: ExecCall,
+  parts: { protocol: FrameProtocol; begin(call: unknown): Promise<CommandStream>; request: StreamRequest },
+): OpenedStream {
+  const { protocol, begin, request } = parts
+  const id = call.execId ?? newId('exe', Date.now())
+  const start = (message: Buffer): Promise<CommandStream> =>
+    request.enterLater(() => {
+      const { command, env } = parseWith(execStartSchema, readJson(message, 'application/json'))
+      const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+      return begin({ ...call, execId: id, query: { ...call.query, command, env: variables } })
+    })
+  const late = { protocol, id, outlivesClient: call.query.no_hup, start, explain: request.explain }
+  return {
+    protocol,
+    headers: { 'X-Exec-Id': id },
+    id,
+    join: (client) => bridgeStart(client, late),
+    abandon: () => undefined,
   }
 }
 

@@ -1,12 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
 import { inLoopTurns } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { parseQuery } from '../../shared/http/messages.ts'
-import { NOSNIFF } from '../../shared/http/nosniff.ts'
 import { PORT_MESSAGE_BYTES } from '../../shared/http/port-frames.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
@@ -22,6 +20,7 @@ import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbea
 import { createMessagePaces, MESSAGE_RATE, type MessagePaces, type MessageRate } from './message-pace.ts'
 import { admit, bytesOwnerOf, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
+import { type Acceptor, createAcceptor, type Upgrade } from './socket-acceptor.ts'
 import { type OpenedStream, type StreamKind, streamKindOf } from './stream-kinds.ts'
 
 export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'> {
@@ -92,13 +91,6 @@ interface State {
   onIdle(): void
 }
 
-/** An upgrade request, and the bytes that followed its head. */
-interface Upgrade {
-  incoming: IncomingMessage
-  socket: Duplex
-  head: Buffer
-}
-
 type Context = ReceptionDeps &
   StreamServerDeps & {
     facts: RequestFacts
@@ -157,12 +149,25 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const { pool, choose } = streamKindOf(operation, handlers)
   const open = choose(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, execId, enter } = await admit(received, context)
-  return context.turns.run(accountIn(context.facts), async () => {
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => context.turns.run(accountIn(context.facts), work)
+  return inTurn(async () => {
     const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
     const owner = bytesOwnerOf(received, caller)
     const release = reserveStream(state, pool, ownersOf(received, caller))
     try {
-      return { stream: await enter(() => open({ params, query, caller, boundBoxId, execId })), pool, owner, release }
+      const stream = await open(
+        { params, query, caller, boundBoxId, execId },
+        {
+          enter,
+          enterLater: (work) =>
+            inTurn(() => {
+              if (state.phase !== 'open') throw drainingError()
+              return enter(work)
+            }),
+          explain: (error) => String(refusalOf(error, context.facts, context).body),
+        },
+      )
+      return { stream, pool, owner, release }
     } catch (error) {
       release()
       throw error
@@ -245,39 +250,6 @@ async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
   await promise
 }
 
-/** Completes the handshake; null if the client has disconnected. */
-type Acceptor = (
-  given: Upgrade,
-  answer: { protocol: string | null; headers: Record<string, string> },
-) => WebSocket | null
-
-function createAcceptor(bounds: ServerOptions): Acceptor {
-  const answers = new WeakMap<IncomingMessage, Parameters<Acceptor>[1]>()
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    // One message of each socket in a turn of the event loop: a piece of 64 KiB may hold 10,000.
-    allowSynchronousEvents: false,
-    maxFragments: FRAGMENTS,
-    ...bounds,
-    handleProtocols: (_offered, incoming) => answers.get(incoming)?.protocol ?? false,
-  })
-  server.on('headers', (lines, incoming) => {
-    const headers = { ...NOSNIFF, ...answers.get(incoming)?.headers }
-    for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
-  })
-  return ({ incoming, socket, head }, answer) => {
-    answers.set(incoming, answer)
-    // The offer is validated already, and the command runs: ws would still refuse a list that repeats a protocol.
-    if (answer.protocol === null) delete incoming.headers['sec-websocket-protocol']
-    else incoming.headers['sec-websocket-protocol'] = answer.protocol
-    let accepted: WebSocket | null = null
-    server.handleUpgrade(incoming, socket, head, (made) => void (accepted = made))
-    return accepted
-  }
-}
-
 function tooMany(pool: Pool): ServiceError {
   const what = pool === 'ports' ? 'connections to ports of boxes' : 'WebSockets'
   return new ServiceError('rate_limited', `Too many ${what} are open.`, { headers: { 'Retry-After': '5' } })
@@ -287,8 +259,6 @@ const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
 /** Most pieces in which a message to a port may come: each takes memory beside its bytes. */
 const PIECES = 1024
-/** Most frames of a message: those of one are read in one turn. */
-const FRAGMENTS = 256
 const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
 /** RFC 6455, 7.4.1. */
 const POLICY_VIOLATION = 1008

@@ -1,7 +1,6 @@
 import { define } from '../operation.ts'
 import { boxParams } from '../schemas/boxes.ts'
 import {
-  consoleQuery,
   execBodySchema,
   execGetQuery,
   execListQuery,
@@ -13,10 +12,10 @@ import {
   execRecordSchema,
   execSchema,
   execSignalBodySchema,
-  execStreamQuery,
   sessionListSchema,
   sessionParams,
 } from '../schemas/exec.ts'
+import { consoleQuery, execStreamQuery } from '../schemas/exec-streams.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
 

@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import {
-  booleanQuery,
   environmentSchema,
   idSchema,
   integerQuery,
@@ -29,11 +28,17 @@ const SIGNALS = [
   ...(['SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGWINCH', 'SIGABRT', 'SIGCHLD', 'SIGPIPE'] as const),
 ] as const
 
+/** Bytes of a program or an argument: Linux takes no longer ones (MAX_ARG_STRLEN). */
+const ARGUMENT_BYTES = 131_071
+
 /** A program or an argument. */
 export const argumentSchema = z
   .string()
-  .max(131_071)
+  .max(ARGUMENT_BYTES)
   .regex(/^[^\0]*$/, 'must not hold a NUL character')
+  .refine((text) => bytesOf(text) <= ARGUMENT_BYTES, {
+    error: `must be at most ${ARGUMENT_BYTES} bytes in UTF-8, the most that Linux takes as one argument`,
+  })
 
 /** The working directory of a command. */
 export const cwdSchema = z
@@ -48,24 +53,40 @@ export const userSchema = z
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
   .meta({ description: 'User of the box, by name or number, optionally with `:group`; root by default.' })
 
+const COMMAND_TEXT =
+  'Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more goes into stdin or a file.'
+const ENV_TEXT =
+  'Variables by name, at most 262,144 bytes in all as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved.'
 // Records store the command, and lists return it.
-const COMMAND_CHARACTERS = 262_144
+const COMMAND_BYTES = 262_144
+/** Bytes of the variables of a command, as NAME=VALUE: with the command and the box's own they stay below what Linux takes. */
+export const VARIABLES_BYTES = 262_144
+
+/** The words for variables that are longer. */
+export const VARIABLES_FAULT = `must be at most ${VARIABLES_BYTES} bytes in all, as NAME=VALUE`
+
+/** A program and its arguments. */
+export const commandSchema = z
+  .array(argumentSchema)
+  .min(1)
+  .max(4096)
+  .refine((command) => sumOfBytes(command) <= COMMAND_BYTES, {
+    error: `must be at most ${COMMAND_BYTES} bytes in all; more goes into stdin or a file`,
+  })
+
+/** The variables of a command. */
+export const commandEnvironmentSchema = environmentSchema.refine(
+  (map) => sumOfBytes(Object.entries(map).map((pair) => pair.join('='))) <= VARIABLES_BYTES,
+  { error: VARIABLES_FAULT },
+)
 
 /** `POST B/exec`: exactly one of `command` and `shell`. */
 export const execBodySchema = z
   .strictObject({
-    command: z
-      .array(argumentSchema)
-      .min(1)
-      .max(4096)
-      .refine((command) => command.reduce((sum, { length }) => sum + length, 0) <= COMMAND_CHARACTERS, {
-        error: `must be at most ${COMMAND_CHARACTERS} characters in all`,
-      })
-      .optional()
-      .meta({ description: 'Program and arguments, at most 262,144 characters in all; more goes into stdin.' }),
+    command: commandSchema.optional().meta({ description: COMMAND_TEXT }),
     shell: argumentSchema.min(1).optional().meta({ description: 'A command line for `/bin/sh -c`.' }),
     cwd: cwdSchema.optional(),
-    env: environmentSchema.optional(),
+    env: commandEnvironmentSchema.optional().meta({ description: ENV_TEXT }),
     user: userSchema.optional(),
     stdin: z.string().optional().meta({ description: 'Text, or base64 with `encoding: "base64"`.' }),
     tty: z
@@ -197,57 +218,6 @@ export const execGetQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for the command to end.'),
 })
 
-const cells = integerQuery(1, 65_535)
-
-/** The query of `GET B/exec/ws`: that of the Kubernetes exec endpoint, and what `POST B/exec` takes (docs/exec.md#commands-over-a-websocket). */
-export const execStreamQuery = z.strictObject({
-  command: z
-    .union([argumentSchema.transform((one) => [one]), z.array(argumentSchema).min(1).max(4096)])
-    .meta({ description: 'Program and arguments, repeated.', override: { type: 'array', items: { type: 'string' } } }),
-  stdin: booleanQuery(false, 'Passes the input of the client to the command.'),
-  stdout: booleanQuery(true, 'Sends stdout.'),
-  stderr: booleanQuery(true, 'Sends stderr; a terminal has none.'),
-  tty: booleanQuery(false, 'Runs the command in a terminal.'),
-  container: z.string().max(253).optional().meta({ description: 'Ignored; Kubernetes clients send it.' }),
-  cwd: cwdSchema.optional(),
-  user: userSchema.optional(),
-  env: z
-    .union([z.string().transform((one) => [one]), z.array(z.string()).max(512)])
-    .default([])
-    .refine((all) => all.every((one) => VARIABLE.test(one)), 'must be NAME=VALUE')
-    .meta({ description: '`NAME=VALUE`, repeated.', override: { type: 'array', items: { type: 'string' } } }),
-  cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
-  rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
-  no_hup: booleanQuery(false, 'Lets the command go on when its client leaves.'),
-  timeout_seconds: z
-    .string()
-    .regex(/^\d{1,7}(\.\d{1,3})?$/, 'must be a number of seconds')
-    .transform(Number)
-    .refine((value) => value >= 0.001 && value <= 2_147_483, 'must be from 0.001 to 2147483')
-    .optional()
-    .meta({ description: 'Kills the command after this time.', override: { type: 'number' } }),
-})
-
-/** The query of `GET B/console`. */
-export const consoleQuery = z.strictObject({
-  session: nameSchema
-    .default('main')
-    .meta({ description: 'Name of the session, which is started if it does not exist.' }),
-  shell: z
-    .string()
-    .max(4096)
-    .regex(/^\/[^\0]*$/, 'must be an absolute path')
-    .optional()
-    .meta({ description: 'Program of a new session; by default bash if the box has it, else sh.' }),
-  user: userSchema.optional(),
-  cwd: cwdSchema.optional(),
-  cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
-  rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
-  typing: z.enum(['all', 'one', 'none']).default('all').meta({
-    description: '`all`: types with the others; `one`: alone, until it leaves; `none`: watches.',
-  }),
-})
-
 /** A running console session. */
 export const sessionSchema = z
   .looseObject({
@@ -279,8 +249,14 @@ export const sessionParams = z.strictObject({
     .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|[a-z]{3}_[0-9a-z]{26})$/, 'must be the name or the id of a session'),
 })
 
-// The value is bounded as in `POST B/exec`.
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,254}=[^\0]{0,32768}$/
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+/** Returns the bytes of texts in UTF-8. Pure. */
+export function sumOfBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + bytesOf(text), 0)
+}
 
 export type ExecListQuery = z.infer<typeof execListQuery>
 export type ExecOutputQuery = z.infer<typeof execOutputQuery>
@@ -289,6 +265,4 @@ export type ExecRecordView = z.infer<typeof execRecordSchema>
 export type ExecBody = z.infer<typeof execBodySchema>
 export type Exec = z.infer<typeof execSchema>
 export type ExecStatus = z.infer<typeof execStatusSchema>
-export type ExecStreamQuery = z.output<typeof execStreamQuery>
-export type ConsoleQuery = z.output<typeof consoleQuery>
 export type Session = z.infer<typeof sessionSchema>

@@ -1,5 +1,5 @@
 import { Readable, Writable } from 'node:stream'
-import type { ExecStreamQuery } from '../../../shared/schemas/exec.ts'
+import type { ExecStreamQuery } from '../../../shared/schemas/exec-streams.ts'
 import type { AttachedExec, Terminal } from '../../ports/boxes/runtime.ts'
 import type { OutputStream } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'

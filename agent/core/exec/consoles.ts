@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { ConsoleQuery } from '../../../shared/schemas/exec.ts'
+import type { ConsoleQuery } from '../../../shared/schemas/exec-streams.ts'
 import type { AttachedExec, DetachedEnd, Runtime, SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
