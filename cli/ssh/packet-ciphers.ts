@@ -1,17 +1,19 @@
-import { type CipherGCMTypes, createCipheriv, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
+import { type CipherGCMTypes, createCipheriv, createSecretKey, randomFillSync } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import type { Connection } from 'ssh2'
+import { createPacketDecipher, isSlowDecipher, type PacketDecipher } from './packet-decipher.ts'
 
 /**
  * Makes the AES-GCM of a connection of ssh2 several times as quick; to be called after each key exchange. ssh2 makes a cipher for each packet
- * of 32 KiB, for which Node.js takes a key object in a microsecond, but bytes only after two exceptions. Returns false, and changes
+ * of 32 KiB, for which Node.js takes a key object in a microsecond, but bytes only after two exceptions. Packets of the client may be as
+ * long as OpenSSH makes them: a long command is one. Returns false, and changes
  * nothing, where ssh2 does not have the private parts of its version 1.17.
  */
 export function quickenCiphers(client: Connection, transport: Writable): boolean {
   const protocol = (client as Connection & WithProtocol)._protocol
   const { _cipher: slow, _decipher: decipher } = protocol ?? {}
-  if (protocol === undefined || !isSlow(slow) || !Buffer.isBuffer(decipher?._decipherKey)) return false
-  decipher._decipherKey = createSecretKey(decipher._decipherKey)
+  if (protocol === undefined || !isSlow(slow) || !isSlowDecipher(decipher)) return false
+  protocol._decipher = createPacketDecipher(decipher)
   protocol._cipher = createPacketCipher(transport, slow)
   return true
 }
@@ -98,7 +100,7 @@ interface SlowCipher extends PacketCipher {
 interface WithProtocol {
   _protocol?: {
     _cipher?: PacketCipher
-    _decipher?: { _decipherKey?: Buffer | KeyObject }
+    _decipher?: PacketDecipher
   }
 }
 

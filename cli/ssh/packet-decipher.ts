@@ -35,41 +35,42 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   const nonce = slow._decipherIV
   const length = Buffer.alloc(LENGTH_BYTES)
   const tag = Buffer.alloc(TAG_BYTES)
+  /** Bytes of the packet that were read, of all its parts. */
   let read = 0
-  let packet = NO_BYTES
+  /** Bytes between the length and the tag; 0: the length was not read yet. */
+  let bytes = 0
+  let plain: Buffer = NO_BYTES
   let gcm: DecipherGCM | null = null
 
   const begin = (): void => {
-    const bytes = length.readUInt32BE()
+    bytes = length.readUInt32BE()
     if (bytes < BLOCK_BYTES || bytes > PACKET_BYTES_MAX || bytes % BLOCK_BYTES !== 0)
-      throw new Error(`A packet of SSH has ${bytes} bytes; at most ${PACKET_BYTES_MAX} are taken.`)
-    packet = Buffer.allocUnsafeSlow(bytes)
+      throw new Error(`A packet of SSH has ${bytes} bytes, and at most ${PACKET_BYTES_MAX} are taken.`)
     gcm = createDecipheriv(slow._decipherSSLName, key, nonce)
     gcm.setAAD(length)
   }
   /** Takes what `data` has of the next part of the packet, and returns how many bytes that was. */
   const take = (data: Buffer): number => {
-    const parts: readonly [Buffer, number][] = [
-      [length, 0],
-      [packet, LENGTH_BYTES],
-      [tag, LENGTH_BYTES + packet.length],
-    ]
-    const [part, from] = parts.find(([bytes, start]) => read < start + bytes.length) ?? parts[0]!
-    const taken = data.subarray(0, from + part.length - read)
-    const plain = part === packet && gcm !== null ? gcm.update(taken) : taken
-    part.set(plain, read - from)
-    read += taken.length
+    const body = read - LENGTH_BYTES
+    if (body < 0) return copy(data, length, read)
+    if (body >= bytes || gcm === null) return copy(data, tag, body - bytes)
+    const taken = data.subarray(0, bytes - body)
+    const opened = gcm.update(taken)
+    // Most packets come whole, and are not copied.
+    if (taken.length === bytes) plain = opened
+    else {
+      if (body === 0) plain = Buffer.allocUnsafe(bytes)
+      plain.set(opened, body)
+    }
     return taken.length
   }
   const finish = (): Buffer => {
     gcm?.setAuthTag(tag)
     gcm?.final()
-    const [padding = 0] = packet
-    const payload = packet.subarray(1, packet.length - padding)
+    const payload = plain.subarray(1, plain.length - (plain[0] ?? 0))
     nonce.writeBigUInt64BE(BigInt.asUintN(64, nonce.readBigUInt64BE(COUNTER_AT) + 1n), COUNTER_AT)
     decipher.inSeqno = (decipher.inSeqno + 1) >>> 0
-    read = 0
-    packet = NO_BYTES
+    read = bytes = 0
     gcm = null
     return payload
   }
@@ -80,16 +81,23 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
     decrypt: (data, start, end) => {
       let at = start
       while (at < end) {
-        at += take(data.subarray(at, end))
-        if (read === LENGTH_BYTES && gcm === null) begin()
-        if (gcm === null || read < LENGTH_BYTES + packet.length + TAG_BYTES) continue
+        const taken = take(data.subarray(at, end))
+        at += taken
+        read += taken
+        if (read === LENGTH_BYTES) begin()
+        if (bytes === 0 || read < LENGTH_BYTES + bytes + TAG_BYTES) continue
         const answer = decipher._onPayload(finish())
-        if (answer !== undefined) return answer === false ? at : (answer as number)
+        if (answer !== undefined) return typeof answer === 'number' ? answer : at
       }
       return undefined
     },
   }
   return decipher
+}
+
+/** Copies what `data` has of a part into it from `at` on, and returns how many bytes that was. */
+function copy(data: Buffer, part: Buffer, at: number): number {
+  return data.copy(part, at)
 }
 
 const LENGTH_BYTES = 4

@@ -77,8 +77,11 @@ function serveClient(client: Connection, { served, transport, clientKey, drafts,
     user: () => user,
     account: async () => accountOf(await passwd, user),
   }
-  // An error of the protocol closes the stream, and the client tells of it.
-  client.on('error', () => undefined)
+  // ssh2 would only end its direction, and OpenSSH wait for ever.
+  client.on('error', ({ level, message }: Error & { level?: string }) => {
+    if (level !== 'socket' && !gone.aborted) tell(`The connection is closed: ${message}`)
+    transport.destroy()
+  })
   client.on('handshake', () => quickenCiphers(client, transport))
   client.on('rekey', () => quickenCiphers(client, transport))
   client.on('authentication', (context) => {

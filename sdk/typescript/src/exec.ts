@@ -5,6 +5,7 @@ import type { Doors, Query } from './doors.ts'
 import { type ExecEnd, endByCode } from './exec-ends.ts'
 import { checkId, unexpectedAnswer } from './problems.ts'
 import { Pace, pause } from './retries.ts'
+import { sendStart, startOf } from './exec-starts.ts'
 import { createTerminalStream, type OutputPiece, type Resume, type TerminalStream } from './terminal-stream.ts'
 
 export type ExecRecord = AnswerOf<'getExec'>
@@ -73,15 +74,12 @@ export async function streamExec(
 ): Promise<TerminalStream> {
   const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal, resumes = noHup } = options
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
-  const variables = Object.entries(env).map(([key, value]) => `${key}=${value}`)
-  const target = {
-    ...box,
-    query: { ...query, command: [...command], ...(variables.length === 0 ? {} : { env: variables }) },
-    signal,
-  }
-  const socket = channelsOf(await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL))
+  const start = startOf(command, env)
+  const target = { ...box, query: { ...query, ...start.query }, signal }
+  const socket = await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL)
+  if (start.message !== null) await sendStart(socket, start.message)
   const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
-  return createTerminalStream(socket, resumes === true ? resume : null)
+  return createTerminalStream(channelsOf(socket), resumes === true ? resume : null)
 }
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */

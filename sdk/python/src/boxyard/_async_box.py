@@ -26,6 +26,7 @@ from ._generated.models.file_entry import FileEntry
 from ._generated.models.unpack_report import UnpackReport
 from ._ports import PORT_PROTOCOL
 from ._requests import Encoding, Typing, console_call, exec_request, fork_request, given, stream_call, unpack_call, write_call
+from ._starts import check_started, start_message
 from ._terminal import CHANNEL_PROTOCOL, StreamName
 from ._waits import create_box, settle_box, wait_for_box
 
@@ -92,21 +93,29 @@ class AsyncBoxHandle:
 
         With ``no_hup`` it goes on when its client leaves or the service is restarted, and its stream resumes by itself.
         """
+        start = start_message(command, env)
         call = stream_call(
             self.project,
             self.name,
-            command,
+            command if start is None else [],
             stdin=stdin,
             tty=tty,
             cols=cols,
             rows=rows,
             cwd=cwd,
             user=user,
-            env=env,
+            env=env if start is None else None,
             no_hup=no_hup,
             timeout_seconds=timeout_seconds,
         )
         socket = await self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
+        if start is not None:
+            try:
+                await socket.send(start)
+                check_started(await socket.receive())
+            except BaseException:
+                await socket.close()
+                raise
         return AsyncTerminalStream(self._driver, socket, self._follow if no_hup else None)
 
     async def console(

@@ -20,6 +20,7 @@ from ._generated.models.exec_request import ExecRequest
 from ._generated.models.exec_request_encoding import ExecRequestEncoding
 from ._generated.models.file_entry import FileEntry
 from ._generated.models.open_console_typing import OpenConsoleTyping
+from ._generated.models.stream_exec_start import StreamExecStart
 from ._generated.models.unpack_report import UnpackReport
 from ._generated.types import UNSET, File, Unset
 
@@ -77,11 +78,12 @@ def stream_call(
     no_hup: bool,
     timeout_seconds: float | None,
 ) -> Call[None]:
-    """Makes the request of a command that is streamed."""
+    """Makes the request of a command that is streamed; without a command its first message has it."""
     return stream_exec(
         project,
         name,
-        command=list(command),
+        command=list(command) if command else UNSET,
+        start=UNSET if command else StreamExecStart.MESSAGE,
         stdin=stdin,
         tty=tty,
         cols=given(cols),

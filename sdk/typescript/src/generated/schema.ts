@@ -1874,12 +1874,13 @@ export interface components {
             snapshot: components["schemas"]["Name"];
         };
         ExecRequest: {
-            /** @description Program and arguments, at most 262,144 characters in all; more goes into stdin. */
+            /** @description Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more goes into stdin or a file. */
             command?: string[];
             /** @description A command line for `/bin/sh -c`. */
             shell?: string;
             /** @description Absolute working directory; the home of the user by default. */
             cwd?: string;
+            /** @description Variables by name, at most 262,144 bytes in all as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved. */
             env?: components["schemas"]["Environment"];
             /** @description User of the box, by name or number, optionally with `:group`; root by default. */
             user?: string;
@@ -5720,9 +5721,11 @@ export interface operations {
     };
     streamExec: {
         parameters: {
-            query: {
-                /** @description Program and arguments, repeated. */
-                command: string[];
+            query?: {
+                /** @description Program and arguments, repeated; needed unless `start` is `message`. */
+                command?: string[];
+                /** @description `message`: the first message of the client has `command` and `env`. */
+                start?: "query" | "message";
                 /** @description Passes the input of the client to the command. */
                 stdin?: boolean;
                 /** @description Sends stdout. */

@@ -179,6 +179,7 @@ from .storage_pool_type_0_metadata import StoragePoolType0Metadata
 from .storage_projects_item import StorageProjectsItem
 from .storage_volumes_item import StorageVolumesItem
 from .storage_volumes_item_snapshots_item import StorageVolumesItemSnapshotsItem
+from .stream_exec_start import StreamExecStart
 from .tags import Tags
 from .ticket import Ticket
 from .ticket_request import TicketRequest
@@ -384,6 +385,7 @@ __all__ = (
     "StorageProjectsItem",
     "StorageVolumesItem",
     "StorageVolumesItemSnapshotsItem",
+    "StreamExecStart",
     "Tags",
     "Ticket",
     "TicketRequest",

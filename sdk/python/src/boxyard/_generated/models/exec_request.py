@@ -19,7 +19,8 @@ T = TypeVar("T", bound="ExecRequest")
 class ExecRequest:
     """
     Attributes:
-        command (list[str] | Unset): Program and arguments, at most 262,144 characters in all; more goes into stdin.
+        command (list[str] | Unset): Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more
+            goes into stdin or a file.
         shell (str | Unset): A command line for `/bin/sh -c`.
         cwd (str | Unset): Absolute working directory; the home of the user by default.
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.

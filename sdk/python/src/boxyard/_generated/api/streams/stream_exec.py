@@ -4,6 +4,7 @@ from urllib.parse import quote
 import httpx
 
 from ...._calls import Call
+from ...models.stream_exec_start import StreamExecStart
 from ...types import UNSET, Unset
 
 
@@ -11,7 +12,8 @@ def stream_exec(
     project: str,
     name: str,
     *,
-    command: list[str],
+    command: list[str] | Unset = UNSET,
+    start: StreamExecStart | Unset = StreamExecStart.QUERY,
     stdin: bool | Unset = False,
     stdout: bool | Unset = True,
     stderr: bool | Unset = True,
@@ -51,9 +53,17 @@ def stream_exec(
 
     params: dict[str, Any] = {}
 
-    json_command = command
+    json_command: list[str] | Unset = UNSET
+    if not isinstance(command, Unset):
+        json_command = command
 
     params["command"] = json_command
+
+    json_start: str | Unset = UNSET
+    if not isinstance(start, Unset):
+        json_start = start.value
+
+    params["start"] = json_start
 
     params["stdin"] = stdin
 
