@@ -21,7 +21,11 @@ export interface SlowDecipher extends PacketDecipher {
 
 /** Whether this is such a decipher, between two packets. */
 export function isSlowDecipher(decipher: object | undefined): decipher is SlowDecipher {
-  const { _decipherKey: key, _decipherIV: nonce, _decipherSSLName: name = '' } = (decipher ?? {}) as Partial<SlowDecipher>
+  const {
+    _decipherKey: key,
+    _decipherIV: nonce,
+    _decipherSSLName: name = '',
+  } = (decipher ?? {}) as Partial<SlowDecipher>
   const { _lenBytes: read } = (decipher ?? {}) as Partial<SlowDecipher>
   return Buffer.isBuffer(key) && Buffer.isBuffer(nonce) && name.endsWith('-gcm') && read === 0
 }

@@ -3,9 +3,9 @@ import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
 import type { Doors, Query } from './doors.ts'
 import { type ExecEnd, endByCode } from './exec-ends.ts'
+import { sendStart, startOf } from './exec-starts.ts'
 import { checkId, unexpectedAnswer } from './problems.ts'
 import { Pace, pause } from './retries.ts'
-import { sendStart, startOf } from './exec-starts.ts'
 import { createTerminalStream, type OutputPiece, type Resume, type TerminalStream } from './terminal-stream.ts'
 
 export type ExecRecord = AnswerOf<'getExec'>

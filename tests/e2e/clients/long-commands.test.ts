@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import WebSocket from 'ws'
-import { Boxyard } from '../../../sdk/typescript/src/index.ts'
+import { type BoxHandle, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
+import type { TerminalStream } from '../../../sdk/typescript/src/terminal-stream.ts'
 import { useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
@@ -16,12 +17,12 @@ const COUNT_ENV = ['/bin/sh', '-c', 'env | grep -c ^LONG_; env | grep ^LONG_ | w
 const ENV_ANSWER = '10\n200080\n'
 const TOO_LONG = [...COUNT, 'x'.repeat(8_000)]
 
-function box(tickets?: 'always') {
-  const { url, adminToken: token } = lab.service()
-  return new Boxyard({ url, token, ...(tickets ? { tickets } : {}) }).project('demo').box('web')
+function box(tickets: 'auto' | 'always' = 'auto'): BoxHandle {
+  const { url, adminToken } = lab.service()
+  return createBoxyard({ url, token: () => adminToken, tickets }).box('demo', 'web')
 }
 
-async function outputOf(stream: Awaited<ReturnType<ReturnType<typeof box>['stream']>>): Promise<string> {
+async function outputOf(stream: TerminalStream): Promise<string> {
   let text = ''
   for await (const { bytes } of stream) text += Buffer.from(bytes).toString()
   expect((await stream.ended()).exitCode).toBe(0)
@@ -36,7 +37,7 @@ describe('commands and environments of some 200 KB', () => {
     expect(env.body.stdout).toBe(ENV_ANSWER)
   })
 
-  test.each([undefined, 'always'] as const)('run by streams of the SDK, with tickets: %s', async (tickets) => {
+  test.each(['auto', 'always'] as const)('run by streams of the SDK, with tickets: %s', async (tickets) => {
     expect(await outputOf(await box(tickets).stream(COUNT))).toBe('256000\n')
     expect(await outputOf(await box(tickets).stream(COUNT_ENV, { env: ENV }))).toBe(ENV_ANSWER)
     const detached = await box(tickets).stream(['/bin/cat'], { stdin: true, noHup: true, env: ENV })
@@ -63,7 +64,10 @@ describe('what is too long is refused in words', () => {
     const ran = await client.post('/v1/projects/demo/boxes/web/exec', { command: TOO_LONG })
     expect([ran.status, ran.body.detail]).toEqual([400, expect.stringMatching(words)])
     const env = { ...ENV, ...Object.fromEntries(Object.entries(ENV).map(([name, value]) => [`MORE_${name}`, value])) }
-    await expect(box().stream(TOO_LONG)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringMatching(words) })
+    await expect(box().stream(TOO_LONG)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringMatching(words),
+    })
     await expect(box().stream(['/bin/true'], { env })).rejects.toThrow(words)
     await expect(box().stream(['/bin/echo', 'ü'.repeat(70_000)])).rejects.toThrow(/at most 131071 bytes in UTF-8/)
     await expect(box().stream(['/bin/true', 'x'.repeat(2_000_000)])).rejects.toThrow(/a command may have 262,144 bytes/)
@@ -88,5 +92,8 @@ test('a message that is no start is answered with a problem, and closed', async 
   socket.on('message', (data: Buffer) => said.push(data.toString()))
   socket.on('open', () => socket.send('{"command":[]}'))
   const code = await new Promise((resolve) => socket.once('close', resolve))
-  expect([code, JSON.parse(said[0] ?? '{}')]).toEqual([1008, expect.objectContaining({ code: 'invalid_request', status: 400 })])
+  expect([code, JSON.parse(said[0] ?? '{}')]).toEqual([
+    1008,
+    expect.objectContaining({ code: 'invalid_request', status: 400 }),
+  ])
 })
