@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Meter, metered } from '../output/meter.ts'
 import { startProgram } from '../programs.ts'
 import { checkLocalName } from './local-name.ts'
+import { isOpenDescriptor } from './local-places.ts'
 import { withTemporaryBeside } from './temporary.ts'
 
 export interface Saving {
@@ -29,6 +30,18 @@ export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, 
     await writeAll(temporary, bytes, meter)
     chmodSync(temporary, modeHere(saving))
     renameSync(temporary, target)
+  })
+}
+
+/** Makes a link of this machine, as a link: one that has its name, or a file, is replaced. @throws Error for a directory that has it */
+export async function saveLink(path: string, text: string): Promise<void> {
+  const target = resolve(path)
+  if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new Error(`${target} is a directory, and would become a link.`)
+  await withTemporaryBeside(target, (temporary) => {
+    symlinkSync(text, temporary)
+    renameSync(temporary, target)
+    return Promise.resolve()
   })
 }
 
@@ -103,11 +116,6 @@ function currentUmask(): number {
   const mask = process.umask(0o077)
   process.umask(mask)
   return mask
-}
-
-/** Whether a path is a descriptor that this process has, such as `/dev/stdout`: it may be a link to a file that the shell opened. */
-function isOpenDescriptor(path: string): boolean {
-  return /^\/(dev|proc)\//.test(resolve(path))
 }
 
 async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>, meter: Meter): Promise<void> {

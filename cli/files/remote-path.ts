@@ -30,7 +30,26 @@ export async function absolutePathIn(box: BoxHandle, path: string): Promise<stri
   if (path.startsWith('/')) return path
   const home = await homeIn(box)
   const rest = path.replace(/^~\/?/, '')
-  return rest === '' ? home : posix.join(home, rest)
+  // Not normalized: a slash or `/.` at the end follows a link there.
+  return rest === '' ? home : `${home.replace(/\/+$/, '')}/${rest}`
+}
+
+/**
+ * Follows the links at the end of a path of a box. Returns where they lead, and what `lstat` says is there, which may be null.
+ * @throws Error beyond 40 links, and what `lstat` throws
+ */
+export async function followLinks<T extends { type: string; target: string | null } | null>(
+  path: string,
+  lstat: (path: string) => Promise<T>,
+): Promise<{ path: string; file: T }> {
+  let at = path
+  for (let hops = 0; hops <= LINKS_MAX; hops++) {
+    const file = await lstat(at)
+    if (file?.type !== 'symlink' || file.target === null) return { path: at, file }
+    // Not normalized: a name before `..` may be a link itself, which only the box's kernel resolves.
+    at = file.target.startsWith('/') ? file.target : `${posix.dirname(at)}/${file.target}`
+  }
+  throw new Error(`${path} leads through more than ${LINKS_MAX} links.`)
 }
 
 /** Describes a path of a box; null where nothing is. */
@@ -61,3 +80,5 @@ async function homeIn(box: BoxHandle): Promise<string> {
   const passwd = await orNull(box.readFile('/etc/passwd').then((bytes) => new Response(bytes).text()))
   return accountOf(passwd ?? '', '0').home
 }
+
+const LINKS_MAX = 40

@@ -1,11 +1,12 @@
 import { createReadStream, realpathSync, statSync } from 'node:fs'
-import { posix } from 'node:path'
+import { basename, dirname, join, posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { SizedStream } from '../../sdk/typescript/src/calls.ts'
 import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { describeLocal, scanTree } from './local-tree.ts'
+import type { Packing } from './packing.ts'
 import { describeRemote, formatMode } from './remote-path.ts'
 import { unpackIn } from './unpacking.ts'
 
@@ -74,23 +75,53 @@ async function* exactly(
 
 /**
  * Sends a directory with modes and times, as files of root. Each file comes whole or not at all; those before an interruption stay.
- * A directory that is there keeps its mode. @throws Error if the box refused an entry
+ * A directory that is there keeps its mode. @throws Error if the box refused an entry, or has something else there
  */
 export async function sendTree({ boxyard, box, path, parents, meter }: UploadTarget, from: string): Promise<void> {
   const place = { project: box.project, name: box.name }
-  const isThere = (await describeRemote(boxyard, place, path)) !== null
+  const there = await describeRemote(boxyard, place, path)
+  if (there !== null && there.type !== 'directory')
+    throw new Error(`${path} in ${box.name} is no directory, and a directory cannot replace it.`)
+  const isThere = there !== null
   const into = isThere ? path : posix.dirname(path)
-  if (!isThere && parents) await boxyard.call('makeDirectory', { path: place, body: { path: into, parents } })
-  else if (!isThere && (await describeRemote(boxyard, place, into)) === null) throw noDirectory(box, path)
+  if (!isThere) await checkDirectory({ boxyard, box, path, parents })
   // A link to a directory stands for it.
   const root = realpathSync(from)
   const itself = isThere ? null : describeLocal(root, '')
   const entries = [...(itself === null ? [] : [itself]), ...(await scanTree(root))]
-  const prefix = isThere ? '' : `${posix.basename(path)}/`
+  await sendEntries({ box, path, meter, into }, { root, entries, prefix: isThere ? '' : `${posix.basename(path)}/` })
+}
+
+/**
+ * Sends one file or link as an entry of an archive, which replaces a link that has its name, as neither is followed.
+ * @throws Error if the box refused it
+ */
+export async function sendEntry(target: UploadTarget, from: string): Promise<void> {
+  const { box, path, meter } = target
+  await checkDirectory(target)
+  const root = join(realpathSync(dirname(from)), basename(from))
+  const entry = describeLocal(root, '')
+  if (entry === null) throw new Error(`${from} is neither a file nor a link.`)
+  const entries = { root, entries: [entry], prefix: posix.basename(path) }
+  await sendEntries({ box, path, meter, into: posix.dirname(path) }, entries)
+}
+
+async function sendEntries(
+  { box, meter, into }: Pick<UploadTarget, 'box' | 'path' | 'meter'> & { into: string },
+  entries: Pick<Packing, 'root' | 'entries' | 'prefix'>,
+): Promise<void> {
   // Loaded when it is needed: most verbs start without it.
   const { packEntries } = await import('./packing.ts')
-  const archive = (): AsyncIterable<Uint8Array> => packEntries({ root, entries, prefix, ownerOf: () => ROOT })
+  const archive = (): AsyncIterable<Uint8Array> => packEntries({ ...entries, ownerOf: () => ROOT })
   await unpackIn(box, into, () => ReadableStream.from(metered(archive(), meter)))
+}
+
+/** Makes the directory above a path, or finds it. @throws Error where it is not there and not to be made */
+async function checkDirectory({ boxyard, box, path, parents }: Omit<UploadTarget, 'meter'>): Promise<void> {
+  const place = { project: box.project, name: box.name }
+  const directory = posix.dirname(path)
+  if (parents) await boxyard.call('makeDirectory', { path: place, body: { path: directory, parents } })
+  else if ((await describeRemote(boxyard, place, directory)) === null) throw noDirectory(box, path)
 }
 
 /** Makes the error of a copy into a directory that is not there, as of cp and scp. */

@@ -1,9 +1,8 @@
-import { posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import type { BoxAccount } from '../files/accounts.ts'
-import { formatMode, orNull } from '../files/remote-path.ts'
+import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
 
 /** A file as the API tells of it. */
 export type BoxFile = AnswerOf<'statFile'>
@@ -119,16 +118,4 @@ export function createBoxFiles(
   }
 }
 
-async function followLinks(path: string, lstat: BoxFiles['lstat']): ReturnType<BoxFiles['follow']> {
-  let at = path
-  for (let hops = 0; hops <= LINKS_MAX; hops++) {
-    const file = await lstat(at)
-    if (file.type !== 'symlink' || file.target === null) return { path: at, file }
-    // Not made shorter: a name before `..` may be a link itself, which only the box's kernel resolves.
-    at = file.target.startsWith('/') ? file.target : `${posix.dirname(at)}/${file.target}`
-  }
-  throw new FileError('failed', `${path}: too many links.`)
-}
-
-const LINKS_MAX = 40
 const PAGE_FILES = 1000

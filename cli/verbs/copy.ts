@@ -1,18 +1,21 @@
-import { statSync } from 'node:fs'
-import { basename, join, posix } from 'node:path'
+import { mkdirSync, realpathSync } from 'node:fs'
+import { basename, dirname, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
-import { saveFile, saveTree } from '../files/downloading.ts'
+import { copyPlaceOf } from '../files/copy-places.ts'
+import { saveFile, saveLink, saveTree } from '../files/downloading.ts'
 import { copyNameOf } from '../files/local-name.ts'
+import { type LocalSource, localSourceOf, localTargetOf } from '../files/local-places.ts'
 import {
   absolutePathIn,
   describeRemote,
+  followLinks,
   type RemotePath,
   remotePathOf,
   requireRemotePath,
 } from '../files/remote-path.ts'
 import { moveByShortestWay } from '../files/shortest-way.ts'
-import { sendFile, sendTree } from '../files/uploading.ts'
+import { sendEntry, sendFile, sendTree } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, type Meter } from '../output/meter.ts'
 import type { Verb, VerbContext } from './verb.ts'
@@ -22,13 +25,17 @@ const copy: Verb = {
   args: '<path> <path...>',
   flags: [
     ['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway'],
+    ['-L, --follow-link', 'copy what a source leads to that is a link, and not the link'],
     ['--preserve', 'keep set-user-id, set-group-id and sticky bits, and modes beyond the umask'],
   ],
   summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
   details: `A path in a box without a slash at its beginning is below the home of root.
-A slash at the end stands for a directory to copy into, which is made if it is not there; no other directories are made.
+As with docker cp, a directory that exists, or a link to one, receives the source under its name, and DIR/. copies what is in DIR.
+A source that is a link is copied as a link: -L, or a slash at its end, copies what it leads to.
+A slash at the end of the target makes a missing directory for what is copied into it; no other directories are made.
 Modes are kept in the box, where all belongs to root; here they are subject to the umask, and set-user-id, set-group-id and sticky
-bits are dropped, without --preserve. A link here is replaced, not followed; devices, FIFOs and sockets are left out. On the host of the service long files pass its front by, with a ticket.
+bits are dropped, without --preserve. Unlike docker cp, a file or DIR/. replaces a link of its name here, and does not write through it.
+Devices, FIFOs and sockets are left out. On the host of the service long files pass its front by, with a ticket.
 A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
   examples: [
     'boxyard cp app.js web:/srv/',
@@ -44,10 +51,11 @@ A file comes whole or not at all, and so does a new directory here; of one that 
     const target = remotePathOf(to)
     if (sources.some((from) => (remotePathOf(from) === null) === (target === null)))
       throw new UsageError('One side is BOX:PATH, the other is here.')
+    const options = { isOneOfSeveral: sources.length > 1, follows: flags['followLink'] === true }
     for (const from of sources) {
       const source = remotePathOf(from)
-      if (source !== null) await download(context, source, { to, isOneOfSeveral: sources.length > 1, preserves })
-      else if (target !== null) await upload(context, from, { target, isOneOfSeveral: sources.length > 1 })
+      if (source !== null) await download(context, source, { ...options, to, preserves })
+      else if (target !== null) await upload(context, from, { ...options, target })
     }
   },
 }
@@ -71,52 +79,65 @@ const cat: Verb = {
 /** The verbs that copy files. */
 export const COPY_VERBS: readonly Verb[] = [copy, cat]
 
+interface CopyOptions {
+  isOneOfSeveral: boolean
+  /** Whether a source that is a link stands for what it leads to. */
+  follows: boolean
+}
+
 async function download(
   { boxyard, connection, project }: VerbContext,
   source: RemotePath,
-  { to, isOneOfSeveral, preserves }: { to: string; isOneOfSeveral: boolean; preserves: boolean },
+  { to, isOneOfSeveral, follows, preserves }: CopyOptions & { to: string; preserves: boolean },
 ): Promise<void> {
   const box = boxyard.box(project(), source.box)
-  const path = await absolutePathIn(box, source.path)
-  const found = await describeRemote(boxyard, { project: project(), name: source.box }, path)
-  if (found === null) throw new Error(`There is no ${path} in ${source.box}.`)
-  const isTree = found.type === 'directory'
-  const read = (from: BoxHandle): Promise<ReadableStream<Uint8Array>> => from.readFile(path)
-  const bytes = isTree
-    ? await box.readArchive(path)
-    : await moveByShortestWay(connection, { box, sizeBytes: found.size_bytes }, read)
-  if (to === '-') return toStdout(bytes)
-  if (isOneOfSeveral && !isDirectory(to)) throw new UsageError(`${to} is no directory, which several copies need.`)
+  const given = await absolutePathIn(box, source.path)
+  const stat = (at: string) => describeRemote(boxyard, { project: project(), name: source.box }, at)
+  const { path, file } =
+    follows || to === '-' ? await followLinks(given, stat) : { path: given, file: await stat(given) }
+  if (file === null) throw new Error(`There is no ${path} in ${source.box}.`)
+  const kind = file.type === 'directory' || file.type === 'symlink' ? file.type : 'file'
   // As with cp: `DIR/.` is what is in the directory.
-  const place = isDirectory(to) && !source.path.endsWith('/.') ? join(to, copyNameOf(source)) : to
-  // The mode of a link tells nothing of what it leads to.
-  const mode = found.type === 'symlink' ? PLAIN_MODE : Number.parseInt(found.mode, 8)
-  await withMeter({ label: basename(place), totalBytes: found.type === 'file' ? found.size_bytes : null }, (meter) =>
-    (isTree ? saveTree : saveFile)(place, bytes, { mode, preserves, meter }),
+  const named = { kind, name: copyNameOf(source), isContents: source.path.endsWith('/.') } as const
+  const place = to === '-' ? null : copyPlaceOf(named, localTargetOf(to), isOneOfSeveral)
+  if (place?.parents === true) mkdirSync(dirname(place.path), { recursive: true })
+  if (kind === 'symlink' && place !== null) return saveLink(place.path, file.target ?? '')
+  const read = (from: BoxHandle): Promise<ReadableStream<Uint8Array>> => from.readFile(path)
+  const bytes =
+    kind === 'directory'
+      ? await box.readArchive(path)
+      : await moveByShortestWay(connection, { box, sizeBytes: file.size_bytes }, read)
+  if (place === null) return toStdout(bytes)
+  const mode = Number.parseInt(file.mode, 8)
+  const totalBytes = kind === 'file' ? file.size_bytes : null
+  await withMeter({ label: basename(place.path), totalBytes }, (meter) =>
+    (kind === 'directory' ? saveTree : saveFile)(place.path, bytes, { mode, preserves, meter }),
   )
 }
 
 async function upload(
   { boxyard, connection, project }: VerbContext,
   from: string,
-  { target, isOneOfSeveral }: { target: RemotePath; isOneOfSeveral: boolean },
+  { target, isOneOfSeveral, follows }: CopyOptions & { target: RemotePath },
 ): Promise<void> {
   const box = boxyard.box(project(), target.box)
-  const given = await absolutePathIn(box, target.path)
-  const place = { project: project(), name: target.box }
-  const isInto = target.path.endsWith('/') || (await describeRemote(boxyard, place, given))?.type === 'directory'
-  if (isOneOfSeveral && !isInto)
-    throw new UsageError(`${given} is no directory; end it with a slash for a new one that several copies come into.`)
-  if (from === '-' && isInto) throw new UsageError('What comes from stdin needs the name of a file.')
-  const path = isInto ? posix.join(given, basename(from)) : given
-  const isTree = from !== '-' && isDirectory(from)
-  const totalBytes = from === '-' || isTree ? null : statSync(from).size
-  await withMeter({ label: from === '-' ? posix.basename(path) : basename(from), totalBytes }, async (meter) => {
-    const parents = target.path.endsWith('/')
-    if (isTree) return sendTree({ boxyard, box, path: path.replace(/\/+$/, '') || '/', parents, meter }, from)
-    const send = (to: BoxHandle): Promise<void> =>
-      sendFile({ box: to, path, parents, meter }, from === '-' ? null : from)
-    await moveByShortestWay(connection, { box, sizeBytes: totalBytes ?? 0 }, send)
+  const stat = (at: string) => describeRemote(boxyard, { project: project(), name: target.box }, at)
+  const { path: given, file } = await followLinks(await absolutePathIn(box, target.path), stat)
+  const endsInSlash = target.path.endsWith('/')
+  const kind = file === null ? null : file.type === 'directory' ? 'directory' : 'other'
+  if (from === '-' && (kind === 'directory' || endsInSlash))
+    throw new UsageError('What comes from stdin needs the name of a file.')
+  const source = from === '-' ? STDIN : localSourceOf(from, follows)
+  const bare = given.replace(/(?<=.)\/+$/, '')
+  const { path, parents, isName } = copyPlaceOf(source, { path: bare, kind, endsInSlash }, isOneOfSeveral)
+  // A link in the directory that has the name is replaced.
+  const isLink = isName && source.kind === 'file' && (await stat(path))?.type === 'symlink'
+  await withMeter({ label: source.name || posix.basename(path), totalBytes: source.sizeBytes }, async (meter) => {
+    const where = { boxyard, box, path, parents, meter }
+    if (source.kind === 'directory') return sendTree(where, source.path)
+    if (source.kind === 'symlink' || isLink) return sendEntry(where, follows ? realpathSync(from) : from)
+    const send = (to: BoxHandle): Promise<void> => sendFile({ ...where, box: to }, from === '-' ? null : from)
+    await moveByShortestWay(connection, { box, sizeBytes: source.sizeBytes ?? 0 }, send)
   })
 }
 
@@ -132,12 +153,8 @@ async function withMeter(
   }
 }
 
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-}
-
 async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<void> {
   await pipeline(bytes, process.stdout, { end: false })
 }
 
-const PLAIN_MODE = 0o644
+const STDIN: LocalSource = { path: '-', kind: 'file', name: '', isContents: false, sizeBytes: null }

@@ -7,6 +7,7 @@ import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
 import { benchConsole } from './console.ts'
 import { BENCH_SETTINGS } from './context.ts'
+import { benchCopies } from './copies.ts'
 import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
 import { benchEdge } from './edge.ts'
@@ -52,6 +53,7 @@ const SECTIONS = {
 }
 
 async function main(names: readonly string[]): Promise<void> {
+  if (names[0] === 'copies') return benchCopies()
   if (names[0] === 'compare') return benchCompare(names[1])
   if (names[0] === 'transfers') return benchTransfers(names[1])
   if (names[0] === 'soak') return benchSoak(Number(names[1] ?? 60))

@@ -1,0 +1,48 @@
+import { UsageError } from '../output/failures.ts'
+
+/** What is copied. */
+export interface CopySource {
+  kind: 'file' | 'directory' | 'symlink'
+  /** The name that it gets in a directory. */
+  name: string
+  /** `DIR/.` copies what is in the directory, and not the directory. */
+  isContents: boolean
+}
+
+/** Where the user wants a copy. */
+export interface CopyTarget {
+  /** Without slashes at its end. */
+  path: string
+  /** What is there, with links followed; null for nothing. */
+  kind: 'directory' | 'other' | null
+  endsInSlash: boolean
+}
+
+/** Where a copy is made. */
+export interface CopyPlace {
+  path: string
+  /** Whether missing directories above it are made. */
+  parents: boolean
+  /** Whether it is a name in a directory that exists, where a link may have it. */
+  isName: boolean
+}
+
+/**
+ * Decides where a copy is made, as `docker cp` does: a directory that exists receives the source under its name, or its contents for
+ * `DIR/.`. Unlike there, a slash at the end makes a missing directory for files, links and several sources. A pure function.
+ * @throws UsageError for several sources without a directory, and Error for a directory in the place of something else
+ */
+export function copyPlaceOf(source: CopySource, target: CopyTarget, isOneOfSeveral: boolean): CopyPlace {
+  const { path, kind, endsInSlash } = target
+  const isNew = kind === null && endsInSlash && (source.kind !== 'directory' || isOneOfSeveral)
+  if (kind === 'directory' || isNew) {
+    const inside = `${path.replace(/\/$/, '')}/${source.name}`
+    return { path: source.isContents ? path : inside, parents: isNew, isName: !isNew && !source.isContents }
+  }
+  if (isOneOfSeveral)
+    throw new UsageError(`${path} is no directory; end it with a slash for a new one that several copies come into.`)
+  if (kind === 'other' && source.kind === 'directory')
+    throw new Error(`${path} is no directory, and a directory cannot replace it.`)
+  if (kind === 'other' && endsInSlash) throw new Error(`${path} is no directory.`)
+  return { path, parents: endsInSlash, isName: false }
+}
