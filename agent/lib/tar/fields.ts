@@ -36,6 +36,7 @@ export function* decodeRecords(
   { mustPause }: Pick<TaskIo, 'mustPause'>,
 ): Steps<Map<string, string> | null> {
   const records = new Map<string, string>()
+  const pieces: string[] = []
   for (let start = 0; start < body.length; ) {
     if (mustPause()) yield 'turn'
     const space = body.indexOf(SPACE, start)
@@ -47,9 +48,11 @@ export function* decodeRecords(
     const key = body.toString('latin1', space + 1, equals)
     if (KEYS.has(key)) records.set(key, decodeKept(body, equals + 1, end - 1))
     else if (key === SPARSE_MAP) records.set(key, body.toString('latin1', equals + 1, end - 1))
-    else if (UNKNOWN_SPARSE.has(key)) records.set(SPARSE_UNKNOWN, 'yes')
+    else if (SPARSE_PIECE.has(key)) pieces.push(decodeKept(body, equals + 1, end - 1))
     start = end
   }
+  // Version 0.0 has a record of each number. In order they are the map of version 0.1.
+  if (pieces.length > 0) records.set(SPARSE_MAP, pieces.join(','))
   return records
 }
 
@@ -78,7 +81,7 @@ export function withRecords(block: TarBlock, records: ReadonlyMap<string, string
 
 /** Returns true for a record about the holes of one file. Pure. */
 export function isOfSparseFile(key: string): boolean {
-  return key.startsWith(SPARSE_UNKNOWN)
+  return key.startsWith('GNU.sparse')
 }
 
 /** Decodes bytes up to the first zero, one character each; truncates at `KEPT_BYTES` and appends `~`. */
@@ -129,8 +132,6 @@ function kindOfFlag(flag: string, path: string): TarKind {
 
 /** The map of a sparse file in one record, as GNU tar writes it in version 0.1. */
 export const SPARSE_MAP = 'GNU.sparse.map'
-/** Stands for a sparse file in version 0.0, which repeats records. The keys of all other versions begin with it. */
-export const SPARSE_UNKNOWN = 'GNU.sparse'
 /** Longest text kept, in bytes: Linux accepts no longer path. */
 export const KEPT_BYTES = 4096
 const SPACE = 0x20
@@ -140,7 +141,8 @@ const KEYS: ReadonlySet<string> = new Set([
   ...['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'],
   ...['GNU.sparse.major', 'GNU.sparse.minor', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'],
 ])
-const UNKNOWN_SPARSE: ReadonlySet<string> = new Set(['GNU.sparse.offset', 'GNU.sparse.numbytes'])
+/** The records of a piece of data in version 0.0: offset and length, in turn. */
+const SPARSE_PIECE: ReadonlySet<string> = new Set(['GNU.sparse.offset', 'GNU.sparse.numbytes'])
 const KINDS: Readonly<Record<string, TarKind>> = {
   '\0': 'file',
   '0': 'file',

@@ -7,7 +7,6 @@ import {
   isOfSparseFile,
   KEPT_BYTES,
   SPARSE_MAP,
-  SPARSE_UNKNOWN,
   type TarBlock,
   withRecords,
 } from './fields.ts'
@@ -134,7 +133,6 @@ class Reader implements TarReader {
     const map = records.get(SPARSE_MAP)
     const size = (key: string): bigint | null => decodeSize(records.get(key) ?? '')
     if (map !== undefined) return (yield* this.#readRecord(map)).layout(size('GNU.sparse.size'), this.#left)
-    if (records.has(SPARSE_UNKNOWN)) return { fault: 'it is a sparse file of a form that is not unpacked' }
     const version = `${records.get('GNU.sparse.major') ?? ''}.${records.get('GNU.sparse.minor') ?? ''}`
     if (version === '.') return null
     if (version !== '1.0') return { fault: 'it is a sparse file of a form that is not unpacked' }

@@ -25,7 +25,7 @@ describe('archives', () => {
       expect(statSync(`${theirs}/middle`).blocks).toBeLessThan(100)
       for (const format of [
         ['--format=gnu'],
-        ...['0.1', '1.0'].map((each) => ['--format=pax', `--sparse-version=${each}`]),
+        ...['0.0', '0.1', '1.0'].map((each) => ['--format=pax', `--sparse-version=${each}`]),
       ]) {
         const into = lab.newInBox()
         await unpackTo(lab, view, { path: into.path, archive: await tar(onHost, ['-S', ...format, '-cf', '-', '.']) })

@@ -70,7 +70,22 @@ describe('an archive with sparse files that is read', () => {
     expect(onlyMap('1234567\n')).toContain('65536')
     expect(faultOf('1\n4096\n3\n', { ...real, 'GNU.sparse.realsize': '9223372036854775808' })).toContain('damaged')
     expect(faultOf('', { ...real, 'GNU.sparse.major': '2' })).toContain('sparse')
-    expect(faultOf('', { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' })).toContain('sparse')
+    // Without the length of the file.
+    expect(faultOf('', { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' })).toContain('damaged')
+  })
+
+  test('has the layout of a sparse file in version 0.0, which has a record of each number', () => {
+    const places = ['26 GNU.sparse.offset=4096\n', '25 GNU.sparse.numbytes=2\n', '26 GNU.sparse.offset=8192\n']
+    const records = [...places, '25 GNU.sparse.numbytes=1\n', '24 GNU.sparse.size=9000\n']
+    const read = (each: readonly string[]) =>
+      readTar(tarOf([{ ...paxOf({}), body: Buffer.from(each.join('')) }, { name: 'a', body: 'abc' }, { name: 'b' }]))
+    const ranges = [
+      { start: 4096n, sizeBytes: 2 },
+      { start: 8192n, sizeBytes: 1 },
+    ]
+    const whole = { path: 'a', content: 'abc', fault: null, sparse: { sizeBytes: 9000n, ranges } }
+    expect(read(records)).toMatchObject([whole, { path: 'b', sparse: null }])
+    expect(read(records.slice(1))[0]?.fault).toContain('damaged')
   })
 
   test('has a map for the file of its header alone: those of global headers are left out', () => {

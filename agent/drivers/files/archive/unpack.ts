@@ -19,7 +19,6 @@ import {
 import { createDirectoryCache, type DirectoryCache } from './directory-cache.ts'
 import { WHITEOUT } from './prune.ts'
 import {
-  absoluteNames,
   checkLinkTarget,
   EntryRefusedError,
   entryNames,
@@ -63,8 +62,6 @@ interface Unpacking {
   reader: TarReader
   directories: DirectoryCache
   times: DirectoryTimes
-  /** The names of the directory in the box. */
-  root: readonly RawPath[]
   isLayer: boolean
 }
 
@@ -82,8 +79,7 @@ function* unpack(
     const receive = io.receive as () => Steps<Uint8Array | null>
     const reader = createTarReader({ receive, mustPause: io.mustPause })
     const times = createTimes(destinationFd)
-    const root = absoluteNames(path)
-    const report = yield* unpackEntries({ io, idBase: view.idBase, reader, directories, times, root, isLayer })
+    const report = yield* unpackEntries({ io, idBase: view.idBase, reader, directories, times, isLayer })
     yield* setTimes(times, io)
     yield* reader.drain()
     for (const fd of directories.disks()) {
@@ -125,7 +121,7 @@ function* unpackEntry(unpacking: Unpacking, entry: TarEntry): Steps<boolean> {
   if (entry.kind === 'file') yield* unpackFile(unpacking, entry, target)
   else if (entry.kind === 'link') unpackLink(unpacking, entry, target)
   else if (entry.kind === 'symlink') {
-    checkLinkTarget(entry.target, { parent: target.parent, root: unpacking.root })
+    checkLinkTarget(entry.target)
     withTarget(unpacking, target, (entryTarget) => createSymlink(entryTarget, entry))
   } else {
     withTarget(unpacking, target, (entryTarget) => createDirectory(entryTarget, entry))
