@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { extract } from 'tar-stream'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import { bytesOfText, textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
 import { orNull } from './remote-path.ts'
@@ -18,15 +19,17 @@ export async function differingFiles(
   const differing = new Set<string>()
   const archive = await orNull(box.readArchive(to))
   if (archive === null) return differing
-  const entries = extract()
+  const entries = extract({ filenameEncoding: 'latin1' })
   const compare = async (): Promise<void> => {
     for await (const entry of entries) {
       const { pax } = entry.header as { pax?: Record<string, string> | null }
       const sparsePath = pax?.['GNU.sparse.name']
-      const path = (sparsePath ?? entry.header.name).replace(/^\.\//, '')
+      // A name in pax is text; any other comes as its bytes.
+      const name = pax?.['path'] ?? textOfBytes(Buffer.from(entry.header.name, 'latin1'))
+      const path = (sparsePath ?? name).replace(/^\.\//, '')
       const theirs = await digestOf(entry)
       // The holes of a sparse file are not in the archive: it counts as another.
-      if (sparsePath !== undefined && files.has(path)) differing.add(path)
+      if (sparsePath !== undefined) for (const known of files.keys()) if (isNamed(known, path)) differing.add(known)
       if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
       const file = await openScannedFile(join(from, path))
       if (file === null || (await digestOf(file.createReadStream())) !== theirs) differing.add(path)
@@ -34,6 +37,11 @@ export async function differingFiles(
   }
   await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), entries), compare()])
   return differing
+}
+
+/** Whether a path is the one of a sparse file, whose record has lost bytes that are not UTF-8. */
+function isNamed(path: string, recorded: string): boolean {
+  return Buffer.from(bytesOfText(path)).toString() === recorded
 }
 
 async function digestOf(content: AsyncIterable<unknown>): Promise<string> {

@@ -3,8 +3,10 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { startProgram } from '../programs.ts'
+import { systemPath } from './byte-paths.ts'
 import { checkLocalName } from './local-name.ts'
 import { isOpenDescriptor } from './local-places.ts'
 import { withTemporaryBeside } from './temporary.ts'
@@ -15,6 +17,8 @@ export interface Saving {
   /** Keeps set-user-id, set-group-id and sticky bits, and those that the umask takes away. */
   preserves: boolean
   meter: Meter
+  /** Called for each device, FIFO or socket that came, which is left out. */
+  onLeftOut?(path: string, kind: string): void
 }
 
 /**
@@ -57,7 +61,7 @@ export async function saveTree(path: string, archive: ReadableStream<Uint8Array>
     const tar = startProgram({ program: 'tar', options, operands: [] }, { stdio: ['pipe', 'inherit', 'inherit'] })
     if (tar.stdin === null) throw new Error('tar has no input.')
     await Promise.all([pipeline(Readable.from(metered(archive, saving.meter)), tar.stdin), endOf(tar)])
-    cleanTree(temporary, saving)
+    cleanTree(temporary, '', saving)
     const there = lstatSync(target, { throwIfNoEntry: false })
     if (there?.isDirectory() === true) return mergeInto(temporary, target)
     if (there?.isFile() === true) throw new Error(`${target} is a file, and would become a directory.`)
@@ -68,23 +72,25 @@ export async function saveTree(path: string, archive: ReadableStream<Uint8Array>
 }
 
 /** Takes away what a copy must not bring: devices, FIFOs and sockets, and unless they were asked for, the bits beyond permissions. */
-function cleanTree(directory: string, saving: Pick<Saving, 'preserves'>): void {
-  for (const name of readdirSync(directory)) {
-    const path = join(directory, checkLocalName(name))
+function cleanTree(root: string, directory: string, saving: Pick<Saving, 'preserves' | 'onLeftOut'>): void {
+  for (const name of readdirSync(systemPath(join(root, directory)), { encoding: 'buffer' })) {
+    const below = join(directory, checkLocalName(textOfBytes(name)))
+    const path = systemPath(join(root, below))
     const stats = lstatSync(path)
     if (stats.isSymbolicLink()) continue
     if (!stats.isDirectory() && !stats.isFile()) {
       rmSync(path)
+      saving.onLeftOut?.(below, stats.isFIFO() ? 'fifo' : stats.isSocket() ? 'socket' : 'block')
       continue
     }
     if (!saving.preserves && (stats.mode & SPECIAL_BITS) !== 0) chmodSync(path, stats.mode & 0o777)
     const mode = stats.mode & (saving.preserves ? 0o7777 : 0o777)
-    if (stats.isDirectory()) withEntry(path, mode, () => cleanTree(path, saving))
+    if (stats.isDirectory()) withEntry(path, mode, () => cleanTree(root, below, saving))
   }
 }
 
 /** Does `work` in a directory that its own mode may forbid to enter or to change. */
-function withEntry(path: string, mode: number, work: () => void): void {
+function withEntry(path: string | Buffer, mode: number, work: () => void): void {
   const isOpen = (mode & 0o700) === 0o700
   if (!isOpen) chmodSync(path, mode | 0o700)
   work()
@@ -93,14 +99,16 @@ function withEntry(path: string, mode: number, work: () => void): void {
 
 /** Moves all that is in a directory into another, whose own directories stay, and take the modes of those that come. */
 function mergeInto(from: string, to: string): void {
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+  for (const entry of readdirSync(systemPath(from), { withFileTypes: true, encoding: 'buffer' })) {
+    const name = textOfBytes(entry.name)
+    const [sourceText, targetText] = [join(from, name), join(to, name)]
+    const [source, target] = [systemPath(sourceText), systemPath(targetText)]
     const there = lstatSync(target, { throwIfNoEntry: false })
     if (entry.isDirectory() && there?.isDirectory() === true) {
-      mergeInto(source, target)
+      mergeInto(sourceText, targetText)
       chmodSync(target, statSync(source).mode & 0o7777)
     } else {
-      if (there?.isDirectory() === true) throw new Error(`${target} is a directory, and would become a file.`)
+      if (there?.isDirectory() === true) throw new Error(`${targetText} is a directory, and would become a file.`)
       if (entry.isDirectory() && there !== undefined) rmSync(target)
       renameSync(source, target)
     }

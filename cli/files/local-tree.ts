@@ -1,11 +1,13 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { UsageError } from '../output/failures.ts'
+import { systemPath } from './byte-paths.ts'
 
 /** A file, directory or symbolic link below a directory of this machine. */
 export interface LocalEntry {
-  /** Below the directory, with slashes; empty for the directory itself. */
+  /** Below the directory, with slashes, as `textOfBytes` reads it; empty for the directory itself. */
   path: string
   kind: 'file' | 'directory' | 'symlink'
   sizeBytes: number
@@ -19,25 +21,38 @@ export interface LocalEntry {
 /** Tells whether a path below a directory is left out, and all that is in it. */
 export type Exclusion = (path: string, isDirectory: boolean) => boolean
 
+export interface ScanOptions {
+  isExcluded?: Exclusion
+  /** The most entries, each of which takes some 300 bytes of memory. Default: 1,000,000. */
+  most?: number
+  /** Called for what is neither file, directory nor link, which is left out. */
+  onLeftOut?(path: string, kind: string): void
+}
+
 /**
- * Describes all that is below a directory, each directory before what is in it. Leaves out what is neither file, directory nor link.
- * What else the program does goes on meanwhile, from one directory to the next.
- * @throws UsageError beyond `most` entries, each of which takes some 300 bytes of memory
+ * Describes all that is below a directory, each directory before what is in it. What else the program does goes on meanwhile, from one directory to the next.
+ * @throws UsageError beyond `most` entries
  */
 export async function scanTree(
   root: string,
-  isExcluded: Exclusion = () => false,
-  most: number = ENTRIES_MAX,
+  { isExcluded = () => false, most = ENTRIES_MAX, onLeftOut }: ScanOptions = {},
 ): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = []
   const enter = async (directory: string): Promise<void> => {
     // By calls that block: for thousands of files others take several times as long.
     await setImmediate()
-    for (const found of readdirSync(join(root, directory), { withFileTypes: true })) {
-      const path = directory === '' ? found.name : `${directory}/${found.name}`
+    const place = systemPath(join(root, directory))
+    for (const found of readdirSync(place, { withFileTypes: true, encoding: 'buffer' })) {
+      const name = textOfBytes(found.name)
+      const path = directory === '' ? name : `${directory}/${name}`
       if (isExcluded(path, found.isDirectory())) continue
       const entry = describeLocal(root, path)
-      if (entry === null) continue
+      if (entry === null) {
+        const kind = found.isFIFO() ? 'fifo' : found.isSocket() ? 'socket' : 'block'
+        if (found.isFIFO() || found.isSocket() || found.isBlockDevice() || found.isCharacterDevice())
+          onLeftOut?.(path, kind)
+        continue
+      }
       entries.push(entry)
       if (entries.length > most) throw tooMany(root, most)
       if (entry.kind === 'directory') await enter(path)
@@ -49,7 +64,7 @@ export async function scanTree(
 
 /** Describes one path below a directory; null where nothing is, or nothing that is copied. */
 export function describeLocal(root: string, path: string): LocalEntry | null {
-  const place = join(root, path)
+  const place = systemPath(join(root, path))
   const stats = lstatSync(place, { throwIfNoEntry: false })
   const kind = stats === undefined ? null : kindOf(stats)
   if (stats === undefined || kind === null) return null
@@ -59,7 +74,7 @@ export function describeLocal(root: string, path: string): LocalEntry | null {
     sizeBytes: kind === 'file' ? stats.size : 0,
     mode: stats.mode & 0o7777,
     modifiedMs: Math.floor(stats.mtimeMs),
-    target: kind === 'symlink' ? readlinkSync(place) : null,
+    target: kind === 'symlink' ? textOfBytes(readlinkSync(place, 'buffer')) : null,
   }
 }
 

@@ -1,8 +1,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Header, type Pack, pack } from 'tar-stream'
 import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
+import { findData, sparseRecords } from './sparse-files.ts'
+import { encodeHeader, paddingOf, type TarFacts } from './tar-headers.ts'
 
 export interface Packing {
   /** The directory of this machine that the entries are below. */
@@ -21,17 +22,21 @@ export interface Owner {
   gid: number
 }
 
+/** A piece of data between the holes of a file. */
+export interface DataRange {
+  start: number
+  sizeBytes: number
+}
+
 /**
- * Makes a tar of the entries, with modes, and times to the millisecond, in pieces of some 256 KiB.
+ * Makes a tar of the entries, with modes, and times to the millisecond, in pieces of some 256 KiB. Names keep their bytes, and files
+ * with holes are sparse.
  * @throws Error if a file becomes shorter while it is read
  */
 export async function* packEntries(packing: Packing): AsyncGenerator<Uint8Array> {
-  const archive = pack()
-  const written = writeEntries(archive, packing)
-  written.catch((error: Error) => archive.destroy(error))
   let pieces: Uint8Array[] = []
   let bytes = 0
-  for await (const piece of archive as AsyncIterable<Uint8Array>) {
+  for await (const piece of tarOf(packing)) {
     pieces.push(piece)
     bytes += piece.length
     if (bytes < PIECE_BYTES) continue
@@ -39,84 +44,63 @@ export async function* packEntries(packing: Packing): AsyncGenerator<Uint8Array>
     pieces = []
     bytes = 0
   }
-  await written
   yield Buffer.concat(pieces)
 }
 
-async function writeEntries(archive: Pack, { root, entries, prefix = '', ownerOf, onGone }: Packing): Promise<void> {
+async function* tarOf({ root, entries, prefix = '', ownerOf, onGone }: Packing): AsyncGenerator<Uint8Array> {
   for (const entry of entries) {
-    const name = `${prefix}${entry.path}`.replace(/\/$/, '')
-    const header = { ...headerOf(entry, ownerOf(entry.path)), name: entry.kind === 'directory' ? `${name}/` : name }
-    if (entry.kind !== 'file') archive.entry(header)
-    else if (!(await writeFile(archive, header, { place: join(root, entry.path), entry }))) onGone?.(entry.path)
+    const bare = `${prefix}${entry.path}`.replace(/\/$/, '')
+    const name = entry.kind === 'directory' ? `${bare}/` : bare
+    const facts = { ...entry, ...ownerOf(entry.path), name, sizeBytes: 0 }
+    if (entry.kind !== 'file') yield encodeHeader(facts)
+    else {
+      const place = join(root, entry.path)
+      const file = await openScannedFile(place)
+      if (file === null) onGone?.(entry.path)
+      else yield* packFile(file, facts, place)
+    }
   }
-  archive.finalize()
+  yield Buffer.alloc(END_BYTES)
 }
 
-/** Returns false for a file that is gone. */
-async function writeFile(
-  archive: Pack,
-  header: NamedFacts,
-  { place, entry }: { place: string; entry: LocalEntry },
-): Promise<boolean> {
-  const file = await openScannedFile(place)
-  if (file === null) return false
+/** Packs an open file, and closes it. */
+async function* packFile(file: FileHandle, facts: TarFacts, place: string): AsyncGenerator<Uint8Array> {
   try {
-    if (entry.sizeBytes > WHOLE_BYTES) await writeContent(archive, header, { place, file })
-    else await writeWhole(archive, header, await file.readFile())
-    return true
+    // Bytes that are added meanwhile are for the next time.
+    const { size, blocks } = await file.stat()
+    const ranges = size - blocks * STAT_BLOCK_BYTES >= HOLES_BYTES ? await findData(file, size) : null
+    if (ranges === null) {
+      yield encodeHeader({ ...facts, sizeBytes: size })
+      yield* bytesOf(file, { start: 0, sizeBytes: size }, place)
+      yield paddingOf(size)
+      return
+    }
+    const { name, records, map } = sparseRecords(facts.name, size, ranges)
+    const dataBytes = ranges.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    yield encodeHeader({ ...facts, name, records, sizeBytes: map.length + dataBytes })
+    yield map
+    for (const range of ranges) yield* bytesOf(file, range, place)
+    yield paddingOf(dataBytes)
   } finally {
     await file.close()
   }
 }
 
-function writeWhole(archive: Pack, header: NamedFacts, content: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    archive.entry({ ...header, size: content.length }, content, (error) => {
-      if (error) reject(error)
-      else resolve()
-    })
-  })
-}
-
-async function writeContent(
-  archive: Pack,
-  header: NamedFacts,
-  { place, file }: { place: string; file: FileHandle },
-): Promise<void> {
-  const { size } = await file.stat()
-  const sink = archive.entry({ ...header, size })
-  const ended = new Promise<void>((resolve, reject) => {
-    sink.once('finish', () => resolve())
-    sink.once('error', reject)
-  })
-  // Bytes that are added meanwhile are for the next time.
-  const source = file.createReadStream({ end: size - 1, highWaterMark: READ_BYTES, autoClose: false })
-  let left = size
-  for await (const piece of source as AsyncIterable<Buffer>) {
-    left -= piece.length
-    if (!sink.write(piece)) await new Promise<void>((resolve) => sink.once('drain', () => resolve()))
+async function* bytesOf(file: FileHandle, { start, sizeBytes }: DataRange, place: string): AsyncGenerator<Uint8Array> {
+  for (let done = 0; done < sizeBytes; ) {
+    const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, sizeBytes - done))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, start + done)
+    if (bytesRead === 0) throw new Error(`${place} became shorter while it was read.`)
+    yield buffer.subarray(0, bytesRead)
+    done += bytesRead
   }
-  if (left > 0) throw new Error(`${place} became shorter while it was read.`)
-  sink.end(null)
-  await ended
 }
 
-function headerOf({ kind, mode, modifiedMs, target }: LocalEntry, { uid, gid }: Owner): TarFacts {
-  // Only an extended header tells milliseconds.
-  const pax = { mtime: (modifiedMs / 1000).toFixed(3) }
-  // Of a mode without any bit the library would make its default one.
-  const header = { type: kind, mode: mode | IS_SET, uid, gid, size: 0, mtime: new Date(modifiedMs) }
-  return { ...header, pax, ...(target === null ? {} : { linkname: target }) }
-}
-
-/** What a header tells of an entry. */
-type TarFacts = Partial<Header>
-type NamedFacts = TarFacts & Pick<Header, 'name'>
-
-/** A bit beyond those that a header holds. */
-const IS_SET = 0o100000
 const PIECE_BYTES = 256 * 1024
 const READ_BYTES = 1024 * 1024
-/** Files up to this size are read at once. */
-const WHOLE_BYTES = 1024 * 1024
+/** Two empty blocks. */
+const END_BYTES = 1024
+/** The unit of `blocks`. */
+const STAT_BLOCK_BYTES = 512
+/** A file with fewer bytes of holes is sent as it is read. */
+const HOLES_BYTES = 1024 * 1024

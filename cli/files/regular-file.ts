@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { UsageError } from '../output/failures.ts'
+import { systemPath } from './byte-paths.ts'
 
 /**
  * Reads a text file that a checkout may have brought, of at most 64 KiB. Never waits for a FIFO and never opens a device.
@@ -28,7 +29,7 @@ export async function openScannedFile(path: string): Promise<FileHandle | null> 
   let file: FileHandle
   try {
     // Windows has neither FIFOs nor these flags.
-    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0))
+    file = await open(systemPath(path), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
     if (typeof error === 'object' && error !== null && 'code' in error && GONE.has(error.code)) return null
     throw error

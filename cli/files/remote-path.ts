@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { pathFields } from '../../sdk/typescript/src/byte-names.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
 import { accountOf } from './accounts.ts'
@@ -58,7 +59,7 @@ export async function describeRemote(
   { project, name }: { project: string; name: string },
   path: string,
 ): Promise<AnswerOf<'statFile'> | null> {
-  return orNull(boxyard.call('statFile', { path: { project, name }, query: { path } }))
+  return orNull(boxyard.call('statFile', { path: { project, name }, query: pathFields(path) }))
 }
 
 /** Returns what comes of a request for a file, or null where there is no such file. */

@@ -1,3 +1,4 @@
+import { bytesOfText } from '../../sdk/typescript/src/byte-names.ts'
 import type { Exclusion, LocalEntry } from './local-tree.ts'
 import type { Owner } from './packing.ts'
 
@@ -44,9 +45,14 @@ export function planSync(local: readonly LocalEntry[], remote: RemoteTree, optio
 /** Tells whether a file is the same by kind, size, time and mode; a directory by its mode, a link by its target. */
 function isSame(local: LocalEntry, remote: RemoteEntry | undefined): boolean {
   if (remote === undefined || remote.kind !== local.kind) return false
-  if (local.kind === 'symlink') return remote.target === local.target
+  if (local.kind === 'symlink') return remote.target === shownTarget(local.target)
   if (remote.mode !== local.mode) return false
   return local.kind === 'directory' || isSameFile(local, remote)
+}
+
+/** Returns the target of a link as the API shows it, which replaces bytes that are not UTF-8. */
+function shownTarget(target: string | null): string | null {
+  return target === null ? null : Buffer.from(bytesOfText(target)).toString()
 }
 
 function isSameFile(local: LocalEntry, remote: RemoteEntry): boolean {

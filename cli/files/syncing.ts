@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { pathFields, pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { UsageError } from '../output/failures.ts'
@@ -25,6 +26,8 @@ export interface SyncOptions {
   isTrial: boolean
   /** Told of bytes on their way. */
   onBytes(bytes: number): void
+  /** Called in each round for what is neither file, directory nor link, which is left out. */
+  onLeftOut(path: string, kind: string): void
 }
 
 /** What a round did. */
@@ -49,7 +52,7 @@ export function createSync(options: SyncOptions): Sync {
       // Forgotten until all went well.
       known = null
       const listing = before ?? readRemote(options)
-      const [local, tree] = await Promise.all([scanTree(options.from, options.isExcluded), listing])
+      const [local, tree] = await Promise.all([scanTree(options.from, options), listing])
       const differing = options.comparesContent && before === null ? await findDiffering(options, local) : undefined
       const plan = planSync(local, tree.entries, { ...options, ...(differing === undefined ? {} : { differing }) })
       const result = await carryOut(options, plan, tree)
@@ -138,7 +141,7 @@ async function removeAll(
   const waiting = [...paths]
   const work = async (): Promise<void> => {
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-      const query = { path: posix.join(to, path), recursive: true }
+      const query = { ...pathFields(posix.join(to, path)), recursive: true }
       await boxyard.call('deleteFile', { path: { project: box.project, name: box.name }, query }).catch(unlessGone)
       for (const known of [...tree.entries.keys()])
         if (known === path || known.startsWith(`${path}/`)) tree.entries.delete(known)
@@ -156,9 +159,8 @@ async function readRemote({ boxyard, box, to, isTrial }: SyncOptions): Promise<K
   const entries = new Map<string, RemoteEntry>()
   const list = async (): Promise<void> => {
     const query = { path: to, recursive: true, max_results: LIST_MAX }
-    // Names that are no text are none that could be here.
     for await (const file of boxyard.list('listFiles', { path: place, query }))
-      if (file.path_base64 === null) entries.set(file.path, remoteEntryOf(file))
+      entries.set(pathOf(file), remoteEntryOf(file))
   }
   const [base] = await Promise.all([describeRemote(boxyard, place, to), list().catch(unlessGone)])
   if (base !== null) return { entries, owner: base }

@@ -19,11 +19,13 @@ export interface UploadTarget {
   /** Whether missing directories above it are made. */
   parents: boolean
   meter: Meter
+  /** Called for what is neither file, directory nor link, which is left out. */
+  onLeftOut(path: string, kind: string): void
 }
 
 /** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
 export async function sendFile(
-  { box, path, parents, meter }: Omit<UploadTarget, 'boxyard'>,
+  { box, path, parents, meter }: Pick<UploadTarget, 'box' | 'path' | 'parents' | 'meter'>,
   from: string | null,
 ): Promise<void> {
   const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
@@ -77,7 +79,8 @@ async function* exactly(
  * Sends a directory with modes and times, as files of root. Each file comes whole or not at all; those before an interruption stay.
  * A directory that is there keeps its mode. @throws Error if the box refused an entry, or has something else there
  */
-export async function sendTree({ boxyard, box, path, parents, meter }: UploadTarget, from: string): Promise<void> {
+export async function sendTree(target: UploadTarget, from: string): Promise<void> {
+  const { boxyard, box, path, parents, meter } = target
   const place = { project: box.project, name: box.name }
   const there = await describeRemote(boxyard, place, path)
   if (there !== null && there.type !== 'directory')
@@ -88,7 +91,7 @@ export async function sendTree({ boxyard, box, path, parents, meter }: UploadTar
   // A link to a directory stands for it.
   const root = realpathSync(from)
   const itself = isThere ? null : describeLocal(root, '')
-  const entries = [...(itself === null ? [] : [itself]), ...(await scanTree(root))]
+  const entries = [...(itself === null ? [] : [itself]), ...(await scanTree(root, target))]
   await sendEntries({ box, path, meter, into }, { root, entries, prefix: isThere ? '' : `${posix.basename(path)}/` })
 }
 
@@ -117,7 +120,12 @@ async function sendEntries(
 }
 
 /** Makes the directory above a path, or finds it. @throws Error where it is not there and not to be made */
-async function checkDirectory({ boxyard, box, path, parents }: Omit<UploadTarget, 'meter'>): Promise<void> {
+async function checkDirectory({
+  boxyard,
+  box,
+  path,
+  parents,
+}: Omit<UploadTarget, 'meter' | 'onLeftOut'>): Promise<void> {
   const place = { project: box.project, name: box.name }
   const directory = posix.dirname(path)
   if (parents) await boxyard.call('makeDirectory', { path: place, body: { path: directory, parents } })

@@ -1,6 +1,9 @@
-/** Shows characters that command a terminal by their codes, all but tabs and new lines. A pure function. */
+/**
+ * Shows characters that command a terminal by their codes, all but tabs and new lines, and bytes of names that are not UTF-8. A pure
+ * function.
+ */
 export function visibleText(text: string): string {
-  return text.replaceAll(COMMANDS, codeOf)
+  return text.replaceAll(COMMANDS, codeOf).replaceAll(ESCAPED_BYTES, byteOf)
 }
 
 /** The same for what must stay one line, such as a name in a list of names: tabs and new lines are shown, too. A pure function. */
@@ -32,9 +35,15 @@ function codeOf(character: string): string {
   return character.charCodeAt(0) > 0xff ? `\\u${hex(character, 4)}` : `\\x${hex(character, 2)}`
 }
 
+function byteOf(escaped: string): string {
+  return `\\x${hex(String.fromCharCode(escaped.charCodeAt(0) & 0xff), 2)}`
+}
+
 function hex(character: string, digits: number): string {
   return character.charCodeAt(0).toString(16).padStart(digits, '0')
 }
 
 /** C0 but tab and new line, DEL, C1, and what changes the direction of text (Unicode, UAX #9). */
 const COMMANDS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Bytes of a name as `textOfBytes` reads them. With the flag, surrogates match only where they are none of a pair. */
+const ESCAPED_BYTES = /[\udc80-\udcff]/gu

@@ -1,5 +1,6 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { bytesOfText, isText, pathFields } from '../../sdk/typescript/src/byte-names.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
@@ -56,9 +57,9 @@ export function createBoxFiles(
 ): BoxFiles {
   const { boxyard, box } = deps
   const at = { project: box.project, name: box.name }
-  const lstat: BoxFiles['lstat'] = (path) => boxyard.call('statFile', { path: at, query: { path } })
+  const lstat: BoxFiles['lstat'] = (path) => boxyard.call('statFile', { path: at, query: pathFields(path) })
   const run = async (command: readonly string[], as: string): Promise<void> => {
-    const { exit_code: code, stderr } = await box.run(command, { user: as, cwd: '/' })
+    const { exit_code: code, stderr } = await box.run(lineOf(command), { user: as, cwd: '/' })
     if (code === 0) return
     const [program = ''] = command
     if (code === null || code === 126 || code === 127) throw new FileError('unsupported', `The box has no ${program}.`)
@@ -75,13 +76,17 @@ export function createBoxFiles(
     lstat,
     follow: (path) => followLinks(path, lstat),
     list: async (path, token) => {
-      const query = { path, max_results: PAGE_FILES, ...(token === null ? {} : { continuation_token: token }) }
+      const query = {
+        ...pathFields(path),
+        max_results: PAGE_FILES,
+        ...(token === null ? {} : { continuation_token: token }),
+      }
       const { files, next_continuation_token: next } = await boxyard.call('listFiles', { path: at, query })
       return { files, next }
     },
     create: async (path, mode) => {
       try {
-        const body = { path, content: '', mode: formatMode(mode) }
+        const body = { ...pathFields(path), content: '', mode: formatMode(mode) }
         await boxyard.call('writeFile', { path: at, body, headers: { 'if-none-match': '*' } })
       } catch (error) {
         if (error instanceof ApiError && error.code === 'precondition_failed') return false
@@ -92,17 +97,22 @@ export function createBoxFiles(
     },
     makeDirectory: async (path, mode) => {
       await checkFree(path)
-      await boxyard.call('makeDirectory', { path: at, body: { path, mode: formatMode(mode) } })
+      await boxyard.call('makeDirectory', { path: at, body: { ...pathFields(path), mode: formatMode(mode) } })
       await giveToUser(path)
     },
     remove: async (path, kind) => {
       const isDirectory = (await lstat(path)).type === 'directory'
       if (isDirectory !== (kind === 'directory'))
         throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
-      await boxyard.call('deleteFile', { path: at, query: { path } })
+      await boxyard.call('deleteFile', { path: at, query: pathFields(path) })
     },
     rename: async (from, to, { overwrite } = { overwrite: false }) => {
-      await boxyard.call('moveFile', { path: at, body: { from, to, overwrite } })
+      const [source, target] = [pathFields(from), pathFields(to)]
+      const names = {
+        ...('path' in source ? { from: source.path } : { from_base64: source.path_base64 }),
+        ...('path' in target ? { to: target.path } : { to_base64: target.path_base64 }),
+      }
+      await boxyard.call('moveFile', { path: at, body: { ...names, overwrite } })
     },
     link: async (path, target, kind) => {
       await checkFree(path)
@@ -116,6 +126,25 @@ export function createBoxFiles(
       if (mtime !== undefined) await run(['touch', '-c', '-d', `@${mtime}`, path], user)
     },
   }
+}
+
+/** Returns a command whose arguments need not be UTF-8: a shell of the box makes those from their bytes. A pure function. */
+export function lineOf(command: readonly string[]): readonly string[] {
+  if (command.every(isText)) return command
+  const assigned = command.flatMap((text, index) => {
+    if (isText(text)) return []
+    const octal = [...bytesOfText(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+    // The shell would cut new lines off the end.
+    return [`a${index}=$(printf '${octal}.'); a${index}=\${a${index}%.}`]
+  })
+  const words = command.map((text, index) => (isText(text) ? `"\${${index + 1}}"` : `"$a${index}"`))
+  return [
+    'sh',
+    '-c',
+    `${assigned.join('; ')}; exec ${words.join(' ')}`,
+    'sh',
+    ...command.map((text) => (isText(text) ? text : '')),
+  ]
 }
 
 const PAGE_FILES = 1000

@@ -3,6 +3,7 @@ import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { pathFields } from '../../sdk/typescript/src/byte-names.ts'
 import { formatMode } from '../files/remote-path.ts'
 import { type BoxFile, type BoxFiles, type FileChange, FileError } from './box-files.ts'
 
@@ -32,7 +33,7 @@ export async function openToRead(
   const begin = async (offset: number): Promise<ByteCursor> => {
     const headers: Record<string, string> = offset === 0 ? {} : { range: `bytes=${offset}-` }
     try {
-      const response = await boxyard.transfer('readFile', { path: at, query: { path }, headers })
+      const response = await boxyard.transfer('readFile', { path: at, query: pathFields(path), headers })
       return cursorOf(response.body ?? new Blob([]).stream(), offset, response.headers.get('etag'))
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'range_not_satisfiable')) throw error

@@ -1,13 +1,9 @@
 import type { SFTPWrapper } from 'ssh2'
+import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { FileError } from './box-files.ts'
+import { encodeNumber, type SftpInside } from './sftp-names.ts'
 import type { SftpServer } from './sftp-server.ts'
 import type { SftpReply } from './sftp-text.ts'
-
-/** The private part of ssh2's SFTP that sends. */
-export interface SftpInside {
-  _protocol: { exitStatus(channel: number, code: number): void; channelData(channel: number, bytes: Buffer): void }
-  outgoing: { id: number; state: string; window: number }
-}
 
 /** Tells the client of the extensions in the first answer, where ssh2 tells of its version alone. To be called before anything is sent. */
 export function announceExtensions(sftp: SFTPWrapper): void {
@@ -42,16 +38,10 @@ const EXTENSIONS: Readonly<Record<string, (server: SftpServer, from: string, to:
 
 /** Returns a version packet with extensions, each with the version that these have. A pure function. */
 function withExtensions(version: Buffer, names: readonly string[]): Buffer {
-  const more = names.flatMap((name) => [name, '1']).flatMap((text) => [lengthOf(text.length), Buffer.from(text)])
+  const more = names.flatMap((name) => [name, '1']).flatMap((text) => [encodeNumber(text.length), Buffer.from(text)])
   const packet = Buffer.concat([version, ...more])
   packet.writeUInt32BE(packet.length - LENGTH_BYTES, 0)
   return packet
-}
-
-function lengthOf(bytes: number): Buffer {
-  const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeUInt32BE(bytes)
-  return length
 }
 
 /** Reads strings with their lengths before them, as far as they are whole. */
@@ -62,7 +52,7 @@ function stringsOf(data: Uint8Array): string[] {
   while (at + LENGTH_BYTES <= bytes.length) {
     const end = at + LENGTH_BYTES + bytes.readUInt32BE(at)
     if (end > bytes.length) break
-    texts.push(bytes.toString('utf8', at + LENGTH_BYTES, end))
+    texts.push(textOfBytes(bytes.subarray(at + LENGTH_BYTES, end)))
     at = end
   }
   return texts

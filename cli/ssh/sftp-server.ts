@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import ssh2, { type Attributes } from 'ssh2'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { isLocalName } from '../files/local-name.ts'
 import { orNull } from '../files/remote-path.ts'
@@ -93,8 +94,10 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
     // By the text alone: what a client calls is the path that its user has typed.
     realPath: async (path) => ({ kind: 'names', names: [nameOf(posix.resolve(absolute(path)))] }),
     readLink: async (path) => {
-      const { target } = await files.lstat(absolute(path))
+      const { target, size_bytes: sizeBytes } = await files.lstat(absolute(path))
       if (target === null) throw new FileError('failed', `${path}: it is no link.`)
+      if (Buffer.byteLength(target) !== sizeBytes)
+        throw new FileError('failed', `${path}: it leads to a name that is not UTF-8.`)
       return { kind: 'names', names: [nameOf(target)] }
     },
     link: async (path, target) => {
@@ -134,7 +137,7 @@ function createHandleRequests(files: BoxFiles, handles: SftpHandles): HandleRequ
       while (directory.names.length === 0 && directory.next !== undefined) {
         const page = await files.list(directory.path, directory.next)
         // A client that copies a directory makes files of these names.
-        directory.names.push(...page.files.filter(({ path: name }) => isLocalName(name)).map(entryOf))
+        directory.names.push(...page.files.filter((file) => isLocalName(pathOf(file))).map(entryOf))
         directory.next = page.next ?? undefined
       }
       const names = directory.names.splice(0, NAMES_AT_ONCE)

@@ -1,4 +1,5 @@
 import type { Attributes, FileEntry } from 'ssh2'
+import { pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import type { BoxFile } from './box-files.ts'
 
 /** The answer to a request of SFTP. */
@@ -17,7 +18,8 @@ export function attributesOf({ type, mode, size_bytes: size, uid, gid, modified_
 
 /** Returns the entry of a file in a list, with its line as `ls -l` has it. A pure function. */
 export function entryOf(file: BoxFile): FileEntry {
-  const { path: filename, type, size_bytes: size, uid, gid, mode, modified_at: modified } = file
+  const filename = pathOf(file)
+  const { type, size_bytes: size, uid, gid, mode, modified_at: modified } = file
   const columns = [`${TYPE_LETTERS[type]}${permissionsOf(Number.parseInt(mode, 8))}`, '   1']
   const numbers = [String(uid).padEnd(8), String(gid).padEnd(8), String(size).padStart(8)]
   const [, month = 1, day = ''] = /^\d+-(\d+)-(\d+)/.exec(modified) ?? []

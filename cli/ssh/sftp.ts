@@ -1,6 +1,7 @@
 import type { SFTPWrapper } from 'ssh2'
 import type { SshGuest } from './guest.ts'
-import { announceExtensions, type SftpInside, serveExtension } from './sftp-extensions.ts'
+import { announceExtensions, serveExtension } from './sftp-extensions.ts'
+import { readNamesAsBytes, type SftpInside, sendNames } from './sftp-names.ts'
 import { createSftpServer, type SftpServer, statusOf } from './sftp-server.ts'
 import type { SftpReply } from './sftp-text.ts'
 
@@ -28,6 +29,7 @@ export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal)
   if (gone.aborted) leave()
   else gone.addEventListener('abort', leave, { once: true })
   announceExtensions(sftp)
+  readNamesAsBytes(sftp)
   sftp.on('error', () => undefined)
   sftp.once('end', () => void last.finally(() => end(sftp)))
   sftp.on('OPEN', (id, ...given) => answer(id, (server) => server.open(...given)))
@@ -61,7 +63,7 @@ function send(sftp: SFTPWrapper, id: number, reply: SftpReply): void {
     case 'data':
       return sftp.data(id, Buffer.from(reply.bytes.buffer, reply.bytes.byteOffset, reply.bytes.length))
     case 'names':
-      return sftp.name(id, reply.names)
+      return sendNames(sftp, id, reply.names)
     case 'attrs':
       return sftp.attrs(id, reply.attrs)
   }

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import { LeftOut } from '../files/left-out.ts'
 import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
 import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
 import { UsageError } from '../output/failures.ts'
@@ -20,7 +21,8 @@ const sync: Verb = {
   ],
   summary: 'Make a directory of a box the same as one here: what differs is sent, as one archive',
   details: `A file is taken to be the same by its size, time and mode. New files belong to whom the directory in the box belongs.
-What is left out is never deleted either, and nothing is without --delete. -o name prints the paths, -o json all.`,
+Devices, FIFOs and sockets here are not sent, and named. What is excluded is never deleted either, and nothing is without --delete.
+-o name prints the paths, -o json all.`,
   examples: [
     'boxyard sync . web:/srv/app --exclude node_modules --exclude .git',
     'boxyard sync site web:/srv/site --delete --watch',
@@ -35,6 +37,7 @@ What is left out is never deleted either, and nothing is without --delete. -o na
     const to = (await absolutePathIn(box, remote.path)).replace(/(?<=.)\/+$/, '')
     const patterns = Array.isArray(flags['exclude']) ? flags['exclude'] : []
     const { exclusionOf } = await import('../files/exclusions.ts')
+    const leftOut = new LeftOut()
     const options: Omit<SyncOptions, 'onBytes'> = {
       boxyard: context.boxyard,
       ...{ box, from, to },
@@ -42,21 +45,24 @@ What is left out is never deleted either, and nothing is without --delete. -o na
       isExcluded: exclusionOf(from, patterns),
       comparesContent: flags['checksum'] === true,
       isTrial: flags['dryRun'] === true,
+      onLeftOut: (path, kind) => leftOut.add(path, kind),
     }
-    if (flags['watch'] === true) return follow(context, options)
+    if (flags['watch'] === true) return follow(context, options, leftOut)
     const meter = createMeter(from, null)
     await tellRound(context, options, createSync({ ...options, onBytes: meter.add })).finally(meter.end)
+    leftOut.report()
   },
 }
 
 /** The verb that keeps directories the same. */
 export const SYNC_VERBS: readonly Verb[] = [sync]
 
-async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'>): Promise<void> {
+async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'>, leftOut: LeftOut): Promise<void> {
   const { watchChanges } = await import('../files/changes.ts')
   const rounds = createSync({ ...options, onBytes: () => undefined })
   // The first round needs no watch; the one after it finds what changed until the watch began.
   await tellRound(context, options, rounds)
+  leftOut.report()
   const changes = await watchChanges(options.from, options.isExcluded)
   reportLine(`Watching ${options.from}; Ctrl-C ends it.`)
   for (;;) {

@@ -1,3 +1,4 @@
+import { pathFields } from './byte-names.ts'
 import type { AnswerOf, Caller, CallInput, FullAnswer } from './calls.ts'
 import { createCaller } from './calls.ts'
 import { createDoors, type Doors, type Query, type UploadBody } from './doors.ts'
@@ -58,6 +59,7 @@ export interface BoxHandle {
   console(options?: ConsoleOptions): Promise<TerminalStream>
   /** Connects to a TCP port, published or not. */
   connect(port: number): Promise<PortStream>
+  /** Paths of a handle may have bytes that are not UTF-8, as `textOfBytes` reads them. */
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   /** Bytes that are too many for a front that is a function go to the data address, unless a stream was read by then. */
   writeFile(path: string, body: UploadBody | string, query?: Query): Promise<AnswerOf<'writeFile'>>
@@ -135,15 +137,15 @@ function createHandle(
     stream: (command, options = {}) => streamExec({ caller, doors }, box, { ...options, command }),
     console: (options = {}) => openConsole(doors, box, options),
     connect: (port) => openPort(doors, box, port),
-    readFile: (path, query = {}) => bytesFrom('readFile', { ...query, path }),
+    readFile: (path, query = {}) => bytesFrom('readFile', { ...query, ...pathFields(path) }),
     writeFile: async (path, body, query = {}) => {
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
-      const response = await doors.transfer('writeFile', { ...box, query: { ...query, path } }, bytes)
+      const response = await doors.transfer('writeFile', { ...box, query: { ...query, ...pathFields(path) } }, bytes)
       return (await holdObject(response)) as AnswerOf<'writeFile'>
     },
-    readArchive: (path, query = {}) => bytesFrom('readArchive', { ...query, path }),
+    readArchive: (path, query = {}) => bytesFrom('readArchive', { ...query, ...pathFields(path) }),
     writeArchive: async (path, body, query = {}) => {
-      const response = await doors.transfer('writeArchive', { ...box, query: { ...query, path } }, body)
+      const response = await doors.transfer('writeArchive', { ...box, query: { ...query, ...pathFields(path) } }, body)
       return (await holdObject(response)) as AnswerOf<'writeArchive'>
     },
     fork: (fork, more = {}) => boxyard.createBox(project, { ...more, name: fork, fork: name }),

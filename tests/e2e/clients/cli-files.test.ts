@@ -16,7 +16,6 @@ import {
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
-import { COPY_TABLE, type CopySide, expectedOf, tryCopies } from '../../helpers/clients/copy-table.ts'
 import { openPlainFront, type PlainFront } from '../../helpers/clients/plain-front.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
@@ -128,52 +127,6 @@ describe('cp', () => {
     expect(readdirSync(here)).toEqual(['large'])
     expect(readFileSync(join(here, 'large'), 'utf8')).toBe('before')
     await inBox('rm /srv/large')
-  })
-})
-
-describe('cp as docker cp', () => {
-  test.each(['up', 'down'] as const)('%s', async (direction) => {
-    const side: CopySide = {
-      shell: inBox,
-      copy: async (from, to) => {
-        const args = direction === 'up' ? [from, `web:${to}`] : [`web:${from}`, to]
-        return (await cli.run(['cp', ...args], { cwd: join(here, 'copies') })).code === 0
-      },
-    }
-    const seen = await tryCopies(COPY_TABLE, { direction, here: join(here, 'copies'), side })
-    expect(seen).toEqual(expectedOf(COPY_TABLE, direction))
-  })
-
-  test('takes a file, and several, into a directory that a link of the box leads to', async () => {
-    write('tool', 'one')
-    write('other', 'two')
-    await inBox('mkdir -p /srv/usr/bin && ln -s usr/bin /srv/bin && ln -s /srv/usr/bin/old /srv/usr/bin/other')
-    const run = (...args: string[]) => cli.run(['cp', ...args], { cwd: here })
-    expect(await run('tool', 'web:/srv/bin')).toMatchObject({ code: 0, stderr: '' })
-    expect(await run('tool', 'other', 'web:/srv/bin')).toMatchObject({ code: 0, stderr: '' })
-    expect(await inBox('cd /srv && readlink bin && cat usr/bin/tool usr/bin/other && ls usr/bin')).toBe(
-      'usr/bin\nonetwoother\ntool\n',
-    )
-  })
-
-  test('follows a link at the source only with -L', async () => {
-    write('tree/a', 'a')
-    symlinkSync('tree', join(here, 'link'))
-    const run = (...args: string[]) => cli.run(['cp', ...args], { cwd: here })
-    await inBox('mkdir -p /srv/linked')
-    expect(await run('-L', 'link', 'web:/srv/linked/tree')).toMatchObject({ code: 0, stderr: '' })
-    expect(await run('link', 'web:/srv/linked/link')).toMatchObject({ code: 0, stderr: '' })
-    expect(await inBox('cd /srv/linked && cat tree/a && readlink link')).toBe('atree\n')
-    expect(await run('--follow-link', 'web:/srv/linked/link', 'back')).toMatchObject({ code: 0, stderr: '' })
-    expect(readFileSync(join(here, 'back/a'), 'utf8')).toBe('a')
-  })
-
-  test('copies no parent and no root in the place of a name', async () => {
-    write('tree/a', 'a')
-    mkdirSync(join(here, 'tree/sub'))
-    await inBox('mkdir -p /srv/named')
-    const copied = await cli.run(['cp', '..', 'web:/srv/named'], { cwd: join(here, 'tree/sub') })
-    expect([copied.code, await inBox('ls /srv/named; cat /srv/named/tree/a')]).toEqual([0, 'tree\na'])
   })
 })
 

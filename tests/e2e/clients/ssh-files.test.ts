@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { packPrograms, type Ran, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
@@ -42,6 +42,22 @@ describe('scp', () => {
     await lab.run('scp', [...lab.config(), '-rp', `${HOST}:/srv/tree`, lab.path('tree-back')])
     const { mode, mtimeMs } = statSync(lab.path('tree-back/sub/run'))
     expect([(mode & 0o777).toString(8), mtimeMs]).toEqual(['750', 1_700_000_000_000])
+  })
+
+  test('keeps names that are not UTF-8 apart, there and back', async () => {
+    const names = ['a\xe8', 'a\xe9', `${'l'.repeat(200)}\xff`]
+    mkdirSync(lab.path('bytes'))
+    for (const name of names) writeFileSync(Buffer.from(`${lab.path('bytes')}/${name}`, 'latin1'), name)
+    expect(await lab.run('scp', [...lab.config(), '-rp', lab.path('bytes'), `${HOST}:/srv`])).toMatchObject({ code: 0 })
+    expect(await inBox("cd /srv/bytes && ls | wc -l && cat $(printf 'a\\350') | od -An -c")).toMatch(
+      /^3\n +a 303 250\n$/,
+    )
+    expect(await lab.run('scp', [...lab.config(), '-rp', `${HOST}:/srv/bytes`, lab.path('bytes-back')])).toMatchObject({
+      code: 0,
+    })
+    expect(readdirSync(lab.path('bytes-back'), { encoding: 'latin1' }).sort()).toEqual(names)
+    for (const name of names)
+      expect(readFileSync(Buffer.from(`${lab.path('bytes-back')}/${name}`, 'latin1'), 'utf8')).toBe(name)
   })
 
   test('tells of a file that is not there, and of a directory that is not', async () => {

@@ -80,7 +80,7 @@ describe('a directory of this machine', () => {
       '.boxyardignore': '*.log\n',
     }
     const found = await withTree(files, (root) => {
-      return scanTree(root, exclusionOf(root, ['node_modules/', '.boxyardignore']))
+      return scanTree(root, { isExcluded: exclusionOf(root, ['node_modules/', '.boxyardignore']) })
     })
     expect(found.map(({ path }) => path).sort()).toEqual(['a.txt', 'sub', 'sub/c.txt'])
   })
@@ -152,9 +152,9 @@ describe('a directory of this machine', () => {
 
   test('is refused beyond the entries that are copied at once, with the way out', async () => {
     await withTree({ 'a/1': '', 'a/2': '', b: '' }, async (root) => {
-      expect(await scanTree(root, undefined, 4)).toHaveLength(4)
-      await expect(scanTree(root, undefined, 3)).rejects.toThrow(/more than 3 files and directories.*--exclude/)
-      expect(await scanTree(root, (path) => path === 'a', 3)).toHaveLength(1)
+      expect(await scanTree(root, { most: 4 })).toHaveLength(4)
+      await expect(scanTree(root, { most: 3 })).rejects.toThrow(/more than 3 files and directories.*--exclude/)
+      expect(await scanTree(root, { isExcluded: (path) => path === 'a', most: 3 })).toHaveLength(1)
     })
   })
 })

@@ -1,0 +1,91 @@
+import type { Attributes, FileEntry, SFTPWrapper } from 'ssh2'
+import { bytesOfText, isText, textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
+
+/** The private part of ssh2's SFTP that sends, of lib/protocol/SFTP.js in its version 1.17. */
+export interface SftpInside {
+  _protocol: { exitStatus(channel: number, code: number): void; channelData(channel: number, bytes: Buffer): void }
+  outgoing: { id: number; state: string; window: number; packetSize: number }
+  /** What waits until the client has room. */
+  _buffer: Buffer[]
+  _waitWindow: boolean
+  /** Called once there is room. */
+  _chunkcb: (() => void) | undefined
+}
+
+/**
+ * Makes the names that a client sends come as `textOfBytes` reads them. Ssh2 reads each string of a packet by `utf8Slice` of its buffer,
+ * by which different names become one.
+ */
+export function readNamesAsBytes(sftp: SFTPWrapper): void {
+  let packet: Buffer | undefined
+  Object.defineProperty(sftp, '_pkt', {
+    get: () => packet,
+    set: (bytes: Buffer | undefined) => {
+      packet = bytes
+      if (bytes === undefined) return
+      Object.defineProperty(bytes, 'utf8Slice', {
+        value: (start: number, end: number) => textOfBytes(bytes.subarray(start, end)),
+      })
+    },
+  })
+}
+
+/** Answers with names, whose bytes need not be UTF-8: those ssh2 would replace. */
+export function sendNames(sftp: SFTPWrapper, id: number, names: FileEntry[]): void {
+  if (names.every(({ filename, longname }) => isText(filename) && isText(longname))) return void sftp.name(id, names)
+  const inside = sftp as unknown as SftpInside
+  inside._buffer.push(namesPacket(id, names))
+  if (inside._buffer.length === 1) drain(inside)
+}
+
+/** Encodes a length, or another number of 32 bits. */
+export function encodeNumber(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+function namesPacket(id: number, names: readonly FileEntry[]): Buffer {
+  const entries = names.flatMap(({ filename, longname, attrs }) => {
+    return [...stringOf(filename), ...stringOf(longname), attributeBytes(attrs)]
+  })
+  const body = Buffer.concat([Buffer.of(NAME), encodeNumber(id), encodeNumber(names.length), ...entries])
+  return Buffer.concat([encodeNumber(body.length), body])
+}
+
+function stringOf(text: string): Uint8Array[] {
+  const bytes = bytesOfText(text)
+  return [encodeNumber(bytes.length), bytes]
+}
+
+function attributeBytes(attrs: Partial<Attributes>): Buffer {
+  const { mode, size = 0, uid = 0, gid = 0, atime = 0, mtime = 0 } = attrs
+  if (mode === undefined) return encodeNumber(0)
+  const numbers = [uid, gid, mode, atime, mtime].map((value) => encodeNumber(value >>> 0))
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64BE(BigInt(size))
+  return Buffer.concat([encodeNumber(ALL_ATTRIBUTES), length, ...numbers])
+}
+
+/** Sends what waits, as far as the client has room, and then as soon as it has. */
+function drain(inside: SftpInside): void {
+  const { outgoing } = inside
+  inside._chunkcb = undefined
+  for (let packet = inside._buffer[0]; packet !== undefined; packet = inside._buffer[0]) {
+    if (outgoing.state !== 'open') return
+    const count = Math.min(packet.length, outgoing.window, outgoing.packetSize)
+    if (count === 0) {
+      inside._waitWindow = true
+      inside._chunkcb = () => drain(inside)
+      return
+    }
+    outgoing.window -= count
+    inside._protocol.channelData(outgoing.id, packet.subarray(0, count))
+    if (count < packet.length) inside._buffer[0] = packet.subarray(count)
+    else inside._buffer.shift()
+  }
+}
+
+/** The answer that has names, and its flags of size, owners, mode and times (draft-ietf-secsh-filexfer-02). */
+const NAME = 104
+const ALL_ATTRIBUTES = 0x0f

@@ -1,0 +1,179 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { useCommandLine } from '../../helpers/clients/command-line.ts'
+import { COPY_TABLE, type CopySide, expectedOf, tryCopies } from '../../helpers/clients/copy-table.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
+
+const cli = useCommandLine(useSharedService())
+/** A directory of each test. */
+let here: string
+
+beforeAll(async () => {
+  expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
+})
+beforeEach(() => {
+  here = mkdtempSync(join(cli.directory(), 'copies-'))
+})
+
+const inBox = async (line: string): Promise<string> => (await cli.client.shell('demo', 'web', line)).body.stdout
+
+function write(path: string, content: string): void {
+  mkdirSync(join(here, path, '..'), { recursive: true })
+  writeFileSync(join(here, path), content)
+}
+
+describe('cp as docker cp', () => {
+  test.each(['up', 'down'] as const)('%s', async (direction) => {
+    const side: CopySide = {
+      shell: inBox,
+      copy: async (from, to) => {
+        const args = direction === 'up' ? [from, `web:${to}`] : [`web:${from}`, to]
+        return (await cli.run(['cp', ...args], { cwd: join(here, 'copies') })).code === 0
+      },
+    }
+    const seen = await tryCopies(COPY_TABLE, { direction, here: join(here, 'copies'), side })
+    expect(seen).toEqual(expectedOf(COPY_TABLE, direction))
+  })
+
+  test('takes a file, and several, into a directory that a link of the box leads to', async () => {
+    write('tool', 'one')
+    write('other', 'two')
+    await inBox('mkdir -p /srv/usr/bin && ln -s usr/bin /srv/bin && ln -s /srv/usr/bin/old /srv/usr/bin/other')
+    const run = (...args: string[]) => cli.run(['cp', ...args], { cwd: here })
+    expect(await run('tool', 'web:/srv/bin')).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('tool', 'other', 'web:/srv/bin')).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('cd /srv && readlink bin && cat usr/bin/tool usr/bin/other && ls usr/bin')).toBe(
+      'usr/bin\nonetwoother\ntool\n',
+    )
+  })
+
+  test('follows a link at the source only with -L', async () => {
+    write('tree/a', 'a')
+    symlinkSync('tree', join(here, 'link'))
+    const run = (...args: string[]) => cli.run(['cp', ...args], { cwd: here })
+    await inBox('mkdir -p /srv/linked')
+    expect(await run('-L', 'link', 'web:/srv/linked/tree')).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('link', 'web:/srv/linked/link')).toMatchObject({ code: 0, stderr: '' })
+    expect(await inBox('cd /srv/linked && cat tree/a && readlink link')).toBe('atree\n')
+    expect(await run('--follow-link', 'web:/srv/linked/link', 'back')).toMatchObject({ code: 0, stderr: '' })
+    expect(readFileSync(join(here, 'back/a'), 'utf8')).toBe('a')
+  })
+
+  test('copies no parent and no root in the place of a name', async () => {
+    write('tree/a', 'a')
+    mkdirSync(join(here, 'tree/sub'))
+    await inBox('mkdir -p /srv/named')
+    const copied = await cli.run(['cp', '..', 'web:/srv/named'], { cwd: join(here, 'tree/sub') })
+    expect([copied.code, await inBox('ls /srv/named; cat /srv/named/tree/a')]).toEqual([0, 'tree\na'])
+  })
+})
+
+describe('what is copied', () => {
+  const run = (...args: string[]) => cli.run(args, { cwd: here })
+  /** A name that is not UTF-8, as its bytes. */
+  const place = (...names: string[]): Buffer =>
+    Buffer.concat([Buffer.from(`${here}/`), Buffer.from(names.join('/'), 'latin1')])
+  const namesIn = (path: string): string[] => readdirSync(join(here, path), { encoding: 'latin1' }).sort()
+  const namesInBox = (path: string): Promise<string> => inBox(`cd ${path} && ls | od -An -c | tr -d ' \\n'`)
+
+  test('has its links as they are, wherever they lead', async () => {
+    const links = { absolute: '/usr/bin/env', up: '../../../etc', gone: '/no/such', bin: '/bin' }
+    mkdirSync(join(here, 'venv'))
+    for (const [name, target] of Object.entries(links)) symlinkSync(target, join(here, 'venv', name))
+    expect(await run('cp', 'venv', 'web:/srv/venv')).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('sync', 'venv', 'web:/srv/venv-synced')).toMatchObject({ code: 0 })
+    const read = 'for i in absolute up gone bin; do readlink $i; done'
+    for (const path of ['/srv/venv', '/srv/venv-synced'])
+      expect(await inBox(`cd ${path} && ${read}`)).toBe('/usr/bin/env\n../../../etc\n/no/such\n/bin\n')
+    expect(await run('cp', 'web:/srv/venv', 'back')).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('cp', 'back/.', 'web:/srv/venv')).toMatchObject({ code: 0, stderr: '' })
+    expect(readlinkSync(join(here, 'back/bin'))).toBe('/bin')
+  })
+
+  test('is named where it is left out: FIFOs and sockets, both ways and by sync', async () => {
+    write('tree/sub/file', 'x')
+    execFileSync('mkfifo', [join(here, 'tree/sub/pipe')])
+    const listening = createServer().listen(join(here, 'tree/socket'))
+    await once(listening, 'listening')
+    const named = /^boxyard: left out tree\/(sub\/pipe|socket): it is a (FIFO|socket)\.\n.*it is a (FIFO|socket)\.\n$/
+    expect(await run('cp', 'tree', 'web:/srv/special')).toMatchObject({ code: 0, stderr: expect.stringMatching(named) })
+    const synced = await run('sync', 'tree', 'web:/srv/special')
+    expect([synced.code, synced.stderr.match(/left out (sub\/pipe|socket): it is a (FIFO|socket)/g)?.length]).toEqual([
+      0, 2,
+    ])
+    listening.close()
+    await inBox(
+      'mkdir -p /srv/special/in; cd /srv/special/in; mkfifo pipe; mknod null c 1 3 || :; (nc -l -U socket 2>/dev/null || :) & :',
+    )
+    const { code, stderr } = await run('cp', 'web:/srv/special', 'back')
+    expect([code, stderr]).toEqual([0, expect.stringContaining('left out web:/srv/special/in/pipe: it is a FIFO.')])
+    expect(existsSync(join(here, 'back/in/pipe'))).toBe(false)
+  })
+
+  test('keeps names that are not UTF-8, by cp and sync', async () => {
+    mkdirSync(place('tree/d\xe9'), { recursive: true })
+    writeFileSync(place('tree/a\xe9'), 'one')
+    writeFileSync(place('tree/a\xe8'), 'two')
+    writeFileSync(place('tree/d\xe9/\xff\xfe'), 'three')
+    writeFileSync(place('tree', `${'l'.repeat(120)}\xe9`), 'long')
+    symlinkSync(Buffer.from('a\xe9', 'latin1'), place('tree/k\xe9'))
+    expect(await run('cp', 'tree', 'web:/srv/bytes')).toMatchObject({ code: 0, stderr: '' })
+    expect((await run('sync', 'tree', 'web:/srv/bytes-synced')).stderr).toMatch(/^sent 6 entries/)
+    for (const path of ['/srv/bytes', '/srv/bytes-synced'])
+      expect(await namesInBox(path)).toBe(`a350\\na351\\nd351\\nk351\\n${'l'.repeat(120)}351\\n`)
+    expect(await run('sync', 'tree', 'web:/srv/bytes-synced')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await run('sync', 'tree', 'web:/srv/bytes-synced', '--checksum')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+    expect(await run('cp', 'web:/srv/bytes', 'back')).toMatchObject({ code: 0, stderr: '' })
+    expect(namesIn('back')).toEqual(namesIn('tree'))
+    expect(readFileSync(place('back/d\xe9/\xff\xfe'), 'utf8')).toBe('three')
+    expect(await run('cp', 'web:/srv/bytes/.', 'back')).toMatchObject({ code: 0, stderr: '' })
+    rmSync(place('tree/a\xe8'))
+    const deleted = await run('sync', 'tree', 'web:/srv/bytes-synced', '--delete')
+    expect([deleted.code, deleted.stderr]).toEqual([0, expect.stringContaining('deleted a\\xe8')])
+    expect(await inBox('ls /srv/bytes-synced | wc -l')).toBe('4\n')
+  })
+
+  test('keeps the holes of its files, there and back', async () => {
+    mkdirSync(join(here, 'tree'))
+    const size = 300_000_001
+    const file = openSync(join(here, 'tree/disk'), 'w')
+    for (const at of [5_000_000, 200_000_000]) writeSync(file, 'data', at)
+    ftruncateSync(file, size)
+    closeSync(file)
+    write('tree/hole', '')
+    truncateSync(join(here, 'tree/hole'), size)
+    expect(await run('cp', 'tree', 'web:/srv/sparse')).toMatchObject({ code: 0, stderr: '' })
+    const [used = '', ...sums] = (await inBox('cd /srv/sparse && du -sk . && sha256sum disk hole')).split('\n')
+    expect(Number.parseInt(used, 10)).toBeLessThan(1000)
+    const here256 = (name: string): string =>
+      execFileSync('sha256sum', [join(here, name)], { encoding: 'utf8' }).slice(0, 64)
+    expect(sums.slice(0, 2).map((line) => line.slice(0, 64))).toEqual([here256('tree/disk'), here256('tree/hole')])
+    expect(await run('cp', 'web:/srv/sparse', 'back')).toMatchObject({ code: 0, stderr: '' })
+    expect(here256('back/disk')).toBe(here256('tree/disk'))
+    expect(statSync(join(here, 'back/disk')).blocks).toBeLessThan(2000)
+  })
+})
