@@ -1,7 +1,7 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { bytesOfText, isText, pathFields } from '../../sdk/typescript/src/byte-names.ts'
-import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import type { AnswerOf, CallInput } from '../../sdk/typescript/src/calls.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
 
@@ -60,10 +60,7 @@ export function createBoxFiles(
   const lstat: BoxFiles['lstat'] = (path) => boxyard.call('statFile', { path: at, query: pathFields(path) })
   const run = async (command: readonly string[], as: string): Promise<void> => {
     const { exit_code: code, stderr } = await box.run(lineOf(command), { user: as, cwd: '/' })
-    if (code === 0) return
-    const [program = ''] = command
-    if (code === null || code === 126 || code === 127) throw new FileError('unsupported', `The box has no ${program}.`)
-    throw new FileError(/permi/i.test(stderr) ? 'denied' : 'failed', stderr.trim())
+    if (code !== 0) throw failureOf(command[0] ?? '', code, stderr)
   }
   const checkFree = async (path: string): Promise<void> => {
     if ((await orNull(lstat(path))) !== null) throw new FileError('failed', `${path}: it exists.`)
@@ -107,12 +104,7 @@ export function createBoxFiles(
       await boxyard.call('deleteFile', { path: at, query: pathFields(path) })
     },
     rename: async (from, to, { overwrite } = { overwrite: false }) => {
-      const [source, target] = [pathFields(from), pathFields(to)]
-      const names = {
-        ...('path' in source ? { from: source.path } : { from_base64: source.path_base64 }),
-        ...('path' in target ? { to: target.path } : { to_base64: target.path_base64 }),
-      }
-      await boxyard.call('moveFile', { path: at, body: { ...names, overwrite } })
+      await boxyard.call('moveFile', { path: at, body: { ...namesOfMove(from, to), overwrite } })
     },
     link: async (path, target, kind) => {
       await checkFree(path)
@@ -125,6 +117,19 @@ export function createBoxFiles(
       if (mode !== undefined) await run(['chmod', formatMode(mode), path], user)
       if (mtime !== undefined) await run(['touch', '-c', '-d', `@${mtime}`, path], user)
     },
+  }
+}
+
+function failureOf(program: string, code: number | null, stderr: string): FileError {
+  if (code === null || code === 126 || code === 127) return new FileError('unsupported', `The box has no ${program}.`)
+  return new FileError(/permi/i.test(stderr) ? 'denied' : 'failed', stderr.trim())
+}
+
+function namesOfMove(from: string, to: string): CallInput<'moveFile'>['body'] {
+  const [source, target] = [pathFields(from), pathFields(to)]
+  return {
+    ...('path' in source ? { from: source.path } : { from_base64: source.path_base64 }),
+    ...('path' in target ? { to: target.path } : { to_base64: target.path_base64 }),
   }
 }
 

@@ -33,10 +33,10 @@ export async function benchCopies(): Promise<void> {
       for (const [row, change] of Object.entries(seen)) {
         if (change === expected[row]) continue
         differing++
-        console.log(`${direction}: ${row}: docker: ${change}; table: ${expected[row]}`)
+        process.stdout.write(`${direction}: ${row}: docker: ${change}; table: ${expected[row]}\n`)
       }
     }
-    console.log(`${2 * COPY_TABLE.length} copies, ${differing} of which docker makes differently`)
+    process.stdout.write(`${2 * COPY_TABLE.length} copies, ${differing} of which docker makes differently\n`)
     if (differing > 0) throw new Error('The table of copies is not what docker does.')
   } finally {
     rmSync(directory, { recursive: true, force: true })
