@@ -24,6 +24,7 @@ export function readNamesAsBytes(sftp: SFTPWrapper): void {
       packet = bytes
       if (bytes === undefined) return
       Object.defineProperty(bytes, 'utf8Slice', {
+        configurable: true,
         value: (start: number, end: number) => textOfBytes(bytes.subarray(start, end)),
       })
     },

@@ -130,6 +130,8 @@ async function download(
     leftOut.add(`${source.box}:${posix.join(source.path, below)}`, what)
   // A tar has no sockets and no devices.
   const naming = kind === 'directory' ? nameSpecialFiles({ boxyard, box }, path, onLeftOut) : null
+  // Awaited in the end, also where the copy fails.
+  naming?.catch(() => undefined)
   if (place === null) return void (await Promise.all([toStdout(bytes), naming]))
   const mode = Number.parseInt(file.mode, 8)
   const totalBytes = kind === 'file' ? file.size_bytes : null
