@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
-import { findData, sparseRecords } from './sparse-files.ts'
-import { encodeHeader, paddingOf, type TarFacts } from './tar-headers.ts'
+import { type DataRange, findData, sparseRecords } from './sparse-files.ts'
+import { encodeHeader, type Owner, paddingOf, type TarFacts } from './tar-headers.ts'
 
 export interface Packing {
   /** The directory of this machine that the entries are below. */
@@ -14,18 +14,6 @@ export interface Packing {
   ownerOf(path: string): Owner
   /** Called for each file that is gone by now, or no regular file any more, which is left out. */
   onGone?(path: string): void
-}
-
-/** Owner and group, as numbers of the box. */
-export interface Owner {
-  uid: number
-  gid: number
-}
-
-/** A piece of data between the holes of a file. */
-export interface DataRange {
-  start: number
-  sizeBytes: number
 }
 
 /**

@@ -1,6 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { DataRange } from './packing.ts'
 import { paddingOf } from './tar-headers.ts'
+
+/** A piece of data between the holes of a file. */
+export interface DataRange {
+  start: number
+  sizeBytes: number
+}
 
 /**
  * Finds the data of a file with holes by reading it: Node tells no holes, and a hole is read as fast as memory. Null for a file with

@@ -1,6 +1,6 @@
 import { bytesOfText } from '../../sdk/typescript/src/byte-names.ts'
 import type { Exclusion, LocalEntry } from './local-tree.ts'
-import type { Owner } from './packing.ts'
+import type { Owner } from './tar-headers.ts'
 
 /** A path below a directory of a box. */
 export interface RemoteEntry extends Owner {

@@ -6,9 +6,9 @@ import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { UsageError } from '../output/failures.ts'
 import { type Exclusion, type LocalEntry, scanTree } from './local-tree.ts'
-import type { Owner } from './packing.ts'
 import { describeRemote } from './remote-path.ts'
 import { parentsOf, planSync, type RemoteEntry, type SyncPlan } from './sync-plan.ts'
+import type { Owner } from './tar-headers.ts'
 import { unpackIn } from './unpacking.ts'
 
 export interface SyncOptions {

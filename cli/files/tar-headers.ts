@@ -1,6 +1,11 @@
 import { bytesOfText } from '../../sdk/typescript/src/byte-names.ts'
 import type { LocalEntry } from './local-tree.ts'
-import type { Owner } from './packing.ts'
+
+/** Owner and group, as numbers of the box. */
+export interface Owner {
+  uid: number
+  gid: number
+}
 
 /** What the header of an entry says. */
 export interface TarFacts extends Owner, Pick<LocalEntry, 'kind' | 'mode' | 'modifiedMs' | 'target'> {
