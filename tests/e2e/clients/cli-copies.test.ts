@@ -43,7 +43,7 @@ function write(path: string, content: string): void {
 }
 
 describe('cp as docker cp', () => {
-  test.each(['up', 'down'] as const)('%s', async (direction) => {
+  test.each(['up', 'down'] as const)('makes each copy of the table, %s', async (direction) => {
     const side: CopySide = {
       shell: inBox,
       copy: async (from, to) => {
@@ -94,7 +94,8 @@ describe('what is copied', () => {
   const place = (...names: string[]): Buffer =>
     Buffer.concat([Buffer.from(`${here}/`), Buffer.from(names.join('/'), 'latin1')])
   const namesIn = (path: string): string[] => readdirSync(join(here, path), { encoding: 'latin1' }).sort()
-  const namesInBox = (path: string): Promise<string> => inBox(`cd ${path} && ls | od -An -c | tr -d ' \\n'`)
+  const namesInBox = (path: string): Promise<string> =>
+    inBox(`cd ${path} && for name in *; do printf '%s ' "$name"; done | tr '\\350\\351' 'XY'`)
 
   test('has its links as they are, wherever they lead', async () => {
     const links = { absolute: '/usr/bin/env', up: '../../../etc', gone: '/no/such', bin: '/bin' }
@@ -122,9 +123,7 @@ describe('what is copied', () => {
       0, 2,
     ])
     listening.close()
-    await inBox(
-      'mkdir -p /srv/special/in; cd /srv/special/in; mkfifo pipe; mknod null c 1 3 || :; (nc -l -U socket 2>/dev/null || :) & :',
-    )
+    await inBox('mkdir -p /srv/special/in && mkfifo /srv/special/in/pipe')
     const { code, stderr } = await run('cp', 'web:/srv/special', 'back')
     expect([code, stderr]).toEqual([0, expect.stringContaining('left out web:/srv/special/in/pipe: it is a FIFO.')])
     expect(existsSync(join(here, 'back/in/pipe'))).toBe(false)
@@ -140,7 +139,7 @@ describe('what is copied', () => {
     expect(await run('cp', 'tree', 'web:/srv/bytes')).toMatchObject({ code: 0, stderr: '' })
     expect((await run('sync', 'tree', 'web:/srv/bytes-synced')).stderr).toMatch(/^sent 6 entries/)
     for (const path of ['/srv/bytes', '/srv/bytes-synced'])
-      expect(await namesInBox(path)).toBe(`a350\\na351\\nd351\\nk351\\n${'l'.repeat(120)}351\\n`)
+      expect(await namesInBox(path)).toBe(`aX aY dY kY ${'l'.repeat(120)}Y `)
     expect(await run('sync', 'tree', 'web:/srv/bytes-synced')).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await run('sync', 'tree', 'web:/srv/bytes-synced', '--checksum')).toEqual({
       code: 0,
@@ -159,9 +158,9 @@ describe('what is copied', () => {
 
   test('keeps the holes of its files, there and back', async () => {
     mkdirSync(join(here, 'tree'))
-    const size = 300_000_001
+    const size = 100_000_001
     const file = openSync(join(here, 'tree/disk'), 'w')
-    for (const at of [5_000_000, 200_000_000]) writeSync(file, 'data', at)
+    for (const at of [5_000_000, 60_000_000]) writeSync(file, 'data', at)
     ftruncateSync(file, size)
     closeSync(file)
     write('tree/hole', '')

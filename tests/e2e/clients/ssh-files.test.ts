@@ -49,9 +49,7 @@ describe('scp', () => {
     mkdirSync(lab.path('bytes'))
     for (const name of names) writeFileSync(Buffer.from(`${lab.path('bytes')}/${name}`, 'latin1'), name)
     expect(await lab.run('scp', [...lab.config(), '-rp', lab.path('bytes'), `${HOST}:/srv`])).toMatchObject({ code: 0 })
-    expect(await inBox("cd /srv/bytes && ls | wc -l && cat $(printf 'a\\350') | od -An -c")).toMatch(
-      /^3\n +a 303 250\n$/,
-    )
+    expect(await inBox("cd /srv/bytes && ls | wc -l && cat $(printf 'a\\350') | tr '\\303\\250' 'XY'")).toBe('3\naXY')
     expect(await lab.run('scp', [...lab.config(), '-rp', `${HOST}:/srv/bytes`, lab.path('bytes-back')])).toMatchObject({
       code: 0,
     })
