@@ -19,7 +19,7 @@ export async function differingFiles(
   const differing = new Set<string>()
   const archive = await orNull(box.readArchive(to))
   if (archive === null) return differing
-  const entries = extract({ filenameEncoding: 'latin1' })
+  const entries = extract(NAMES_AS_BYTES)
   const compare = async (): Promise<void> => {
     for await (const entry of entries) {
       const { pax } = entry.header as { pax?: Record<string, string> | null }
@@ -48,4 +48,9 @@ async function digestOf(content: AsyncIterable<unknown>): Promise<string> {
   const hash: Hash = createHash('sha256')
   for await (const piece of content) hash.update(piece as Uint8Array)
   return hash.digest('hex')
+}
+
+/** An option that the types of tar-stream lack. */
+const NAMES_AS_BYTES: NonNullable<Parameters<typeof extract>[0]> & { filenameEncoding: string } = {
+  filenameEncoding: 'latin1',
 }
