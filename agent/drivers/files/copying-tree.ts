@@ -1,9 +1,10 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { linkAt, type RawEntry, readEntries, symlinkAt } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
-import { changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/metadata.ts'
+import { changeModeOfPath, changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/metadata.ts'
 import { readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/task.ts'
+import { copyAttributes } from './attributes.ts'
 import { type CopySource, copyFacts, copyNamedFile, fileTimeOf, type Turns } from './copying.ts'
 import { kindOf } from './facts.ts'
 import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
@@ -40,7 +41,11 @@ export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
       if (level.waiting.length === 0) {
         const entries = readEntries(level.sourceFd, buffer)
         if (entries === null) {
-          copyFacts(level.sourceFd, level.targetFd, { stat: statFd(level.sourceFd), idBase: copy.idBase })
+          copyFacts(level.sourceFd, level.targetFd, {
+            stat: statFd(level.sourceFd),
+            idBase: copy.idBase,
+            path: fullPath(copy, level.path),
+          })
           levels.pop()
           closeLevel(level)
         } else level.waiting = entries
@@ -60,8 +65,8 @@ export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
 
 /** Recreates a symbolic link, FIFO or socket of a snapshot. Throws `path_invalid` for devices. */
 export function copyOther(
-  { fd, stat, idBase }: CopySource,
-  { directoryFd, name, path }: { directoryFd: number; name: RawPath; path: RawPath },
+  { fd, stat, idBase, path }: CopySource,
+  { directoryFd, name }: { directoryFd: number; name: RawPath },
 ): void {
   const kind = kindOf(stat)
   if (kind === 'symlink') symlinkAt(Buffer.concat([readLinkFd(fd), Buffer.alloc(1)]), directoryFd, rawBytesOf(name))
@@ -71,6 +76,11 @@ export function copyOther(
     // The box may have replaced it.
     if (kindOf(statFd(madeFd)) !== kind) return
     changeOwnerOfPath(madeFd, idBase + stat.uid, idBase + stat.gid)
+    // A link has neither a mode nor attributes that a box could give it.
+    if (kind !== 'symlink') {
+      copyAttributes(fd, madeFd, { path, idShift: idBase })
+      changeModeOfPath(madeFd, stat.mode & 0o7777)
+    }
     setModified(madeFd, fileTimeOf(stat))
   })
 }
@@ -111,13 +121,13 @@ function* copyEntry({ io, copy, level, copiedNames }: Step, name: RawPath): Step
   const path = level.path === '' ? name : `${level.path}/${name}`
   const fd = openName(level.sourceFd, name)
   try {
-    const source = { fd, stat: statFd(fd), idBase: copy.idBase }
+    const source = { fd, stat: statFd(fd), idBase: copy.idBase, path: fullPath(copy, path) }
     const kind = kindOf(source.stat)
     if (kind === 'directory') return makeLevel(level, { path, name, fd })
     const first = copiedNames.get(source.stat.inode)
     if (first !== undefined) linkToCopied(copy, first, target)
     else if (kind === 'file') yield* copyNamedFile(io, source, target)
-    else copyOther(source, { ...target, path: copy.path })
+    else copyOther(source, target)
     if (source.stat.links > 1) copiedNames.set(source.stat.inode, path)
     if (copiedNames.size > LINKED_MAX)
       throw pathInvalid(copy.path, `more than ${LINKED_MAX} files in it have several names`)
@@ -125,6 +135,10 @@ function* copyEntry({ io, copy, level, copiedNames }: Step, name: RawPath): Step
   } finally {
     closeFd(fd)
   }
+}
+
+function fullPath({ path }: TreeCopy, below: RawPath): RawPath {
+  return below === '' ? path : `${path.replace(/\/+$/, '')}/${below}`
 }
 
 function makeLevel(above: Level, { path, name, fd }: { path: RawPath; name: RawPath; fd: number }): Level {

@@ -2,16 +2,11 @@ import { changeOwner, closeFd, controlBuffer } from '../../lib/syscalls/descript
 import { changeMode } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import {
-  listAttributes,
-  readAttribute,
-  removeAttribute,
-  setModified,
-  writeAttribute,
-} from '../../lib/syscalls/metadata.ts'
+import { setModified } from '../../lib/syscalls/metadata.ts'
 import { seekData, seekEnd, truncateFd } from '../../lib/syscalls/sparse.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/task.ts'
+import { copyAttributes } from './attributes.ts'
 import { type RawPath, rawBytesOf } from './paths.ts'
 import { reopenFile, withFd } from './resolve.ts'
 
@@ -22,6 +17,8 @@ export interface CopySource {
   stat: FileStat
   /** The host id of the box's id 0 where the copy is made. */
   idBase: number
+  /** The path that errors name. */
+  path: RawPath
 }
 
 /** The part of TaskIo that steps need to yield. */
@@ -53,11 +50,11 @@ export function* copyFile(
   }
 }
 
-/** Copies owner, attributes, mode and time to an open file or directory. */
-export function copyFacts(fromFd: number, toFd: number, { stat, idBase }: Omit<CopySource, 'fd'>): void {
+/** Copies owner, attributes, mode and time to a file or directory; `fromFd` may be open with `O_PATH`. */
+export function copyFacts(fromFd: number, toFd: number, { stat, idBase, path }: Omit<CopySource, 'fd'>): void {
   // In this order: chown clears capabilities and set-id bits, and writing an ACL changes the mode.
   changeOwner(toFd, idBase + stat.uid, idBase + stat.gid)
-  copyAttributes(fromFd, toFd, idBase)
+  copyAttributes(fromFd, toFd, { path, idShift: idBase })
   changeMode(toFd, stat.mode & 0o7777)
   setModified(toFd, fileTimeOf(stat))
 }
@@ -115,23 +112,6 @@ function takeChecksums(fromFd: number, toFd: number): void {
   controlBuffer(toFd, FS_IOC_SETFLAGS, flags)
 }
 
-// A new file may have inherited attributes from its directory.
-function copyAttributes(fromFd: number, toFd: number, idBase: number): void {
-  const names = listAttributes(fromFd)
-  for (const name of listAttributes(toFd)) if (!names.includes(name)) removeAttribute(toFd, name)
-  for (const name of names) {
-    const value = readAttribute(fromFd, name)
-    if (name.startsWith('system.posix_acl_')) shiftIds(value, idBase)
-    writeAttribute(toFd, name, value)
-  }
-}
-
-/** Shifts the ids in an ACL to those of the box it is written for. */
-function shiftIds(list: Buffer, idBase: number): void {
-  for (let start = ACL_HEADER_BYTES; start + ACL_ENTRY_BYTES <= list.length; start += ACL_ENTRY_BYTES)
-    if (ACL_WITH_ID.has(list.readUInt16LE(start))) list.writeUInt32LE(list.readUInt32LE(start + 4) + idBase, start + 4)
-}
-
 /** As `copyFile`, with a name, and closes it. */
 export function* copyNamedFile(
   io: Turns,
@@ -152,7 +132,3 @@ const FS_IOC_SETFLAGS = 0x40086602
 const FS_NOCOW = 0x00800000
 // Bounds one call, whose time grows with the number of extents and during which no other task runs.
 const RANGE_BYTES = 64 * 1024 * 1024
-// From linux/posix_acl_xattr.h: a version, then per entry a tag, permissions and an id (used for users and groups).
-const ACL_HEADER_BYTES = 4
-const ACL_ENTRY_BYTES = 8
-const ACL_WITH_ID: ReadonlySet<number> = new Set([2, 8])

@@ -3,11 +3,11 @@ import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { linkFd } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, RENAME, removeAt, renameBetween } from '../../lib/syscalls/files.ts'
 import { isErrno, SyscallError } from '../../lib/syscalls/libc.ts'
-import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
+import { statAt, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount } from './changes.ts'
-import { copyFile, type Turns } from './copying.ts'
+import { type CopySource, copyFile, type Turns } from './copying.ts'
 import { copyDirectory, copyOther } from './copying-tree.ts'
 import type { MainThreadTask } from './durability.ts'
 import { kindOf } from './facts.ts'
@@ -21,7 +21,7 @@ export interface Replacement {
   io: TaskIo<MainThreadTask, 'done'>
   view: FileView
   path: RawPath
-  source: { fd: number; stat: FileStat; idBase: number }
+  source: CopySource
   parentFd: number
   name: RawPath
   /** The name of the copy before the exchange, and of what it replaced after it. */
@@ -68,7 +68,7 @@ function* makeDraft({ io, path, source, parentFd, temporaryName }: Replacement):
     return { fd, isNameless: true, isPlaced: false }
   }
   if (kind === 'directory') makeDirectoryAt(parentFd, rawBytesOf(temporaryName), 0o700)
-  else copyOther(source, { directoryFd: parentFd, name: temporaryName, path })
+  else copyOther(source, { directoryFd: parentFd, name: temporaryName })
   const draft: Draft = { fd: openName(parentFd, temporaryName), isNameless: false, isPlaced: false }
   let isWhole = false
   try {

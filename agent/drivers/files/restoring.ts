@@ -1,9 +1,9 @@
-import { changeOwner, closeFd } from '../../lib/syscalls/descriptors.ts'
-import { changeMode } from '../../lib/syscalls/directories.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount, notADirectory, splitName } from './changes.ts'
+import { copyFacts } from './copying.ts'
 import type { MainThreadTask } from './durability.ts'
 import { kindOf } from './facts.ts'
 import { explainFault } from './faults.ts'
@@ -66,7 +66,7 @@ function* restore(
       io,
       view,
       path,
-      source: { ...source, idBase: view.idBase },
+      source: { ...source, idBase: view.idBase, path },
       parentFd: target.fd,
       name,
       temporaryName,
@@ -120,12 +120,11 @@ function openParentDirectory(
     checkWritableMount(fd, path)
     if (missing.length === 0) return { fd, made, close: () => closeFd(fd) }
     const names = parent.split('/').filter((each) => each !== '' && each !== '.')
-    const stats = missing.map((_, index) => {
-      const above = names.slice(0, names.length - missing.length + index + 1)
-      return withFd(openDirectoryPath(snapshot, `/${above.join('/')}`), statFd)
-    })
+    const paths = missing.map((_, index) => `/${names.slice(0, names.length - missing.length + index + 1).join('/')}`)
+    // Fails before anything is made.
+    for (const above of paths) closeFd(openDirectoryPath(snapshot, above))
     made = makeDirectories(view, { parentFd: fd, names: missing })
-    copyDirectoryFacts(view.idBase, fd, { missing, stats })
+    copyDirectoryFacts({ snapshot, idBase: view.idBase }, fd, paths)
     const last = made
     const close = (): void => {
       last.close()
@@ -140,20 +139,20 @@ function openParentDirectory(
   }
 }
 
-/** Copies owner and mode of the snapshot's directories to new ones, each in the one before. */
+/** Copies owner, mode and attributes of the snapshot's directories to new ones, each in the one before. */
 function copyDirectoryFacts(
-  idBase: number,
+  source: { snapshot: FileView; idBase: number },
   fd: number,
-  { missing, stats }: { missing: readonly RawPath[]; stats: readonly FileStat[] },
+  [path, ...others]: readonly RawPath[],
 ): void {
-  const [name, ...others] = missing
-  const [stat, ...rest] = stats
-  if (name === undefined || stat === undefined) return
-  withFd(openName(fd, name), (pathFd) => {
-    withFd(reopenDirectory(pathFd), (madeFd) => {
-      changeOwner(madeFd, idBase + stat.uid, idBase + stat.gid)
-      changeMode(madeFd, stat.mode & 0o7777)
-    })
-    copyDirectoryFacts(idBase, pathFd, { missing: others, stats: rest })
+  if (path === undefined) return
+  const { snapshot, idBase } = source
+  withFd(openName(fd, path.slice(path.lastIndexOf('/') + 1)), (pathFd) => {
+    withFd(reopenDirectory(pathFd), (madeFd) =>
+      withFd(openDirectoryPath(snapshot, path), (fromFd) =>
+        copyFacts(fromFd, madeFd, { stat: statFd(fromFd), idBase, path }),
+      ),
+    )
+    copyDirectoryFacts(source, pathFd, others)
   })
 }

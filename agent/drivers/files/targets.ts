@@ -18,8 +18,14 @@ export interface FileTarget {
   /** The missing directories below it. */
   missing: readonly RawPath[]
   name: RawPath
-  /** Stat of the present file; null if there is none. */
-  stat: FileStat | null
+  /** The present file; null if there is none. */
+  present: PresentFile | null
+}
+
+export interface PresentFile {
+  /** Open with `O_PATH`. */
+  fd: number
+  stat: FileStat
 }
 
 /** Runs `work` on the target of a path. Follows links at its end too, each resolved by the kernel like any path. */
@@ -35,9 +41,10 @@ export function withTarget<T>(
     const { fd, missing } = openParent(view, split.parent, parents)
     try {
       checkWritableMount(fd, path)
-      const found = missing.length > 0 ? null : readTarget(fd, split.name)
-      if (typeof found !== 'string') return work({ parentFd: fd, missing, name: split.name, stat: found })
-      raw = found.startsWith('/') ? found : `${split.parent}/${found}`
+      const present = missing.length > 0 ? null : openPresent(fd, split.name)
+      const link = present === null ? null : readLink(present)
+      if (link === null) return workWith(present, () => work({ parentFd: fd, missing, name: split.name, present }))
+      raw = link.startsWith('/') ? link : `${split.parent}/${link}`
     } finally {
       closeFd(fd)
     }
@@ -124,19 +131,25 @@ function removeEmpty(parentFd: number, name: RawPath): void {
   }
 }
 
-/** Returns the stat of a name in a directory, or the text if it is a link; null if it is missing. */
-function readTarget(directoryFd: number, name: RawPath): FileStat | RawPath | null {
-  let fd: number
+/** Opens a name in a directory; null if it is missing. */
+function openPresent(directoryFd: number, name: RawPath): PresentFile | null {
   try {
-    fd = openName(directoryFd, name)
+    const fd = openName(directoryFd, name)
+    return { fd, stat: statFd(fd) }
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null
     throw error
   }
-  return withFd(fd, () => {
-    const stat = statFd(fd)
-    return kindOf(stat) === 'symlink' ? Buffer.from(readLinkFd(fd)).toString('latin1') : stat
-  })
+}
+
+/** Returns the text of a link, and closes it; null for anything else. */
+function readLink({ fd, stat }: PresentFile): RawPath | null {
+  if (kindOf(stat) !== 'symlink') return null
+  return withFd(fd, () => Buffer.from(readLinkFd(fd)).toString('latin1'))
+}
+
+function workWith<T>(present: PresentFile | null, work: () => T): T {
+  return present === null ? work() : withFd(present.fd, work)
 }
 
 // As in the kernel.

@@ -3,9 +3,10 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { changeOwner, closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode, linkFd, syncFd } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE, removeAt, renameBetween, writeFd } from '../../lib/syscalls/files.ts'
-import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
+import { statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { WriteOptions, WrittenFile } from '../../ports/files/files.ts'
+import { copyAttributes } from './attributes.ts'
 import { type MainThreadTask, settleFile, syncChanges } from './durability.ts'
 import { factsOf, fileEtagOf, hasBoxId, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
@@ -67,9 +68,11 @@ function writeSmall(path: RawPath, fd: number, bytes: Uint8Array): void {
 
 function openDraft(view: FileView, { path, options }: WriteArgument, target: FileTarget): number {
   checkTarget(path, options, target)
-  const draftFd = asBoxRoot(view, () => openBelow(target.parentFd, '.', DRAFT))
+  // The mode of a new file, less what a default ACL of its directory withholds.
+  const draft = { ...DRAFT, mode: options.mode ?? 0o644 }
+  const draftFd = asBoxRoot(view, () => openBelow(target.parentFd, '.', draft))
   try {
-    applyOwnerAndMode(view, draftFd, { options, stat: target.stat })
+    applyOwnerAndMode(view, draftFd, { path, options, target })
     return draftFd
   } catch (error) {
     closeFd(draftFd)
@@ -92,9 +95,9 @@ function commit(view: FileView, { path, options }: WriteArgument, { draftFd, cha
           checkTarget(path, options, target)
           // The directory was replaced by one of another disk.
           if (statFd(target.parentFd).mountId !== statFd(draftFd).mountId) throw hasMoved(path)
-          applyOwnerAndMode(view, draftFd, { options, stat: target.stat })
+          applyFacts(view, draftFd, { path, options, target })
           changed.push(...giveName(view, draftFd, target))
-          return { isNew: target.stat === null }
+          return { isNew: target.present === null }
         }),
       )
     } catch (error) {
@@ -105,10 +108,10 @@ function commit(view: FileView, { path, options }: WriteArgument, { draftFd, cha
 }
 
 /** Returns the directories that the caller must sync after the file, and close. */
-function giveName(view: FileView, draftFd: number, { parentFd, missing, name, stat }: FileTarget): number[] {
+function giveName(view: FileView, draftFd: number, { parentFd, missing, name, present }: FileTarget): number[] {
   if (missing.length === 0) {
     asBoxRoot(view, () =>
-      stat === null ? linkFd(draftFd, parentFd, rawBytesOf(name)) : replace(draftFd, parentFd, name),
+      present === null ? linkFd(draftFd, parentFd, rawBytesOf(name)) : replace(draftFd, parentFd, name),
     )
     return []
   }
@@ -137,11 +140,12 @@ function replace(draftFd: number, parentFd: number, name: RawPath): void {
 }
 
 /** Throws if the target may not be replaced or created. */
-function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { parentFd, stat }: FileTarget): void {
-  if (stat === null) {
+function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { parentFd, present }: FileTarget): void {
+  if (present === null) {
     if (ifMatch !== null) throw preconditionFailed(path, 'there is no such file')
     return
   }
+  const { stat } = present
   if (kindOf(stat) === 'directory') throw isADirectory(path)
   if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is no regular file')
   if (stat.mountId !== statFd(parentFd).mountId) throw pathInvalid(path, 'it is a file of the system, mounted there')
@@ -150,15 +154,30 @@ function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { pa
     throw preconditionFailed(path, 'the file has changed')
 }
 
-/** Gives the draft the owner and mode of the file it replaces, or those of a new file. */
-function applyOwnerAndMode(
-  view: FileView,
-  draftFd: number,
-  { options, stat }: { options: WriteOptions; stat: FileStat | null },
-): void {
+interface DraftFacts {
+  path: RawPath
+  options: WriteOptions
+  target: FileTarget
+}
+
+/** Gives the draft all metadata of the file it replaces but the time, or that of a new file. */
+function applyFacts(view: FileView, draftFd: number, facts: DraftFacts): void {
+  const { path, options, target } = facts
+  const { present } = target
+  applyOwnerAndMode(view, draftFd, facts)
+  if (present === null) return
+  // The draft may have an ACL that its directory gives to new files.
+  copyAttributes(present.fd, draftFd, { path, idShift: 0 })
+  const mode = options.mode ?? present.stat.mode & 0o7777
+  if ((statFd(draftFd).mode & 0o7777) !== mode) changeMode(draftFd, mode)
+}
+
+function applyOwnerAndMode(view: FileView, draftFd: number, { path, options, target: { present } }: DraftFacts): void {
   const now = statFd(draftFd)
-  const { uid, gid } = stat !== null && hasBoxId(stat, view.idBase) ? stat : { uid: view.idBase, gid: view.idBase }
-  const mode = options.mode ?? (stat === null ? 0o644 : stat.mode & 0o7777)
+  if (present !== null && !hasBoxId(present.stat, view.idBase))
+    throw pathInvalid(path, 'its owner or group is none of the box, and would be lost')
+  const { uid, gid } = present?.stat ?? { uid: view.idBase, gid: view.idBase }
+  const mode = options.mode ?? (present?.stat ?? now).mode & 0o7777
   if (now.uid === uid && now.gid === gid && (now.mode & 0o7777) === mode) return
   // Changes the owner first, because that clears the set-uid and set-gid bits.
   if (now.uid !== uid || now.gid !== gid) changeOwner(draftFd, uid, gid)
@@ -173,5 +192,5 @@ function hasMoved(path: RawPath): ServiceError {
   return new ServiceError('box_busy', `${showPath(path)}: its directory was moved while it was written.`)
 }
 
-const DRAFT = { flags: O.TMPFILE | O.RDWR, mode: 0o600, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }
+const DRAFT = { flags: O.TMPFILE | O.RDWR, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }
 const ATTEMPTS_MAX = 10

@@ -20,28 +20,38 @@ export function changeOwnerOfPath(fd: number, uid: number, gid: number): void {
   checked(fchownat()(fd, '', uid, gid, AT.EMPTY_PATH), 'fchownat')
 }
 
+/** Changes the mode of a file that is open with `O_PATH` and no symlink. */
+export function changeModeOfPath(fd: number, mode: number): void {
+  checked(chmod()(pathOf(fd), mode), 'chmod')
+}
+
 /** Makes a FIFO or socket `name`, a string or bytes that end with a zero, in `directoryFd`; `mode` includes the file type. */
 export function makeNodeAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mknodat()(directoryFd, name, mode, 0), 'mknodat', name)
 }
 
-/** Lists the names of the extended attributes of an open file, which must not be open with `O_PATH`. */
+/** Lists the names of the extended attributes of a file that is open, also with `O_PATH`, and no symlink. */
 export function listAttributes(fd: number): string[] {
-  const length = checked(flistxattr()(fd, NAMES, NAMES.length), 'flistxattr')
+  const length = checked(listxattr()(pathOf(fd), NAMES, NAMES.length), 'listxattr')
   return NAMES.toString('latin1', 0, length).split('\0').slice(0, -1)
 }
 
 /** Reads an attribute of at most 64 KiB; the buffer is valid until the next call. ENODATA if the file has no such attribute. */
 export function readAttribute(fd: number, name: string): Buffer {
-  return VALUE.subarray(0, checked(fgetxattr()(fd, bytesOf(name), VALUE, VALUE.length), 'fgetxattr'))
+  return VALUE.subarray(0, checked(getxattr()(pathOf(fd), bytesOf(name), VALUE, VALUE.length), 'getxattr'))
 }
 
 export function writeAttribute(fd: number, name: string, value: Buffer): void {
-  checked(fsetxattr()(fd, bytesOf(name), value, value.length, 0), 'fsetxattr')
+  checked(setxattr()(pathOf(fd), bytesOf(name), value, value.length, 0), 'setxattr')
 }
 
 export function removeAttribute(fd: number, name: string): void {
-  checked(fremovexattr()(fd, bytesOf(name)), 'fremovexattr')
+  checked(removexattr()(pathOf(fd), bytesOf(name)), 'removexattr')
+}
+
+// The calls that take a descriptor refuse one with O_PATH. Without it a FIFO would block, and a file with a lease would refuse.
+function pathOf(fd: number): string {
+  return `/proc/self/fd/${fd}`
 }
 
 // Names are arbitrary bytes, held as latin1.
@@ -61,6 +71,10 @@ const fchownat = lazyNative<(fd: number, path: string, uid: number, gid: number,
   'fchownat',
   { result: 'int', args: ['int', 'str', 'uint', 'uint', 'int'] },
 )
+const chmod = lazyNative<(path: string, mode: number) => number>(null, 'chmod', {
+  result: 'int',
+  args: ['str', 'uint'],
+})
 const mknodat = lazyNative<(fd: number, name: string | Buffer, mode: number, device: number) => number>(
   null,
   'mknodat',
@@ -70,20 +84,20 @@ const mknodat = lazyNative<(fd: number, name: string | Buffer, mode: number, dev
 const NAMES = Buffer.alloc(65_536)
 const VALUE = Buffer.alloc(65_536)
 
-const flistxattr = lazyNative<(fd: number, names: Buffer, size: number) => number>(null, 'flistxattr', {
+const listxattr = lazyNative<(path: string, names: Buffer, size: number) => number>(null, 'listxattr', {
   result: 'long',
-  args: ['int', 'void *', 'ulong'],
+  args: ['str', 'void *', 'ulong'],
 })
-const fgetxattr = lazyNative<(fd: number, name: Buffer, value: Buffer, size: number) => number>(null, 'fgetxattr', {
+const getxattr = lazyNative<(path: string, name: Buffer, value: Buffer, size: number) => number>(null, 'getxattr', {
   result: 'long',
-  args: ['int', 'str', 'void *', 'ulong'],
+  args: ['str', 'str', 'void *', 'ulong'],
 })
-const fsetxattr = lazyNative<(fd: number, name: Buffer, value: Buffer, size: number, flags: number) => number>(
+const setxattr = lazyNative<(path: string, name: Buffer, value: Buffer, size: number, flags: number) => number>(
   null,
-  'fsetxattr',
-  { result: 'int', args: ['int', 'str', 'void *', 'ulong', 'int'] },
+  'setxattr',
+  { result: 'int', args: ['str', 'str', 'void *', 'ulong', 'int'] },
 )
-const fremovexattr = lazyNative<(fd: number, name: Buffer) => number>(null, 'fremovexattr', {
+const removexattr = lazyNative<(path: string, name: Buffer) => number>(null, 'removexattr', {
   result: 'int',
-  args: ['int', 'str'],
+  args: ['str', 'str'],
 })

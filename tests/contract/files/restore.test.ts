@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import net from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { readAttribute, writeAttribute } from '../../../agent/lib/syscalls/metadata.ts'
 import type { FileFacts } from '../../../agent/ports/files/files.ts'
 import { describeTree, type Past, takePast } from '../../helpers/boxes/past-files.ts'
+import { accessList, attributesOf, capabilities, setAttributes } from '../../helpers/files/attributes.ts'
 import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
@@ -28,6 +28,10 @@ describe.each(draw(['running', 'stopped'], 1))('a restore of a path into a %s bo
     lab.files.restore(box.place, past.place, { path: Buffer.from(path), temporaryName: '.boxyard-passing' })
   const hidden = (): string[] =>
     fs.readdirSync(box.place.rootPath, { recursive: true, encoding: 'utf8' }).filter((name) => /\.boxyard/.test(name))
+  const describeAll = (path: string): Record<string, Record<string, string>> =>
+    Object.fromEntries(
+      ['.', ...fs.readdirSync(lab.disk(path))].map((name) => [name, attributesOf(lab.disk(`${path}/${name}`))]),
+    )
   const put = (path: string, text: string | Uint8Array): void => {
     fs.mkdirSync(lab.disk(path.slice(0, path.lastIndexOf('/'))), { recursive: true })
     fs.writeFileSync(lab.disk(path), text)
@@ -116,26 +120,55 @@ describe.each(draw(['running', 'stopped'], 1))('a restore of a path into a %s bo
   test('restores attributes and access lists in spite of defaults of the parent', async () => {
     put('/marks/in/file', 'x')
     const list = (user: number): Buffer => accessList([1, 6, -1], [2, 4, user], [4, 4, -1], [16, 6, -1], [32, 0, -1])
-    const open = <T>(path: string, work: (fd: number) => T): T => {
-      const fd = fs.openSync(lab.disk(path), 'r')
-      try {
-        return work(fd)
-      } finally {
-        fs.closeSync(fd)
-      }
-    }
-    open('/marks/in/file', (fd) => writeAttribute(fd, 'user.note', Buffer.from('noted')))
-    open('/marks/in/file', (fd) => writeAttribute(fd, 'system.posix_acl_access', list(1000)))
+    execFileSync('mkfifo', [lab.disk('/marks/in/fifo')])
+    setAttributes(lab.disk('/marks/in/file'), { 'user.note': Buffer.from('noted') })
+    for (const name of ['file', 'fifo'])
+      setAttributes(lab.disk(`/marks/in/${name}`), { 'system.posix_acl_access': list(1000) })
+    const then = describeAll('/marks/in')
     const past = await take()
     put('/marks/in/file', 'y')
-    open('/marks/in/file', (fd) => writeAttribute(fd, 'user.note', Buffer.from('other')))
-    open('/marks', (fd) => writeAttribute(fd, 'system.posix_acl_default', list(1001)))
+    setAttributes(lab.disk('/marks/in/file'), { 'user.note': Buffer.from('other') })
+    setAttributes(lab.disk('/marks'), { 'system.posix_acl_default': list(1001) })
     await restore(past, '/marks/in')
-    open('/marks/in/file', (fd) => {
-      expect(readAttribute(fd, 'user.note').toString()).toBe('noted')
-      expect(readAttribute(fd, 'system.posix_acl_access').equals(list(1000))).toBe(true)
-    })
-    expect(open('/marks/in', (fd) => () => readAttribute(fd, 'system.posix_acl_default'))).toThrow()
+    expect(describeAll('/marks/in')).toEqual(then)
+    await past.drop()
+  })
+
+  test('restores programs with capabilities, also of a user namespace in the box', async () => {
+    const inner = { '/caps/bin/plain': null, '/caps/bin/nested': 1000 }
+    for (const [path, root] of Object.entries(inner)) {
+      put(path, 'program')
+      setAttributes(lab.disk(path), { 'security.capability': capabilities(1 << 13, root) })
+    }
+    setAttributes(lab.disk('/caps/bin'), { 'user.note': Buffer.from('noted') })
+    const then = describeAll('/caps/bin')
+    expect(Object.keys(then['plain'] ?? {})).toEqual(['security.capability'])
+    const past = await take()
+    for (const path of ['/caps/bin/plain', '/caps/bin/nested', '/caps/bin']) {
+      put('/caps/bin/plain', 'changed')
+      await restore(past, path)
+    }
+    expect(describeAll('/caps/bin')).toEqual(then)
+    fs.rmSync(lab.disk('/caps'), { recursive: true })
+    await restore(past, '/caps/bin/plain')
+    const { '.': directory, plain } = then
+    expect(describeAll('/caps/bin')).toEqual({ '.': directory, plain })
+    await past.drop()
+  })
+
+  test('names the file and the attribute that the box cannot have, and changes nothing', async () => {
+    put('/foreign/program', 'then')
+    setAttributes(lab.disk('/foreign/program'), { 'security.capability': capabilities(1 << 13, 70_000) })
+    const past = await take()
+    put('/foreign/program', 'now')
+    const restored = restore(past, '/foreign')
+    if (view === 'stopped') await expect(restored).resolves.toMatchObject({ kind: 'directory' })
+    else {
+      const detail = '/foreign/program: its extended attribute security.capability cannot be kept there.'
+      await expect(restored).rejects.toMatchObject({ code: 'path_invalid', message: detail })
+      expect(fs.readFileSync(lab.disk('/foreign/program'), 'utf8')).toBe('now')
+    }
+    expect(hidden()).toEqual([])
     await past.drop()
   })
 
@@ -225,15 +258,3 @@ describe.each(draw(['running', 'stopped'], 1))('a restore of a path into a %s bo
     await past.drop()
   })
 })
-
-/** Encodes an access list as the kernel does: version 2, then tag, rights and id of each entry. */
-function accessList(...entries: [tag: number, rights: number, id: number][]): Buffer {
-  const list = Buffer.alloc(4 + entries.length * 8)
-  list.writeUInt32LE(2)
-  for (const [index, [tag, rights, id]] of entries.entries()) {
-    list.writeUInt16LE(tag, 4 + index * 8)
-    list.writeUInt16LE(rights, 6 + index * 8)
-    list.writeInt32LE(id, 8 + index * 8)
-  }
-  return list
-}

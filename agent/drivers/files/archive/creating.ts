@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { ServiceError } from '../../../../shared/errors.ts'
 import { changeOwner } from '../../../lib/syscalls/descriptors.ts'
 import { changeMode, linkAt, linkFd, symlinkAt } from '../../../lib/syscalls/directories.ts'
 import {
@@ -17,6 +18,7 @@ import { statAt, statFd } from '../../../lib/syscalls/stat.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
 import type { SparseLayout } from '../../../lib/tar/sparse.ts'
 import type { Steps } from '../../../lib/threads/task.ts'
+import { copyAttributes } from '../attributes.ts'
 import { kindOf } from '../facts.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
 import { checkWritableMount, openName, withFd } from '../resolve.ts'
@@ -29,6 +31,8 @@ export interface EntryTarget {
   name: RawPath
   /** The host id of the box's id 0. */
   idBase: number
+  /** Gives a file the attributes of the one that it replaces, as a write does. */
+  keepsAttributes: boolean
 }
 
 /** Opens an unnamed file, which leaves nothing if it is abandoned. */
@@ -76,7 +80,21 @@ function* fillRanges(
 export function linkFile(target: EntryTarget, entry: TarEntry, fd: number): void {
   setFacts(fd, target, entry)
   setModified(fd, entryTimeOf(entry))
-  takeName(target, (name) => linkFd(fd, target.directory.fd, name))
+  const keepAttributes = (presentFd: number): void => {
+    withReason(() => copyAttributes(presentFd, fd, { path: target.name, idShift: 0 }))
+    changeMode(fd, entry.mode & 0o7777)
+  }
+  const link = (name: Buffer): void => linkFd(fd, target.directory.fd, name)
+  takeName(target, link, target.keepsAttributes ? keepAttributes : undefined)
+}
+
+function withReason(copy: () => void): void {
+  try {
+    copy()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw new EntryRefusedError('an extended attribute of the file that it replaces cannot be kept', { cause: error })
+  }
 }
 
 /** Creates a directory, or takes the one that exists, and sets its metadata but the time, which its entries will change. */
@@ -127,8 +145,15 @@ function setFacts(fd: number, { idBase }: EntryTarget, { uid, gid, mode }: TarEn
   changeMode(fd, mode & 0o7777)
 }
 
-/** Calls `make` with the name; if a file or link has it, with a temporary name that then replaces it. */
-function takeName({ directory, name }: EntryTarget, make: (name: Buffer) => void): void {
+/**
+ * Calls `make` with the name; if a file or link has it, with a temporary name that then replaces it. Before that it calls `onReplaced`
+ * with a replaced file, open with `O_PATH`.
+ */
+function takeName(
+  { directory, name }: EntryTarget,
+  make: (name: Buffer) => void,
+  onReplaced?: (presentFd: number) => void,
+): void {
   const final = rawBytesOf(name)
   for (let attempt = 1; ; attempt++) {
     try {
@@ -137,12 +162,19 @@ function takeName({ directory, name }: EntryTarget, make: (name: Buffer) => void
       if (!isErrno(error, 'EEXIST')) throw error
     }
     try {
+      if (onReplaced !== undefined) withPresentFile(directory.fd, name, onReplaced)
       return replace(directory, final, make)
     } catch (error) {
       // The box has just removed it.
       if (!isErrno(error, 'ENOENT') || attempt >= ATTEMPTS_MAX) throw error
     }
   }
+}
+
+function withPresentFile(directoryFd: number, name: RawPath, work: (fd: number) => void): void {
+  withFd(openName(directoryFd, name), (fd) => {
+    if (kindOf(statFd(fd)) === 'file') work(fd)
+  })
 }
 
 function replace(directory: OpenDirectory, final: Buffer, make: (name: Buffer) => void): void {

@@ -180,11 +180,17 @@ function linkSource({ target }: TarEntry): EntryPath {
 
 /** Runs `work` in the directory of an entry; once more with an empty cache if that was removed since it was opened. */
 function withTarget<T>(
-  { directories, idBase, make = true }: { directories: DirectoryCache; idBase: number; make?: boolean },
+  {
+    directories,
+    idBase,
+    isLayer,
+    make = true,
+  }: Pick<Unpacking, 'directories' | 'idBase' | 'isLayer'> & { make?: boolean },
   { parent, name }: EntryPath,
   work: (entryTarget: EntryTarget) => T,
 ): T {
-  const attempt = (): T => work({ directory: directories.open(parent, { make }), name, idBase })
+  const attempt = (): T =>
+    work({ directory: directories.open(parent, { make }), name, idBase, keepsAttributes: !isLayer })
   try {
     return attempt()
   } catch (error) {
