@@ -44,6 +44,8 @@ export interface StreamRequest {
   enterLater<T>(work: () => Promise<T>): Promise<T>
   /** Logs a refusal after the handshake, and returns its problem as JSON. */
   explain(error: unknown): string
+  /** Milliseconds since the epoch. */
+  now(): number
 }
 
 /** Returns the kind of a WebSocket operation. */
@@ -87,7 +89,7 @@ function startedLater(
   parts: { protocol: FrameProtocol; begin(call: unknown): Promise<CommandStream>; request: StreamRequest },
 ): OpenedStream {
   const { protocol, begin, request } = parts
-  const id = call.execId ?? newId('exe', Date.now())
+  const id = call.execId ?? newId('exe', request.now())
   const start = (message: Buffer): Promise<CommandStream> =>
     request.enterLater(() => {
       const { command, env } = parseWith(execStartSchema, readJson(message, 'application/json'))

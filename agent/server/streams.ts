@@ -164,7 +164,11 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
               if (state.phase !== 'open') throw drainingError()
               return enter(work)
             }),
-          explain: (error) => String(refusalOf(error, context.facts, context).body),
+          explain: (error) => {
+            const { body } = refusalOf(error, context.facts, context)
+            return typeof body === 'string' ? body : ''
+          },
+          now: () => context.clock.now(),
         },
       )
       return { stream, pool, owner, release }

@@ -11,7 +11,7 @@ const rules = {
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(
     /^ws$/,
-    "Only agent/server/streams.ts makes WebSockets; infra/console.ts and the SDK's message-socket.ts use them.",
+    "Only agent/server/socket-acceptor.ts makes WebSockets; infra/console.ts and the SDK's message-socket.ts use them.",
   ),
   'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/ speak to AWS.'),
   'one-environment': ban(
