@@ -94,6 +94,13 @@ export function testWholeDebian(started: () => TestService): void {
       await run('deluser -q ann sudo 2>/dev/null; rm /etc/sudoers.d/ann')
       expect(await run('sudo -n id >/dev/null 2>&1; echo $?', { user: 'ann' })).toBe('1\n')
     })
+
+    test('starts PostgreSQL again after a stop, without root', async () => {
+      expect((await client.post(`${BOXES}/debian/stop`)).status).toBe(200)
+      expect((await client.post(`${BOXES}/debian/resume`)).status).toBe(200)
+      const start = 'pg_ctlcluster $(pg_lsclusters -h | cut -d " " -f 1) main start && psql -Atc "select 1"'
+      expect(await run(start, { user: 'postgres', cwd: '/' })).toMatch(/(^|\n)1\n$/)
+    })
   })
 }
 
