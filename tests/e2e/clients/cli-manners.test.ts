@@ -188,7 +188,7 @@ test('a copy makes no directories but for a path that ends with a slash', async 
   for (const from of ['made/a', 'made', '-'])
     expect(await copy(from, 'web:/root/typo/a')).toEqual({ code: 1, stdout: '', stderr })
   expect(await copy('made', 'web:/root/meant/')).toMatchObject({ code: 0, stderr: '' })
-  const { stdout } = await cli.run(['exec', 'web', 'sh', '-c', 'ls /root; cat /root/meant/made/a'])
+  const { stdout } = await cli.run(['exec', 'web', 'sh', '-c', 'ls /root; cat /root/meant/a'])
   expect([stdout.includes('typo'), stdout.endsWith('one')]).toEqual([false, true])
 })
 

@@ -68,7 +68,7 @@ test('what has verbs below it says what they are about', () => {
 
 test('a word of another command line leads to verbs, and is none itself', () => {
   const firsts = verbs.map(({ words }) => words.split(' ')[0])
-  for (const word of ['up', 'run', 'kill', 'images', 'toString'])
+  for (const word of ['start', 'run', 'delete', 'inspect', 'toString'])
     expect([word, firsts.includes(word)]).toEqual([word, false])
-  expect([wordHere('up'), wordHere('toString')]).toEqual(['resume', null])
+  expect([wordHere('start'), wordHere('toString')]).toEqual(['resume', null])
 })
