@@ -6,7 +6,7 @@ import { CRUN_COMMAND } from '../host/crun.ts'
 import { boundNamespaces } from '../host/nesting.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
-import { clearRun, prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
+import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
 /** The host's part of a box: network slot and init. */
 export interface InitParts {
@@ -20,7 +20,6 @@ export async function runInit(host: OciHost, spec: BoxSpec, parts: InitParts): P
   const { cgroups, crun, watcher } = host
   const home = workHome(host, spec.id)
   fs.mkdirSync(home, { mode: 0o711 })
-  await clearRun(spec.rootPath)
   stageRoot(spec.rootPath, `${home}/root`, parts.slot.userNamespace)
   if (spec.nesting) await boundNamespaces(parts.slot.userNamespace)
   const seccompFilter = await host.seccompFilter(spec.nesting)

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, mkdirSync, openSync, rmdirSync } from 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { readNames } from '../../lib/syscalls/directories.ts'
+import { type RawEntry, readEntries, removeFile } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import {
@@ -38,7 +38,7 @@ export async function clearRun(rootPath: string): Promise<void> {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
   try {
     if (kindAt(rootFd, 'run') === null) makeDirectoryAt(rootFd, 'run', 0o755)
-    await clearDirectory(rootFd, { path: 'run\0', levels: RUN_LEVELS }, { left: RUN_ENTRIES, turnEndsAt: turnEnd() })
+    await clearDirectory(rootFd, { name: 'run', levels: RUN_LEVELS }, { left: RUN_ENTRIES, turnEndsAt: turnEnd() })
   } catch (error) {
     if (!isErrno(error, 'EEXIST', ...ABSENT, ...FULL)) throw error
   } finally {
@@ -46,53 +46,44 @@ export async function clearRun(rootPath: string): Promise<void> {
   }
 }
 
-/** What all directories of one /run have together: entries to look at, and the end of this turn in ms of `performance.now`. */
+/** Shared by all directories of one /run. */
 interface Clearing {
+  /** How many entries may still be looked at. */
   left: number
+  /** When the next pause is due, in ms of `performance.now`. */
   turnEndsAt: number
 }
 
 async function clearDirectory(
   parentFd: number,
-  { path, levels }: { path: string; levels: number },
+  { name, levels }: { name: string; levels: number },
   clearing: Clearing,
 ): Promise<void> {
-  const fd = openBelow(parentFd, Buffer.from(path, 'latin1'), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+  const fd = openBelow(parentFd, Buffer.from(`${name}\0`, 'latin1'), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
   try {
     const directories: string[] = []
-    for (const name of namesIn(fd, clearing)) {
+    for (const entry of entriesIn(fd, clearing)) {
       if (performance.now() > clearing.turnEndsAt) {
         await nextTurn()
         clearing.turnEndsAt = turnEnd()
       }
-      if (!removeFileAt(fd, name)) directories.push(name)
+      if (!removeFile(fd, entry)) directories.push(entry.name)
     }
     if (levels > 1)
-      for (const name of directories) await clearDirectory(fd, { path: name, levels: levels - 1 }, clearing)
+      for (const each of directories) await clearDirectory(fd, { name: each, levels: levels - 1 }, clearing)
   } finally {
     closeFd(fd)
   }
 }
 
-/** Names that end with a zero, one character per byte; no more than there are left to look at. */
-function* namesIn(fd: number, clearing: Clearing): Generator<string> {
+/** Yields the entries of a directory, no more than there are left to look at. */
+function* entriesIn(fd: number, clearing: Clearing): Generator<RawEntry> {
   const buffer = Buffer.allocUnsafe(ENTRIES_BYTES)
-  for (let names = readNames(fd, buffer); names !== null; names = readNames(fd, buffer))
-    for (const name of names) {
+  for (let entries = readEntries(fd, buffer); entries !== null; entries = readEntries(fd, buffer))
+    for (const entry of entries) {
       if (clearing.left-- <= 0) return
-      yield `${name}\0`
+      yield entry
     }
-}
-
-/** Returns false for a directory. */
-function removeFileAt(fd: number, name: string): boolean {
-  try {
-    removeAt(fd, Buffer.from(name, 'latin1'))
-    return true
-  } catch (error) {
-    if (isErrno(error, 'EISDIR')) return false
-    throw error
-  }
 }
 
 const turnEnd = (): number => performance.now() + TURN_MS

@@ -17,6 +17,7 @@ import { createDiskLimits, type DiskLimits } from './disk-limits.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
 import { type BoxMounts, createBoxMounts } from './mounts.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
+import { clearRun } from './root.ts'
 import type { ReplaceTask, StageTask } from './tree.ts'
 
 export interface RunningBoxesOptions {
@@ -131,6 +132,7 @@ export class RunningBoxes {
       if (running !== null) return { id, isRunning: true, pid: running.pid }
       await parts.remove(id)
       try {
+        await clearRun(spec.rootPath)
         return await parts.start(spec, onWaiting)
       } catch (error) {
         await parts.remove(id)

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { type RawEntry, readEntries } from '../../lib/syscalls/directories.ts'
+import { readEntries, removeFile } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
@@ -157,18 +157,6 @@ function* removeFiles(
     for (const entry of entries) if (!removeFile(fd, entry) && found.length < count) found.push(entry.name)
   }
   level.directories = found
-}
-
-/** Returns false for a directory. */
-function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
-  if (isDirectory === true) return false
-  try {
-    removeAt(fd, rawBytesOf(name))
-  } catch (error) {
-    if (isErrno(error, 'EISDIR')) return false
-    if (!isErrno(error, 'ENOENT')) throw error
-  }
-  return true
 }
 
 /** As `tryRemoveDirectory`; returns true if it is gone or no directory any more. */

@@ -3,7 +3,6 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { runOk } from '../../lib/run.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
-import { clearRun } from '../boxes/root.ts'
 import type { RunningBoxes } from '../boxes/running-boxes.ts'
 import type { BoxPods } from './box-pods.ts'
 import type { PodFileHomes } from './files.ts'
@@ -94,7 +93,6 @@ export class PodStarts {
 
   /** Creates the box's pod; resolves once its init runs. */
   async cold(spec: BoxSpec, onWaiting: (why: string) => void): Promise<PodInit> {
-    await clearRun(spec.rootPath)
     const pod = await this.#options.pods.create(spec)
     const uid = pod.metadata?.uid ?? ''
     const ticket = { spec, prepare: (endpoint: PodEndpoint) => this.#readyRoot(spec, endpoint) }
@@ -117,7 +115,6 @@ export class PodStarts {
   /** Turns a warm pod into the box's. A failure leaves the pod half changed, and nothing may run in it. */
   async warm(spec: BoxSpec, { name, init }: WarmPod): Promise<PodInit> {
     const { pods, boxes } = this.#options
-    await clearRun(spec.rootPath)
     await pods.claim(name, spec)
     const { source, files } = this.#readyRoot(spec, readPodEndpoint(init.pid))
     boxes.expect(spec.id, init.idBase)

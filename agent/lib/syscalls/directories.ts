@@ -1,4 +1,5 @@
-import { checked, lazyNative } from './libc.ts'
+import { removeAt } from './files.ts'
+import { checked, isErrno, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
 /** A directory entry as getdents64(2) returns it, before any stat. */
@@ -16,6 +17,18 @@ export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
     entries.push({ name, isDirectory: kind === UNKNOWN ? null : kind === DIRECTORY })
   })
   return isMore ? entries : null
+}
+
+/** Removes an entry that is no directory, also one that is gone. Returns false for a directory. */
+export function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
+  if (isDirectory === true) return false
+  try {
+    removeAt(fd, Buffer.from(`${name}\0`, 'latin1'))
+  } catch (error) {
+    if (isErrno(error, 'EISDIR')) return false
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+  return true
 }
 
 /** Like `readEntries`, but returns only the names. */
