@@ -44,5 +44,5 @@ export function createAcceptor(bounds: ServerOptions): Acceptor {
   }
 }
 
-/** Most frames of a message: those of one are read in one turn. */
+/** Maximum number of frames in a message, which are all read in one turn of the loop. */
 const FRAGMENTS = 256

@@ -10,7 +10,6 @@ import type { StreamHandlers } from '../handlers/common/call.ts'
 import type { PortConnection } from '../ports/boxes/port-connection.ts'
 import type { ClientEnd, StreamBridge } from './bridge.ts'
 import { bridgePort } from './port-bridge.ts'
-
 import { bridgeStart, bridgeStream } from './stream-bridge.ts'
 
 /** What a client of a WebSocket is to be joined to. */

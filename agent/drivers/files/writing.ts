@@ -160,7 +160,7 @@ interface DraftFacts {
   target: FileTarget
 }
 
-/** Gives the draft all metadata of the file it replaces but the time, or that of a new file. */
+/** Copies the metadata of the replaced file to the draft, except its time; sets that of a new file if none is replaced. */
 function applyFacts(view: FileView, draftFd: number, facts: DraftFacts): void {
   const { path, options, target } = facts
   const { present } = target

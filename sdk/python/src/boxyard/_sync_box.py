@@ -24,9 +24,9 @@ from ._generated.models.file_entry import FileEntry
 from ._generated.models.unpack_report import UnpackReport
 from ._ports import PORT_PROTOCOL
 from ._requests import Encoding, Typing, console_call, exec_request, fork_request, given, stream_call, unpack_call, write_call
+from ._starts import check_started, start_message
 from ._sync_driver import ByteStream, Driver
 from ._sync_streams import PortStream, TerminalStream
-from ._starts import check_started, start_message
 from ._terminal import CHANNEL_PROTOCOL, StreamName
 from ._waits import create_box, settle_box, wait_for_box
 
