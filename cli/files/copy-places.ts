@@ -1,6 +1,6 @@
 import { UsageError } from '../output/failures.ts'
 
-/** What is copied. */
+/** The source of a copy. */
 export interface CopySource {
   kind: 'file' | 'directory' | 'symlink'
   /** The name that it gets in a directory. */
@@ -13,7 +13,7 @@ export interface CopySource {
 export interface CopyTarget {
   /** Without slashes at its end. */
   path: string
-  /** What is there, with links followed; null for nothing. */
+  /** The kind of the file at `path`, after links; null if there is none. */
   kind: 'directory' | 'other' | null
   endsInSlash: boolean
 }

@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises'
 import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { type Meter, metered } from '../output/meter.ts'
 import { startProgram } from '../programs.ts'
-import { systemPath } from './byte-paths.ts'
 import { checkLocalName } from './local-name.ts'
-import { isOpenDescriptor } from './local-places.ts'
+import { isOpenDescriptor, systemPath } from './local-places.ts'
+import { specialKindOf } from './special-files.ts'
 import { withTemporaryBeside } from './temporary.ts'
 
 export interface Saving {
@@ -80,7 +80,7 @@ function cleanTree(root: string, directory: string, saving: Pick<Saving, 'preser
     if (stats.isSymbolicLink()) continue
     if (!stats.isDirectory() && !stats.isFile()) {
       rmSync(path)
-      saving.onLeftOut?.(below, stats.isFIFO() ? 'fifo' : stats.isSocket() ? 'socket' : 'block')
+      saving.onLeftOut?.(below, specialKindOf(stats) ?? 'block')
       continue
     }
     if (!saving.preserves && (stats.mode & SPECIAL_BITS) !== 0) chmodSync(path, stats.mode & 0o777)

@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { bytesOfText, isText } from '../../sdk/typescript/src/byte-names.ts'
 import type { CopySource, CopyTarget } from './copy-places.ts'
 
 /** Something of this machine that is copied. */
@@ -10,8 +11,8 @@ export interface LocalSource extends CopySource {
 }
 
 /**
- * Describes a source of this machine. A link is a link, unless `follows`, a slash at its end or a path of `/dev` or `/proc` asks for
- * what it leads to. @throws Error of the system where nothing is
+ * Describes a source of this machine. Follows a link if `follows` is set, if the path ends with a slash, or below `/dev` and `/proc`.
+ * @throws Error of the system if there is no such file
  */
 export function localSourceOf(path: string, follows: boolean): LocalSource {
   const stats = follows || isOpenDescriptor(path) ? statSync(path) : lstatSync(path)
@@ -34,6 +35,11 @@ export function localTargetOf(path: string): CopyTarget {
   const kind = stats === undefined ? null : stats.isDirectory() ? 'directory' : 'other'
   // Without the slash a link is replaced by what is in a directory: an earlier copy may have brought it.
   return { path: endsInSlash && kind === 'directory' ? realpathSync(bare) : bare, kind, endsInSlash }
+}
+
+/** Returns a path for a system call: a text of `textOfBytes` whose bytes are not UTF-8 becomes those bytes. A pure function. */
+export function systemPath(path: string): string | Buffer {
+  return isText(path) ? path : Buffer.from(bytesOfText(path))
 }
 
 /** Whether a path is a descriptor that this process has, such as `/dev/stdout`: it may be a link to a file that the shell opened. */

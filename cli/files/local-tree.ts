@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { UsageError } from '../output/failures.ts'
-import { systemPath } from './byte-paths.ts'
+import { systemPath } from './local-places.ts'
+import { specialKindOf } from './special-files.ts'
 
 /** A file, directory or symbolic link below a directory of this machine. */
 export interface LocalEntry {
@@ -30,7 +31,7 @@ export interface ScanOptions {
 }
 
 /**
- * Describes all that is below a directory, each directory before what is in it. What else the program does goes on meanwhile, from one directory to the next.
+ * Lists all files below a directory, each directory before its entries. Lets other work of the program run between two directories.
  * @throws UsageError beyond `most` entries
  */
 export async function scanTree(
@@ -48,9 +49,8 @@ export async function scanTree(
       if (isExcluded(path, found.isDirectory())) continue
       const entry = describeLocal(root, path)
       if (entry === null) {
-        const kind = found.isFIFO() ? 'fifo' : found.isSocket() ? 'socket' : 'block'
-        if (found.isFIFO() || found.isSocket() || found.isBlockDevice() || found.isCharacterDevice())
-          onLeftOut?.(path, kind)
+        const kind = specialKindOf(found)
+        if (kind !== null) onLeftOut?.(path, kind)
         continue
       }
       entries.push(entry)

@@ -54,7 +54,7 @@ async function* tarOf({ root, entries, prefix = '', ownerOf, onGone }: Packing):
 /** Packs an open file, and closes it. */
 async function* packFile(file: FileHandle, facts: TarFacts, place: string): AsyncGenerator<Uint8Array> {
   try {
-    // Bytes that are added meanwhile are for the next time.
+    // Ignores bytes that are appended while it is read.
     const { size, blocks } = await file.stat()
     const ranges = size - blocks * STAT_BLOCK_BYTES >= HOLES_BYTES ? await findData(file, size) : null
     if (ranges === null) {

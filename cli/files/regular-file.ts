@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { UsageError } from '../output/failures.ts'
-import { systemPath } from './byte-paths.ts'
+import { systemPath } from './local-places.ts'
 
 /**
  * Reads a text file that a checkout may have brought, of at most 64 KiB. Never waits for a FIFO and never opens a device.

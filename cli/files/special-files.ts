@@ -1,5 +1,17 @@
+import type { Stats } from 'node:fs'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { pathFields, pathOf } from '../../sdk/typescript/src/byte-names.ts'
+import { reportLine } from '../output/terminal.ts'
+import { visibleLine } from '../output/visible-text.ts'
+
+/** Returns the kind of a FIFO, socket or device, which copies leave out: `block` for each device; null for other files. A pure function. */
+export function specialKindOf(
+  found: Pick<Stats, 'isFIFO' | 'isSocket' | 'isBlockDevice' | 'isCharacterDevice'>,
+): string | null {
+  if (found.isFIFO()) return 'fifo'
+  if (found.isSocket()) return 'socket'
+  return found.isBlockDevice() || found.isCharacterDevice() ? 'block' : null
+}
 
 /** Calls `onFound` for each socket and device below a directory of a box, down to 64 levels, with its path there and its kind. */
 export async function nameSpecialFiles(
@@ -13,5 +25,27 @@ export async function nameSpecialFiles(
     if (KINDS.has(file.type)) onFound(pathOf(file), file.type)
 }
 
+/** Collects what a copy leaves out, and names it on stderr. */
+export class LeftOut {
+  readonly #paths = new Map<string, string>()
+
+  /** Adds a path with its kind, such as `fifo`; once if it is added again. */
+  add(path: string, kind: string): void {
+    this.#paths.set(path, kind)
+  }
+
+  /** Names what was added since the last call, up to 20 paths. */
+  report(): void {
+    const all = [...this.#paths]
+    this.#paths.clear()
+    for (const [path, kind] of all.slice(0, NAMED_MAX))
+      reportLine(`boxyard: left out ${visibleLine(path)}: it is a ${NAMES[kind] ?? kind}.`)
+    if (all.length > NAMED_MAX)
+      reportLine(`boxyard: left out ${all.length - NAMED_MAX} more devices, FIFOs and sockets.`)
+  }
+}
+
 const KINDS: ReadonlySet<string> = new Set(['socket', 'character', 'block'])
 const LIST_MAX = 10_000
+const NAMED_MAX = 20
+const NAMES: Readonly<Record<string, string>> = { fifo: 'FIFO', character: 'device', block: 'device' }

@@ -7,7 +7,7 @@ export interface Owner {
   gid: number
 }
 
-/** What the header of an entry says. */
+/** The fields of an entry's header. */
 export interface TarFacts extends Owner, Pick<LocalEntry, 'kind' | 'mode' | 'modifiedMs' | 'target'> {
   /** With a slash at its end for a directory; bytes that are not UTF-8 as `textOfBytes` reads them. */
   name: string

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import ssh2 from 'ssh2'
+import { encodeString } from './wire-types.ts'
 
 /** What a key is kept with. */
 export interface KeptKey {
@@ -56,29 +57,27 @@ export function makeSshKey(comment: string): string {
 
 /** Formats the 32 bytes of each half of an Ed25519 key in the form of OpenSSH. */
 export function formatSshKey(secret: Uint8Array, open: Uint8Array, comment: string): string {
-  const publicBlob = Buffer.concat([field(ED25519), field(open)])
+  const publicBlob = Buffer.concat([encodeString(ED25519), encodeString(open)])
   // The same twice: with a passphrase, it shows whether that was right.
   const check = randomBytes(4)
-  const privateBlob = Buffer.concat([check, check, publicBlob, field(Buffer.concat([secret, open])), field(comment)])
+  const privateBlob = Buffer.concat([
+    check,
+    check,
+    publicBlob,
+    encodeString(Buffer.concat([secret, open])),
+    encodeString(comment),
+  ])
   const padding = Uint8Array.from({ length: -privateBlob.length & (BLOCK_BYTES - 1) }, (_, index) => index + 1)
   const keyCount = Uint8Array.of(0, 0, 0, 1)
   const bytes = Buffer.concat([
     Buffer.from('openssh-key-v1\0'),
-    ...[field('none'), field('none'), field(''), keyCount],
-    field(publicBlob),
-    field(Buffer.concat([privateBlob, padding])),
+    ...[encodeString('none'), encodeString('none'), encodeString(''), keyCount],
+    encodeString(publicBlob),
+    encodeString(Buffer.concat([privateBlob, padding])),
   ])
   const lines = bytes.toString('base64').match(/.{1,70}/g) ?? []
   const label = 'OPENSSH PRIVATE KEY'
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n')
-}
-
-/** A string of SSH: its length in 32 bits, then its bytes. */
-function field(value: string | Uint8Array): Buffer {
-  const bytes = Buffer.from(value)
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(bytes.length)
-  return Buffer.concat([length, bytes])
 }
 
 function makeFirst(path: string, kept: KeptKey): void {

@@ -1,9 +1,10 @@
 import type { SFTPWrapper } from 'ssh2'
 import { textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { FileError } from './box-files.ts'
-import { encodeNumber, type SftpInside } from './sftp-names.ts'
+import type { SftpInside } from './sftp-names.ts'
 import type { SftpServer } from './sftp-server.ts'
 import type { SftpReply } from './sftp-text.ts'
+import { encodeString } from './wire-types.ts'
 
 /** Tells the client of the extensions in the first answer, where ssh2 tells of its version alone. To be called before anything is sent. */
 export function announceExtensions(sftp: SFTPWrapper): void {
@@ -38,7 +39,7 @@ const EXTENSIONS: Readonly<Record<string, (server: SftpServer, from: string, to:
 
 /** Returns a version packet with extensions, each with the version that these have. A pure function. */
 function withExtensions(version: Buffer, names: readonly string[]): Buffer {
-  const more = names.flatMap((name) => [name, '1']).flatMap((text) => [encodeNumber(text.length), Buffer.from(text)])
+  const more = names.flatMap((name) => [name, '1']).map(encodeString)
   const packet = Buffer.concat([version, ...more])
   packet.writeUInt32BE(packet.length - LENGTH_BYTES, 0)
   return packet

@@ -1,5 +1,6 @@
 import type { Attributes, FileEntry, SFTPWrapper } from 'ssh2'
 import { bytesOfText, isText, textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
+import { encodeNumber, encodeString } from './wire-types.ts'
 
 /** The private part of ssh2's SFTP that sends, of lib/protocol/SFTP.js in its version 1.17. */
 export interface SftpInside {
@@ -39,24 +40,12 @@ export function sendNames(sftp: SFTPWrapper, id: number, names: FileEntry[]): vo
   if (inside._buffer.length === 1) drain(inside)
 }
 
-/** Encodes a length, or another number of 32 bits. */
-export function encodeNumber(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(value)
-  return bytes
-}
-
 function namesPacket(id: number, names: readonly FileEntry[]): Buffer {
   const entries = names.flatMap(({ filename, longname, attrs }) => {
-    return [...stringOf(filename), ...stringOf(longname), attributeBytes(attrs)]
+    return [encodeString(bytesOfText(filename)), encodeString(bytesOfText(longname)), attributeBytes(attrs)]
   })
   const body = Buffer.concat([Buffer.of(NAME), encodeNumber(id), encodeNumber(names.length), ...entries])
-  return Buffer.concat([encodeNumber(body.length), body])
-}
-
-function stringOf(text: string): Uint8Array[] {
-  const bytes = bytesOfText(text)
-  return [encodeNumber(bytes.length), bytes]
+  return encodeString(body)
 }
 
 function attributeBytes(attrs: Partial<Attributes>): Buffer {

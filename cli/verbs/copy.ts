@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { copyPlaceOf } from '../files/copy-places.ts'
 import { saveFile, saveLink, saveTree } from '../files/downloading.ts'
-import { LeftOut } from '../files/left-out.ts'
 import { copyNameOf } from '../files/local-name.ts'
 import { type LocalSource, localSourceOf, localTargetOf } from '../files/local-places.ts'
 import {
@@ -16,7 +15,7 @@ import {
   requireRemotePath,
 } from '../files/remote-path.ts'
 import { moveByShortestWay } from '../files/shortest-way.ts'
-import { nameSpecialFiles } from '../files/special-files.ts'
+import { LeftOut, nameSpecialFiles } from '../files/special-files.ts'
 import { sendEntry, sendFile, sendTree } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, type Meter } from '../output/meter.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
-import { LeftOut } from '../files/left-out.ts'
 import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
+import { LeftOut } from '../files/special-files.ts'
 import { createSync, type Sync, type SyncOptions, type SyncResult } from '../files/syncing.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, formatBytes } from '../output/meter.ts'

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from '@jest/globals'
 import type { FileEntry, SFTPWrapper } from 'ssh2'
-import { encodeNumber, readNamesAsBytes, type SftpInside, sendNames } from '../../../cli/ssh/sftp-names.ts'
+import { readNamesAsBytes, type SftpInside, sendNames } from '../../../cli/ssh/sftp-names.ts'
+import { encodeNumber } from '../../../cli/ssh/wire-types.ts'
 import { bytesOfText, textOfBytes } from '../../../sdk/typescript/src/byte-names.ts'
 
 type ServedSftp = SFTPWrapper & SftpInside & { push(bytes: Buffer): void }

@@ -1,6 +1,5 @@
 import { expect, jest, test } from '@jest/globals'
-import { LeftOut } from '../../../cli/files/left-out.ts'
-import { nameSpecialFiles } from '../../../cli/files/special-files.ts'
+import { LeftOut, nameSpecialFiles } from '../../../cli/files/special-files.ts'
 import type { BoxHandle, Boxyard } from '../../../sdk/typescript/src/boxyard.ts'
 
 test('sockets and devices of a box are found, which no tar has', async () => {
