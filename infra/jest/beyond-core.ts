@@ -35,9 +35,7 @@ export const BEYOND_CORE: readonly Suite[] = [
     minutes: 5.5,
     turn: 2,
     paths: [
-      ...['access/admission', 'access/fairness', 'edge/neighbours', 'pool/pool-shares', 'services/long-records'].map(
-        inE2e,
-      ),
+      ...['access/admission', 'access/fairness', 'pool/pool-shares', 'services/long-records'].map(inE2e),
       ...['pool/storage-quota', 'http/every-answer'].map(inE2e),
       ...[
         'http/large-bodies',
@@ -93,10 +91,10 @@ export const BEYOND_CORE: readonly Suite[] = [
   },
   {
     name: 'console',
-    what: 'the web console in Chromium',
+    what: 'the web console, and pages of boxes and other origins, in Chromium',
     minutes: 9,
     turn: 2,
-    paths: [`${E2E}/web/`, `${E2E}/edge/browser`],
+    paths: [`${E2E}/web/`, `${E2E}/edge/(browser|neighbours)`],
     touchedBy: ['web/', 'infra/web/', 'sdk/typescript/src/'],
     workers: 3,
     needsPackages: true,

@@ -1,4 +1,5 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { describeCandidates, findTestFiles } from '../../infra/jest/change.ts'
@@ -22,6 +23,21 @@ describe('suites', () => {
     expect(onHost.filter(({ length }) => length > 2)).toEqual([])
   })
 
+  test('a suite whose tests run programs of further packages has them installed', () => {
+    const programs = {
+      'tests/helpers/edge/chromium.ts': 'chromium',
+      'tests/helpers/edge/acme-lab.ts': 'caddy',
+      'tests/helpers/vm/emulator.ts': 'qemu-utils',
+    }
+    const setup = readFileSync(join(ROOT, 'infra/setup.sh'), 'utf8')
+    for (const [helper, name] of Object.entries(programs)) {
+      expect(/suite_packages=\([\s\S]*?\n\)/.exec(setup)?.[0]).toMatch(new RegExp(`\\b${name}\\b`))
+      const users = describeCandidates(SUITES).filter(({ imports }) => imports.has(helper))
+      expect(users.length).toBeGreaterThan(0)
+      expect(users.filter(({ suite }) => suite.needsPackages !== true).map(({ suite }) => suite.name)).toEqual([])
+    }
+  })
+
   test('every suite has files, and every path of the table names something', () => {
     for (const suite of SUITES) {
       expect([suite.name, findTestFiles(suite).size > 0]).toEqual([suite.name, true])
@@ -32,7 +48,7 @@ describe('suites', () => {
 
   test('npm test needs no cluster, machine, peer or further package, and takes at most twelve minutes', () => {
     const { suites } = suitesOf([])
-    for (const suite of suites) expect([suite.needsCluster, suite.lane, suite.peers, suite.needsPackages]).toEqual([])
+    for (const suite of suites) expect([suite.needsCluster, suite.lane, suite.peers, suite.needsPackages].filter(Boolean)).toEqual([])
     expect(suites.reduce((sum, { minutes }) => sum + minutes, 0)).toBeLessThanOrEqual(12)
     expect([...suites, ...suitesBeside()]).toHaveLength(SUITES.length)
   })
