@@ -48,7 +48,8 @@ describe('suites', () => {
 
   test('npm test needs no cluster, machine, peer or further package, and takes at most twelve minutes', () => {
     const { suites } = suitesOf([])
-    for (const suite of suites) expect([suite.needsCluster, suite.lane, suite.peers, suite.needsPackages].filter(Boolean)).toEqual([])
+    for (const suite of suites)
+      expect([suite.needsCluster, suite.lane, suite.peers, suite.needsPackages].filter(Boolean)).toEqual([])
     expect(suites.reduce((sum, { minutes }) => sum + minutes, 0)).toBeLessThanOrEqual(12)
     expect([...suites, ...suitesBeside()]).toHaveLength(SUITES.length)
   })

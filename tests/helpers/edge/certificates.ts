@@ -17,15 +17,21 @@ export function encryptDomain(directory: string, domain: string): { settings: Re
   const made = join(directory, 'made')
   const served = join(made, 'served')
   mkdirSync(served, { recursive: true })
-  makeCertificate(made, 'authority')
-  const extensions = `subjectAltName=DNS:*.${domain}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n`
-  const { cert, key } = certify({ directory: made, name: 'edge', issuer: 'authority', extensions })
+  const { cert, key } = certifyHosts(made, 'edge', [`*.${domain}`])
   writeFileSync(join(served, 'edge.pem'), `${cert}${key}`)
   const publicKey = new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' })
   return {
     settings: { BOXYARD_EDGE_CERTIFICATES: served, BOXYARD_DOMAIN: domain },
     trust: createHash('sha256').update(publicKey).digest('base64'),
   }
+}
+
+/** Makes a CA in `<directory>/authority.crt` and a certificate of it, `<name>.crt`, for these hosts; `*.` stands for one label. */
+export function certifyHosts(directory: string, name: string, hosts: readonly string[]): { cert: string; key: string } {
+  makeCertificate(directory, 'authority')
+  const names = hosts.map((host) => `DNS:${host}`).join(',')
+  const extensions = `subjectAltName=${names}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n`
+  return certify({ directory, name, issuer: 'authority', extensions })
 }
 
 interface Wanted {
