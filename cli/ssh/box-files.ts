@@ -2,6 +2,7 @@ import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { bytesOfText, isText, pathFields } from '../../sdk/typescript/src/byte-names.ts'
 import type { AnswerOf, CallInput } from '../../sdk/typescript/src/calls.ts'
+import { holdObject } from '../../sdk/typescript/src/held-answers.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
 
@@ -39,6 +40,10 @@ export interface BoxFiles {
   list(path: string, token: string | null): Promise<{ files: readonly BoxFile[]; next: string | null }>
   /** Makes an empty file; false if there is one. */
   create(path: string, mode: number): Promise<boolean>
+  /** Throws unless a path leads to a file. */
+  checkFile(path: string): Promise<void>
+  /** Writes all of a file, which gets the mode `made` if it is new, and `kept`, if that is given, where there is one. */
+  put(path: string, bytes: Uint8Array, modes: { made: number; kept: number | undefined }): Promise<void>
   makeDirectory(path: string, mode: number): Promise<void>
   remove(path: string, kind: 'directory' | 'other'): Promise<void>
   /** Gives a new name, which must be free unless what has it is to be overwritten. */
@@ -69,9 +74,27 @@ export function createBoxFiles(
   const giveToUser = async (path: string): Promise<void> => {
     if (account.uid !== 0) await run(['chown', `${account.uid}:${account.gid}`, path], 'root')
   }
+  const follow: BoxFiles['follow'] = (path) => followLinks(path, lstat)
   return {
     lstat,
-    follow: (path) => followLinks(path, lstat),
+    follow,
+    checkFile: async (path) => {
+      if ((await follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: it is no file.`)
+    },
+    put: async (path, bytes, { made, kept }) => {
+      const write = async (mode: number | undefined, headers: Record<string, string>): Promise<void> => {
+        const query = { ...pathFields(path), ...(mode === undefined ? {} : { mode: formatMode(mode) }) }
+        const body = { body: bytes, contentType: 'application/octet-stream' }
+        await holdObject(await boxyard.transfer('writeFile', { path: at, query, headers, ...body }))
+      }
+      try {
+        await write(made, { 'if-none-match': '*' })
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === 'precondition_failed')) throw error
+        return write(kept, {})
+      }
+      await giveToUser(path)
+    },
     list: async (path, token) => {
       const query = {
         ...pathFields(path),

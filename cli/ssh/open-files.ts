@@ -18,6 +18,8 @@ export interface OpenBoxFile {
   close(): Promise<void>
   /** Closes it, and sends nothing: the file stays as it was. */
   leave(): Promise<void>
+  /** Makes the file in the box, if it is opened to be made and is not there yet, for others that ask for its path. */
+  appear(): Promise<void>
 }
 
 /**
@@ -65,13 +67,16 @@ export async function openToRead(
     change: (change) => files.change(path, change),
     close: async () => cursor.close(),
     leave: async () => cursor.close(),
+    appear: async () => undefined,
   }
 }
 
 export interface WriteOpening {
   path: string
-  /** Whether the file was made just now, is to lose what it holds, or keeps that. */
-  content: 'new' | 'dropped' | 'kept'
+  /** Permission bits, if the file is made. */
+  mode: number
+  /** Whether the file was made just now, keeps what it holds, or is replaced whole, and made if it is not there. */
+  content: 'new' | 'kept' | 'replaced'
   /** Whether all writes go to its end. */
   isAppended: boolean
   /** Where to gather the bytes on this machine. */
@@ -80,7 +85,7 @@ export interface WriteOpening {
 
 /**
  * Opens a file to write, or to read and write. Clients write pieces anywhere, and the API whole files: the bytes are gathered on
- * disk here, and sent when the file is closed.
+ * disk here, and sent when the file is closed. A small file that is replaced costs one request, which also makes it.
  */
 export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: WriteOpening): Promise<OpenBoxFile> {
   const { path, content, isAppended, draftPath } = opening
@@ -91,11 +96,25 @@ export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: Writ
     await discard(draft, draftPath)
     throw error
   }
-  let isChanged = content === 'dropped'
+  let isChanged = content === 'replaced'
+  let isThere = content !== 'replaced'
   let mode: number | undefined
   let later: FileChange = {}
   const sizeOf = async (): Promise<number> => (await draft.stat()).size
+  const appear = async (): Promise<void> => {
+    if (isThere) return
+    if (!(await files.create(path, opening.mode))) await files.checkFile(path)
+    isThere = true
+  }
+  const send = async (sizeBytes: number): Promise<void> => {
+    if (!isThere && sizeBytes <= HELD_MAX_BYTES)
+      return files.put(path, await readFile(draftPath), { made: mode ?? opening.mode, kept: mode })
+    await appear()
+    const bytes = await bytesOf(draftPath, sizeBytes)
+    await box.writeFile(path, bytes, mode === undefined ? {} : { mode: formatMode(mode) })
+  }
   return {
+    appear,
     read: async (offset, length) => {
       const bytes = Buffer.alloc(Math.min(length, Math.max(0, (await sizeOf()) - offset)))
       const { bytesRead } = await draft.read(bytes, 0, bytes.length, offset)
@@ -103,9 +122,15 @@ export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: Writ
     },
     write: async (offset, bytes) => {
       isChanged = true
-      await writeAll(draft, bytes, isAppended ? await sizeOf() : offset)
+      const at = isAppended ? await sizeOf() : offset
+      // What is wrong with its path is told before the rest of a large file comes.
+      if (at + bytes.length > TOLD_EARLY_BYTES) await appear()
+      await writeAll(draft, bytes, at)
     },
-    stat: async () => ({ ...(await files.follow(path)).file, size_bytes: await sizeOf() }),
+    stat: async () => {
+      await appear()
+      return { ...(await files.follow(path)).file, size_bytes: await sizeOf() }
+    },
     change: async (change) => {
       const { sizeBytes, mode: wanted, ...others } = change
       if (sizeBytes !== undefined) {
@@ -117,10 +142,7 @@ export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: Writ
     },
     close: async () => {
       try {
-        if (isChanged) {
-          const bytes = await bytesOf(draftPath, await sizeOf())
-          await box.writeFile(path, bytes, mode === undefined ? {} : { mode: formatMode(mode) })
-        }
+        if (isChanged) await send(await sizeOf())
         await files.change(path, isChanged ? later : { ...later, mode })
       } finally {
         await discard(draft, draftPath)
@@ -195,4 +217,5 @@ function cursorOf(stream: ReadableStream<Uint8Array>, start: number, etag: strin
 /** What a client passes over is read rather than asked for anew. */
 const SKIPPED_MAX_BYTES = 1024 * 1024
 const HELD_MAX_BYTES = 4 * 1024 * 1024
+const TOLD_EARLY_BYTES = 256 * 1024
 const PIECE_BYTES = 256 * 1024

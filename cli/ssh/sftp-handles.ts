@@ -19,6 +19,8 @@ export interface SftpHandles {
   addDirectory(path: string): SftpReply
   file(handle: Buffer): OpenBoxFile
   directory(handle: Buffer): ReadDirectory
+  /** Makes the files that are open to be made, for a request that names one by its path. */
+  appearAll(): Promise<void>
   /** Forgets a handle; returns its file, or null for a directory. */
   take(handle: Buffer): OpenBoxFile | null
   leaveAll(): Promise<void>
@@ -34,6 +36,7 @@ export function createSftpHandles(): SftpHandles {
     handle.writeUInt32BE(last)
     return { kind: 'handle', handle }
   }
+  const files = (): OpenBoxFile[] => [...open.values()].flatMap((one) => ('file' in one ? [one.file] : []))
   const numberOf = (handle: Buffer): number => (handle.length === HANDLE_BYTES ? handle.readUInt32BE() : -1)
   return {
     checkRoom: () => {
@@ -58,10 +61,12 @@ export function createSftpHandles(): SftpHandles {
       open.delete(number)
       return 'file' in one ? one.file : null
     },
+    // Each tells of its own failure when it is closed.
+    appearAll: async () => void (await Promise.allSettled(files().map((file) => file.appear()))),
     leaveAll: async () => {
-      const files = [...open.values()].flatMap((one) => ('file' in one ? [one.file] : []))
+      const left = files()
       open.clear()
-      await Promise.allSettled(files.map((file) => file.leave()))
+      await Promise.allSettled(left.map((file) => file.leave()))
     },
   }
 }

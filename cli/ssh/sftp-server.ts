@@ -48,14 +48,16 @@ export async function createSftpServer(guest: SshGuest, account: BoxAccount): Pr
   const handles = createSftpHandles()
   const openFile = createOpener(guest, files)
   return {
-    ...createPathRequests(files, absolute),
+    ...afterFilesAppeared(createPathRequests(files, absolute), handles),
     ...createHandleRequests(files, handles),
     open: async (path, flags, { mode = 0o666 }) => {
       handles.checkRoom()
+      await handles.appearAll()
       return handles.addFile(await openFile(absolute(path), flags, mode & 0o7777 & ~UMASK))
     },
     openDirectory: async (path) => {
       handles.checkRoom()
+      await handles.appearAll()
       const found = await files.follow(absolute(path))
       if (found.file.type !== 'directory') throw new FileError('failed', `${path}: it is no directory.`)
       return handles.addDirectory(found.path)
@@ -111,6 +113,18 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
   }
 }
 
+/** Returns the same requests, for which files that are being written are in the box, as they are for other programs. */
+function afterFilesAppeared(requests: PathRequests, handles: SftpHandles): PathRequests {
+  const later = Object.entries(requests).map(([name, request]) => [
+    name,
+    async (...given: unknown[]) => {
+      if (name !== 'realPath') await handles.appearAll()
+      return (request as (...given: unknown[]) => Promise<SftpReply>)(...given)
+    },
+  ])
+  return Object.fromEntries(later) as PathRequests
+}
+
 type HandleRequests = Pick<SftpServer, 'read' | 'write' | 'close' | 'statOpen' | 'changeOpen' | 'readDirectory'>
 
 function createHandleRequests(files: BoxFiles, handles: SftpHandles): HandleRequests {
@@ -152,14 +166,14 @@ function createOpener(guest: SshGuest, files: BoxFiles): Opener {
   return async (path, flags, mode) => {
     const has = (flag: number): boolean => (flags & flag) !== 0
     if (!has(OPEN.WRITE)) return openToRead(guest, files, path)
-    // Made at once, so that what is wrong with its path is told at once.
+    const opening = { path, mode, isAppended: has(OPEN.APPEND), draftPath: guest.drafts.newPath() }
+    if (has(OPEN.CREAT) && has(OPEN.TRUNC) && !has(OPEN.EXCL))
+      return openToWrite(guest.box, files, { ...opening, content: 'replaced' })
     const isNew = has(OPEN.CREAT) && (await files.create(path, mode))
     if (has(OPEN.EXCL) && !isNew) throw new FileError('failed', `${path}: it exists.`)
-    if (!isNew && (await files.follow(path)).file.type !== 'file')
-      throw new FileError('failed', `${path}: it is no file.`)
-    const content = isNew ? 'new' : has(OPEN.TRUNC) ? 'dropped' : 'kept'
-    const draftPath = guest.drafts.newPath()
-    return openToWrite(guest.box, files, { path, content, isAppended: has(OPEN.APPEND), draftPath })
+    if (!isNew) await files.checkFile(path)
+    const content = isNew ? 'new' : has(OPEN.TRUNC) ? 'replaced' : 'kept'
+    return openToWrite(guest.box, files, { ...opening, content })
   }
 }
 

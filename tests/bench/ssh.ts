@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildCli } from '../../infra/cli-bundle.ts'
@@ -9,7 +10,7 @@ import { startService, type TestService } from '../helpers/service.ts'
 import { BENCH_SETTINGS, boxPath, createBox, deleteBox } from './context.ts'
 import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
-/** Measures OpenSSH against a box: a command from start to end beside the same over HTTP, and one stream each way. Starts a service of its own. */
+/** Measures OpenSSH against a box: a command from start to end beside the same over HTTP, small files, and one stream each way. Starts a service of its own. */
 export async function benchSsh(): Promise<void> {
   const service = await startService({ settings: BENCH_SETTINGS })
   const client = createClient(
@@ -27,6 +28,11 @@ export async function benchSsh(): Promise<void> {
     await user.ssh('true')
     const connected = await timeEach(COMMANDS, () => user.ssh('true'))
     report('ssh box true, from start to end', summary(connected), '≤ 150 ms', percentile(connected, 0.5) <= 150)
+    const small = join(home, 'small')
+    mkdirSync(small)
+    for (let number = 0; number < SMALL_FILES; number++) writeFileSync(join(small, `${number}`), randomBytes(2000))
+    const copied = await timeEach(ROUNDS, (round) => user.scp(small, `/srv/small-${round}`))
+    report(`scp of ${SMALL_FILES} small files`, summary(copied), '≤ 1.5 s', percentile(copied, 0.5) <= 1500)
     // Not `head -c`, which busybox does byte by byte: it needs a processor of its own for less than 400 MB/s.
     const down = await rateEach(ROUNDS, BYTES, () =>
       user.ssh(`dd if=/dev/zero bs=64k count=${BYTES / 65_536} 2> /dev/null`),
@@ -45,7 +51,7 @@ export async function benchSsh(): Promise<void> {
 async function installSsh(
   { url, adminToken }: TestService,
   home: string,
-): Promise<{ ssh(line: string, inputBytes?: number): Promise<void> }> {
+): Promise<{ ssh(line: string, inputBytes?: number): Promise<void>; scp(from: string, to: string): Promise<void> }> {
   const program = await buildCli(home)
   const env = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
   // Neither input nor output passes here: it is not this process that is measured.
@@ -56,12 +62,17 @@ async function installSsh(
     if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`)
   }
   await run([process.execPath, program, 'ssh-config', '--install'])
-  const ssh = ['ssh', '-F', join(home, '.ssh/config'), '-o', 'BatchMode=yes', `${NAME}.bench.boxyard`]
-  return { ssh: (line, inputBytes) => run([...ssh, line], inputBytes) }
+  const options = ['-F', join(home, '.ssh/config'), '-o', 'BatchMode=yes']
+  const host = `${NAME}.bench.boxyard`
+  return {
+    ssh: (line, inputBytes) => run(['ssh', ...options, host, line], inputBytes),
+    scp: (from, to) => run(['scp', '-qr', ...options, from, `${host}:${to}`]),
+  }
 }
 
 const NAME = 'ssh'
 const COMMANDS = 40
 const ROUNDS = 3
+const SMALL_FILES = 300
 const LEAST_RATE = 200
 const BYTES = 512 * 1024 ** 2

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { encodeNumber, encodeString } from '../../../cli/ssh/wire-types.ts'
 import { packPrograms, type Ran, useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
@@ -135,6 +136,38 @@ describe('sftp', () => {
   ])('refuses %s: %s', async (line) => {
     expect(await sftp(line)).toMatchObject({ code: 1 })
     expect(await inBox('ls -d /srv /etc/passwd /etc/group')).toBe('/etc/group\n/etc/passwd\n/srv\n')
+  })
+
+  test('a file that is being written is there for who asks for its path', async () => {
+    const packet = (type: number, ...parts: Uint8Array[]): Buffer => {
+      const body = Buffer.concat([Uint8Array.of(type), ...parts])
+      return Buffer.concat([encodeNumber(body.length), body])
+    }
+    const path = encodeString(Buffer.from('/srv/begun'))
+    const [INIT, OPEN, LSTAT] = [1, 3, 7]
+    const WRITE_CREATE_TRUNCATE = 0x1a
+    const input = Buffer.concat([
+      packet(INIT, encodeNumber(3)),
+      packet(OPEN, encodeNumber(1), path, encodeNumber(WRITE_CREATE_TRUNCATE), encodeNumber(0)),
+      packet(LSTAT, encodeNumber(2), path),
+    ])
+    const { stdout } = await lab.run('ssh', [...lab.config(), '-s', HOST, 'sftp'], { input })
+    const types: number[] = []
+    for (let at = 0; at < stdout.length; at += 4 + stdout.readUInt32BE(at)) types.push(stdout[at + 4] ?? 0)
+    const [VERSION, HANDLE, ATTRS] = [2, 102, 105]
+    expect(types).toEqual([VERSION, HANDLE, ATTRS])
+  })
+
+  test('a file that is replaced keeps its mode, and a new one has that of the original', async () => {
+    await inBox('umask 077; echo secret > /srv/kept')
+    writeFileSync(lab.path('plain'), 'plain\n', { mode: 0o755 })
+    for (const name of ['kept', 'made'])
+      expect(await lab.run('scp', [...lab.config(), lab.path('plain'), `${HOST}:/srv/${name}`])).toMatchObject({
+        code: 0,
+      })
+    expect(await inBox('stat -c "%a %n" /srv/kept /srv/made; cat /srv/kept')).toBe(
+      '600 /srv/kept\n755 /srv/made\nplain\n',
+    )
   })
 
   test('makes files for the user that is named', async () => {

@@ -33,11 +33,11 @@ beforeAll(async () => {
   writeFileSync(pem, `${cert}${key}`)
   writeFileSync(join(directory(), 'haproxy.cfg'), await documentedProxy(pem))
   proxy = spawn('haproxy', ['-db', '-f', join(directory(), 'haproxy.cfg')], { stdio: ['ignore', 'ignore', 'inherit'] })
-  await untilSucceeds(async () => (await openTls(place(), API)).destroy())
+  await untilSucceeds(async () => void (await openTls(place(), API)).destroy())
   await makeSites(client, { page: 'public' })
 })
 
-afterAll(() => proxy.kill())
+afterAll(() => void proxy.kill())
 
 test('the documented proxy serves the API by HTTPS, and tells it who asks', async () => {
   const authorization = `Bearer ${service().adminToken}`
@@ -51,11 +51,8 @@ test('a ticket leads to the data address, whose WebSockets pass the proxy', asyn
   const box = '/v1/projects/browser/boxes/page'
   const { url } = (await client.post(`${box}/tickets`, { operation: 'streamExec', query: { command: 'id' } })).body
   expect(url).toMatch(`wss://${DATA}/`)
-  const stream = await openStream(url.replace(DATA, `127.0.0.1:${port}`), {
-    headers: { host: DATA },
-    servername: DATA,
-    ca: place().ca,
-  })
+  const trust = { headers: { host: DATA }, servername: DATA, ca: place().ca }
+  const stream = await openStream(url.replace(DATA, `127.0.0.1:${port}`), trust)
   await stream.closed
   expect(stream.text(1)).toContain('uid=0')
 })
