@@ -1,4 +1,5 @@
 import { HOST_WORDS } from './host-words.ts'
+import { Outputs } from './output/outputs.ts'
 import { printLine, reportLine } from './output/terminal.ts'
 import manifest from './package.json' with { type: 'json' }
 import type { runProgram, verbOf } from './program.ts'
@@ -11,12 +12,13 @@ export interface Program {
   keepCompiled?(verb: string): void
 }
 
-/** Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 1 else. */
+/**
+ * Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 74 where output is
+ * lost, 1 else.
+ */
 export function runCommandLine(args: readonly string[], load: () => Promise<Program>): void {
-  // A reader such as `head` may go first.
-  process.stdout.on('error', () => process.exit(0))
   // A terminal or socket that is still open must not keep the program alive. No `await`, which a file of CommonJS cannot have.
-  void exitCodeOf(args, load).then((code) => process.exit(code))
+  void new Outputs().exitAfter(exitCodeOf(args, load))
 }
 
 async function exitCodeOf(args: readonly string[], load: () => Promise<Program>): Promise<number> {

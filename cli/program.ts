@@ -3,6 +3,7 @@ import { createCommandContext } from './context/command-context.ts'
 import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { reportFailure, UsageError } from './output/failures.ts'
+import { InterruptError } from './output/interrupts.ts'
 import { printLine, reportLine } from './output/terminal.ts'
 import { addVerb, FORMATS } from './verb-commands.ts'
 import { findVerbs } from './verbs/find.ts'
@@ -35,6 +36,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
   } catch (error) {
     // Commander has printed it; help that was asked for is no error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof InterruptError) return error.exitCode
     const { placeOf } = await import('./output/fault-places.ts')
     return reportFailure(error, (pointer) => (running === null ? pointer : placeOf(pointer, running)))
   }

@@ -1,5 +1,5 @@
-import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
 /** A command line that makes no sense: exit code 2. */
@@ -24,12 +24,12 @@ export function reportFailure(error: unknown, placeOf: (pointer: string) => stri
 function linesOf(error: unknown, placeOf: (pointer: string) => string): string[] {
   if (error instanceof ApiError && error.errors.length > 0)
     return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${detail}`)
-  return [systemText(error) ?? (error instanceof Error ? error.message : String(error))]
+  return [pathText(error) ?? (error instanceof Error ? error.message : String(error))]
 }
 
-/** Says of a refused system call what the system says, as other programs do; null for another error. */
-function systemText(error: unknown): string | null {
-  if (!(error instanceof Error && 'errno' in error && typeof error.errno === 'number' && 'path' in error)) return null
-  const [, text] = getSystemErrorMap().get(error.errno) ?? []
-  return text === undefined ? null : `${String(error.path)}: ${text}`
+/** Says of a refused system call which path it was about, and why; null for another error. */
+function pathText(error: unknown): string | null {
+  if (!(error instanceof Error && 'path' in error)) return null
+  const text = systemText(error)
+  return text === null ? null : `${String(error.path)}: ${text}`
 }

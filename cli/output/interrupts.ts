@@ -1,14 +1,28 @@
 import { constants } from 'node:os'
 
-/** Does `work`; if it is interrupted meanwhile (Ctrl-C), `leave` is called, and the program ends as the signal says. */
-export async function whileInterruptible<T>(leave: () => void, work: () => Promise<T>): Promise<T> {
-  const interrupt = (signal: NodeJS.Signals): void => {
-    leave()
-    process.exit(128 + constants.signals[signal])
+/** A signal ended the command. The program exits with its code, and prints nothing more. */
+export class InterruptError extends Error {
+  override readonly name = 'InterruptError'
+  readonly exitCode: number
+
+  constructor(signal: NodeJS.Signals) {
+    super(`interrupted by ${signal}`)
+    this.exitCode = 128 + constants.signals[signal]
   }
+}
+
+/** Does `work`. If it is interrupted (Ctrl-C), calls `leave` and waits for the work no longer. @throws InterruptError */
+export async function whileInterruptible<T>(leave: () => void, work: () => Promise<T>): Promise<T> {
+  let interrupt: (signal: NodeJS.Signals) => void = leave
+  const interrupted = new Promise<never>((_resolve, reject) => {
+    interrupt = (signal) => {
+      leave()
+      reject(new InterruptError(signal))
+    }
+  })
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
-    return await work()
+    return await Promise.race([work(), interrupted])
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt)
   }

@@ -21,7 +21,7 @@ export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'std
   })
   gatherWrites(transport)
   // Nobody reads any more.
-  stdout.removeAllListeners('error').on('error', () => transport.destroy())
+  stdout.on('error', () => transport.destroy())
   stdin.on('error', () => transport.destroy()).once('end', () => transport.push(null))
   stdin.on('data', (bytes: Buffer) => {
     countPassedBytes(bytes.length)

@@ -1,6 +1,5 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, posix } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { copyPlaceOf } from '../files/copy-places.ts'
 import { saveFile, saveLink, saveTree } from '../files/downloading.ts'
@@ -17,6 +16,7 @@ import {
 import { moveByShortestWay } from '../files/shortest-way.ts'
 import { LeftOut, nameSpecialFiles } from '../files/special-files.ts'
 import { sendEntry, sendFile, sendTree } from '../files/uploading.ts'
+import { writeBytes } from '../output/byte-output.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter, type Meter } from '../output/meter.ts'
 import type { Verb, VerbContext } from './verb.ts'
@@ -83,7 +83,7 @@ const cat: Verb = {
     for (const text of paths) {
       const remote = requireRemotePath(text)
       const box = boxyard.box(project(), remote.box)
-      await toStdout(await box.readFile(await absolutePathIn(box, remote.path)))
+      if (!(await toStdout(await box.readFile(await absolutePathIn(box, remote.path))))) return
     }
   },
 }
@@ -180,8 +180,10 @@ async function withMeter(
   }
 }
 
-async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<void> {
-  await pipeline(bytes, process.stdout, { end: false })
+/** Returns false once nobody reads it. */
+async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<boolean> {
+  for await (const piece of bytes) if (!(await writeBytes(process.stdout, piece))) return false
+  return true
 }
 
 const STDIN: LocalSource = { path: '-', kind: 'file', name: '', isContents: false, sizeBytes: null }

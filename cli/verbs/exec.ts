@@ -1,6 +1,7 @@
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
+import { writeBytes } from '../output/byte-output.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine, reportLine } from '../output/terminal.ts'
 import { tellIfSlow } from '../output/waiting.ts'
@@ -145,10 +146,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
   if (isTerminal) stdout.on('resize', resize)
   if (isRaw) stdin?.setRawMode(true)
   try {
-    for await (const piece of stream) {
-      const target = piece.stream === 'stdout' ? stdout : stderr
-      if (!target.write(piece.bytes)) await new Promise((resolve) => target.once('drain', resolve))
-    }
+    for await (const piece of stream) await writeBytes(piece.stream === 'stdout' ? stdout : stderr, piece.bytes)
     const { exitCode, message } = await stream.ended()
     if (exitCode === null && message !== null)
       stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)

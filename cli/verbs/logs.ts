@@ -1,5 +1,6 @@
 import { type ExecFollow, followExec, persist } from '../../sdk/typescript/src/exec.ts'
 import type { OutputPiece } from '../../sdk/typescript/src/terminal-stream.ts'
+import { writeBytes } from '../output/byte-output.ts'
 import { UsageError } from '../output/failures.ts'
 import type { OutputFormat } from '../output/printing.ts'
 import { visibleJson } from '../output/visible-text.ts'
@@ -29,7 +30,7 @@ const logs: Verb = {
     const pieces = EXEC_ID.test(source)
       ? piecesOfCommand(context, { ...options, exec: source })
       : piecesOfService(context, { ...options, service: source, version: versionOf(flags) })
-    for await (const piece of pieces) await printPiece(piece, context.format)
+    for await (const piece of pieces) if (!(await printPiece(piece, context.format))) return
   },
 }
 
@@ -100,11 +101,12 @@ export function lastLines(bytes: Buffer, lines: number): Buffer {
   return bytes.subarray(at + 1)
 }
 
-async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat): Promise<void> {
+/** Returns false once nobody reads it. */
+async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat): Promise<boolean> {
   const isObject = format === 'json' || format === 'yaml'
   const target = isObject || stream === 'stdout' ? process.stdout : process.stderr
   const text = isObject ? `${visibleJson({ stream, data: Buffer.from(bytes).toString('utf8') })}\n` : bytes
-  if (!target.write(text)) await new Promise((resolve) => target.once('drain', resolve))
+  return writeBytes(target, text)
 }
 
 function versionOf(flags: VerbFlags): Version {

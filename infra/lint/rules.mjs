@@ -7,6 +7,10 @@ const rules = {
     'CallExpression[callee.property.name="write"][callee.object.property.name=/^std(out|err)$/]',
     'Text goes through cli/output/terminal.ts, which shows what would command the terminal of the user.',
   ),
+  'one-exit': ban(
+    ':matches(MemberExpression[object.name="process"]:matches([property.name=/^(exit|exitCode|reallyExit|abort)$/], [property.value=/^(exit|exitCode|reallyExit|abort)$/]), ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name=/^(exit|exitCode|reallyExit|abort)$/])',
+    'Only cli/output/outputs.ts ends the process, once all that was written has left. Return the exit code.',
+  ),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(

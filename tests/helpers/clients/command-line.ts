@@ -41,6 +41,8 @@ export interface TestCommandLine<Service extends SharedService = SharedService> 
   program(): string
   /** Runs it to its end, as a user does. */
   run(args: readonly string[], place?: CommandPlace): Promise<CommandLineEnd>
+  /** Runs a line of bash, in which `boxyard` is the command line. */
+  runLine(line: string, place?: CommandPlace): Promise<CommandLineEnd>
   /** Starts it; killed after the test. */
   start(args: readonly string[], place?: CommandPlace): RunningCommand
   /** Starts it in a terminal of its own, by script(1). */
@@ -84,6 +86,12 @@ export function useCommandLine<Service extends SharedService>(used: UsedService<
     start,
     run: async (args, place = {}) => {
       const { child, ended } = start(args, place)
+      child.stdin?.end(place.input ?? '')
+      return ended
+    },
+    runLine: (line, place = {}) => {
+      const own = `boxyard() { ${[process.execPath, program].map(quote).join(' ')} "$@"; }`
+      const { child, ended } = begin(['bash', '-c', `${own}\n${line}`], place)
       child.stdin?.end(place.input ?? '')
       return ended
     },
