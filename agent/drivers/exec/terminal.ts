@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { Readable, Writable } from 'node:stream'
 import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
-import { isPtyMaster, openPty } from '../../lib/syscalls/pty.ts'
+import { editInUtf8, isPtyMaster, openPty } from '../../lib/syscalls/pty.ts'
 import { acceptNow, openNamelessListener, receiveFds } from '../../lib/syscalls/sockets.ts'
 import type { OciProcess } from '../host/oci-spec.ts'
 import type { ExecEnds } from './pipes.ts'
@@ -13,7 +13,7 @@ import { buildTerminalGate, candidatePaths, GATE_FD } from './terminal-gate.ts'
  * `workDir`, where no file stays. The error line of a command that could not be started comes on stdout, like all output of
  * a terminal.
  */
-export function openTerminal(workDir: string, process: OciProcess): ExecEnds {
+export function openTerminal(workDir: string, { consoleSize, ...process }: OciProcess): ExecEnds {
   const { gateFd, doorFd, listenFd, stdio, fds } = openSide(workDir, process)
   const receive = (): number[] => {
     try {
@@ -29,6 +29,9 @@ export function openTerminal(workDir: string, process: OciProcess): ExecEnds {
     open: () => {
       const fd = onlyTerminal(receive())
       const { stdin, stdout, resize } = openPty(fd)
+      editInUtf8(fd)
+      // The gate waits for a size, so that the program finds the terminal as it stays.
+      resize({ cols: consoleSize?.width ?? DEFAULT_SIZE.cols, rows: consoleSize?.height ?? DEFAULT_SIZE.rows })
       return { stdin, stdout, stderr: Readable.from([]), terminal: { resize } }
     },
     refuse: (line) => {
@@ -104,3 +107,5 @@ function receiveConsole(listenFd: number): number[] {
     closeFd(socketFd)
   }
 }
+
+const DEFAULT_SIZE = { cols: 80, rows: 24 }

@@ -49,7 +49,7 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
       ...PROCESS,
       user: { uid: 0, gid: 0 },
       args: [INIT_PATH, '-P'],
-      env: environmentList({ PATH: DEFAULT_PATH, ...spec.environment }),
+      env: environmentList(withLanguage({ PATH: DEFAULT_PATH, ...spec.environment })),
       cwd: '/',
       capabilities: capabilitySets([], []),
       rlimits: NO_CORE,
@@ -96,8 +96,8 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
 }
 
 /**
- * Builds the OCI process of a command. USER and HOME default to those of the user; PATH and, with a terminal, TERM have fixed
- * defaults. Pure.
+ * Builds the OCI process of a command. USER and HOME default to those of the user; PATH, LANG and, with a terminal, TERM and COLORTERM have
+ * fixed defaults. Pure.
  */
 export function buildExecProcess(
   request: ExecRequest & { cwd: string; nesting?: boolean },
@@ -105,10 +105,14 @@ export function buildExecProcess(
   files: FileLimit,
 ): OciProcess {
   const allowed = request.nesting === true ? [...CAPABILITIES, ...NESTING_CAPABILITIES] : CAPABILITIES
-  const environment: Record<string, string> = { PATH: DEFAULT_PATH, HOME: user.home }
-  if (user.name !== null) environment.USER = user.name
   const { terminal } = request
-  if (terminal !== undefined) environment.TERM = DEFAULT_TERM
+  const environment: Record<string, string> = {
+    PATH: DEFAULT_PATH,
+    HOME: user.home,
+    ...(user.name === null ? {} : { USER: user.name }),
+    ...(terminal === undefined ? {} : terminalVariables(request.environment)),
+    ...request.environment,
+  }
   return {
     ...PROCESS,
     // Lets sudo, su and ping gain ids and capabilities of the box's user namespace, which root of the box has anyway.
@@ -116,7 +120,7 @@ export function buildExecProcess(
     ...(terminal === undefined ? {} : { terminal: true, consoleSize: { width: terminal.cols, height: terminal.rows } }),
     user: { uid: user.uid, gid: user.gid, additionalGids: [...user.additionalGids] },
     args: [...request.command],
-    env: environmentList({ ...environment, ...request.environment }),
+    env: environmentList(withLanguage(environment)),
     cwd: request.cwd,
     capabilities: capabilitySets(allowed, user.uid === 0 ? allowed : []),
     rlimits: [...NO_CORE, { type: 'RLIMIT_NOFILE', ...files }],
@@ -151,6 +155,15 @@ export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev'] as const
 function cgroupMount(isNesting: boolean): OciMount {
   const options = ['nosuid', 'noexec', 'nodev', 'relatime', isNesting ? 'rw' : 'ro']
   return { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options }
+}
+
+// Adds UTF-8, which every C library has without a file, unless something chooses the language of programs.
+function withLanguage(environment: Record<string, string>): Record<string, string> {
+  return LANGUAGE_VARIABLES.some((name) => name in environment) ? environment : { LANG: DEFAULT_LANG, ...environment }
+}
+
+function terminalVariables({ TERM = DEFAULT_TERM }: Record<string, string>): Record<string, string> {
+  return FEW_COLORS.test(TERM) ? { TERM } : { TERM, COLORTERM: DEFAULT_COLORTERM }
 }
 
 function environmentList(environment: Record<string, string>): string[] {
@@ -201,6 +214,11 @@ export interface OciConfig {
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const DEFAULT_TERM = 'xterm-256color'
+const DEFAULT_COLORTERM = 'truecolor'
+// Terminals that would show the sequences for 24-bit colors as text, or other colors.
+const FEW_COLORS = /^(dumb|unknown|network|linux|ansi|vt\d)/
+const DEFAULT_LANG = 'C.UTF-8'
+const LANGUAGE_VARIABLES = ['LANG', 'LC_ALL', 'LC_CTYPE']
 const NEW_NAMESPACES = ['pid', 'mount', 'ipc', 'uts', 'cgroup']
 const PROCESS = { terminal: false, noNewPrivileges: true }
 // The host's core_pattern may pipe core dumps to a program on the host.

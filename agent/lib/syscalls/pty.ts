@@ -52,6 +52,17 @@ export function openPty(fd: number): Pty {
   }
 }
 
+/**
+ * Makes the terminal of the master `fd` erase whole characters of UTF-8 in the lines that it edits, as sshd and terminal emulators do.
+ * Call before a program has the terminal, since programs put back the settings that they found.
+ */
+export function editInUtf8(fd: number): void {
+  const settings = Buffer.alloc(TERMIOS_BYTES)
+  controlBuffer(fd, TCGETS, settings)
+  settings.writeUInt32LE(settings.readUInt32LE(TERMIOS_IFLAG) | IUTF8, TERMIOS_IFLAG)
+  controlBuffer(fd, TCSETS, settings)
+}
+
 function duplicateOrClose(fd: number): number {
   try {
     return duplicateFd(fd)
@@ -134,12 +145,15 @@ const MAX_PAUSE_MS = 100
 const NOTHING = Buffer.alloc(0)
 const NEWLINE = 10
 const TCGETS = 0x5401
+const TCSETS = 0x5402
 const TIOCSWINSZ = 0x5414
 const TIOCGPTN = 0x80045430
 const FIONBIO = 0x5421
 const ICANON = 2
+const IUTF8 = 0x4000
 const WINSIZE_BYTES = 8
 /** struct termios of the kernel: four words of flags, the line discipline, then special characters. */
 const TERMIOS_BYTES = 64
+const TERMIOS_IFLAG = 0
 const TERMIOS_LFLAG = 12
 const TERMIOS_VEOF = 17 + 4

@@ -55,6 +55,14 @@ describe('a command in a box', () => {
     for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
   })
 
+  test('a command speaks UTF-8, unless its environment chooses a language', async () => {
+    const shown = async (environment: Record<string, string>): Promise<string> =>
+      (await run('echo "${LANG-none} ${COLORTERM-none}"', { environment })).stdout
+    expect(await shown({})).toBe('C.UTF-8 none\n')
+    expect(await shown({ LANG: 'de_DE.UTF-8' })).toBe('de_DE.UTF-8 none\n')
+    for (const name of ['LC_ALL', 'LC_CTYPE']) expect(await shown({ [name]: 'C' })).toBe('none none\n')
+  })
+
   test('a program is found on the path of its environment', async () => {
     await run('mkdir -p /opt/x && printf "#!/bin/sh\\necho found" >/opt/x/mine && chmod +x /opt/x/mine')
     expect(await run(['mine'], { environment: { PATH: '/opt/x' } })).toMatchObject({ exitCode: 0, stdout: 'found\n' })

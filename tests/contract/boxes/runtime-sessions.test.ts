@@ -57,6 +57,16 @@ describe('a session', () => {
     await session.signal('SIGKILL')
   })
 
+  test('speaks UTF-8, in the program and in the line that is typed', async () => {
+    const session = await open('utf', { command: ['/bin/sh'], environment: { PS1: '> ' } })
+    const viewer = await at.attach(session)
+    viewer.stdin.write('echo "$LANG $COLORTERM"; stty -a | grep -o "[-]*iutf8"; read -r line; echo "<$line>"\n')
+    await viewer.seen.until('\r\nC.UTF-8 truecolor\r\niutf8\r\n')
+    viewer.stdin.write('aü\x7fb\n')
+    await viewer.seen.until('<ab>')
+    await session.signal('SIGKILL')
+  })
+
   test('goes on without viewers and without the agent, and replays its screen', async () => {
     const session = await open()
     const first = await at.attach(session)

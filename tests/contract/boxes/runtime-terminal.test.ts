@@ -38,6 +38,24 @@ describe('a command with a terminal', () => {
     expect((await execute(lab.runtime, 'box_main', 'echo $TERM')).stdout).toBe('\n')
   })
 
+  test('has 24-bit colors and UTF-8, unless its environment says otherwise', async () => {
+    const shown = 'echo "${LANG-none} ${COLORTERM-none}"'
+    expect(await textOf(open(shown))).toBe('C.UTF-8 truecolor\r\n')
+    expect(await textOf(open(shown, { environment: { TERM: 'xterm', LC_ALL: 'C' } }))).toBe('none truecolor\r\n')
+    expect(await textOf(open(shown, { environment: { COLORTERM: '8bit' } }))).toBe('C.UTF-8 8bit\r\n')
+    for (const TERM of ['dumb', 'vt100', 'linux'])
+      expect(await textOf(open(shown, { environment: { TERM } }))).toBe('C.UTF-8 none\r\n')
+  })
+
+  test('erases whole characters of UTF-8, from its first line on', async () => {
+    for (let round = 0; round < 10; round++) {
+      const screen = await open('read -r line; echo "<$line>"; stty -a')
+      screen.type('aü€\x7f\x7fb\n')
+      await screen.ended
+      expect(screen.text()).toMatch(/<ab>\r\n[^]* iutf8/)
+    }
+  })
+
   test('has the requested size, and gets each change', async () => {
     const screen = await open('stty size; trap "stty size" WINCH; echo ready; while :; do sleep 0.02; done')
     await screen.until(/^33 77\r\nready/)

@@ -60,6 +60,15 @@ describe('the OCI process of a command', () => {
     expect(buildExecProcess(given, user, files).env).toContain('TERM=vt100')
   })
 
+  test('has a language of UTF-8 where nothing chooses one, as init has', () => {
+    const languageOf = (environment: Record<string, string>): string[] =>
+      buildExecProcess({ ...request, environment }, user, files).env.filter((entry) => entry.startsWith('LANG='))
+    expect(languageOf({})).toEqual(['LANG=C.UTF-8'])
+    expect(languageOf({ LANG: '' })).toEqual(['LANG='])
+    expect(languageOf({ LC_ALL: 'C' })).toEqual([])
+    expect(languageOf({ LC_CTYPE: 'C' })).toEqual([])
+  })
+
   test('has effective capabilities for root only, and none that reach beyond the box', () => {
     expect(buildExecProcess(request, user, files).capabilities.effective).toEqual([])
     const { effective, bounding } = buildExecProcess(request, { ...user, uid: 0 }, files).capabilities
