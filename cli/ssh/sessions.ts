@@ -87,8 +87,9 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
       await stream.resize(terminal.cols, terminal.rows)
     void passInput(channel, stream)
     for await (const { stream: name, bytes } of stream) await channel.send(name, bytes)
-    const { exitCode, message } = await stream.ended()
-    if (exitCode === null) await tell(channel, message ?? 'It is not known how the command ended.')
+    const { exitCode, message, oomKills } = await stream.ended()
+    if (exitCode === null || oomKills !== undefined)
+      await tell(channel, message ?? 'It is not known how the command ended.')
     channel.close(exitCode ?? LOST)
   } catch (error) {
     stream?.close()

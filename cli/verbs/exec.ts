@@ -147,8 +147,8 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
   if (isRaw) stdin?.setRawMode(true)
   try {
     for await (const piece of stream) await writeBytes(piece.stream === 'stdout' ? stdout : stderr, piece.bytes)
-    const { exitCode, message } = await stream.ended()
-    if (exitCode === null && message !== null)
+    const { exitCode, message, oomKills } = await stream.ended()
+    if ((exitCode === null || oomKills !== undefined) && message !== null)
       stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
     return hasLeft ? 0 : (exitCode ?? 1)
   } finally {

@@ -6,6 +6,8 @@ const exec = {
   status: 'exited',
   exit_code: 0,
   signal: null,
+  reason: null,
+  oom_kills: 0,
   started_at: '2026-11-20T08:16:00.000Z',
   ended_at: '2026-11-20T08:16:00.012Z',
   tty: false,

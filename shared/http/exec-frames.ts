@@ -33,6 +33,10 @@ export interface CommandEnd {
   signal: string | null
   /** Message for the client. */
   note: string | null
+  /** Why it could not be started. */
+  reason?: string | undefined
+  /** Processes that were killed for want of memory while it ran. */
+  oomKills?: number | undefined
 }
 
 /** A Kubernetes `Status`, as channel 3 carries it. */
@@ -43,8 +47,14 @@ export interface CommandStatus {
   status: 'Success' | 'Failure'
   message?: string
   reason?: 'NonZeroExitCode' | 'InternalError'
-  details?: { causes: { reason: 'ExitCode'; message: string }[] }
+  details?: { causes: StatusCause[] }
   code?: number
+}
+
+/** The exit code, for Kubernetes' own clients the first; then `reason` and `oom_kills` of the record. */
+export interface StatusCause {
+  reason: string
+  message: string
 }
 
 /**
@@ -86,15 +96,20 @@ export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText
 }
 
 /** Returns the status for a command's end: a signal is code 128 + n, an unknown end is no code. */
-export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus {
+export function statusOf({ exitCode, signal, note, reason, oomKills = 0 }: CommandEnd): CommandStatus {
   const number = signal === null ? undefined : (constants.signals as Record<string, number>)[signal]
   const code = exitCode ?? (number === undefined ? null : 128 + number)
   const fields = note === null ? {} : { message: note }
-  if (code === 0) return { ...COMMON, status: 'Success', ...fields }
+  const causes = [
+    ...(reason === undefined ? [] : [{ reason: 'Reason', message: reason }]),
+    ...(oomKills === 0 ? [] : [{ reason: 'OomKills', message: String(oomKills) }]),
+  ]
+  const details = causes.length === 0 ? {} : { details: { causes } }
+  if (code === 0) return { ...COMMON, status: 'Success', ...fields, ...details }
   if (code === null) {
     const message =
       note ?? (signal === null ? 'Nobody knows how the command ended.' : `The command was ended by ${signal}.`)
-    return { ...COMMON, status: 'Failure', message, reason: 'InternalError', code: 500 }
+    return { ...COMMON, status: 'Failure', message, reason: 'InternalError', ...details, code: 500 }
   }
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
   return {
@@ -102,7 +117,7 @@ export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus 
     status: 'Failure',
     message: note ?? `The command ${how}.`,
     reason: 'NonZeroExitCode',
-    details: { causes: [{ reason: 'ExitCode', message: String(code) }] },
+    details: { causes: [{ reason: 'ExitCode', message: String(code) }, ...causes] },
   }
 }
 
@@ -110,7 +125,7 @@ export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus 
 export function exitCodeIn(status: string): number | null {
   const { status: outcome, details } = JSON.parse(status) as Partial<CommandStatus>
   if (outcome === 'Success') return 0
-  const text = details?.causes[0]?.message
+  const text = details?.causes.find((cause) => cause.reason === 'ExitCode')?.message
   return text === undefined ? null : Number(text)
 }
 

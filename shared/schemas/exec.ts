@@ -119,6 +119,12 @@ export const execStatusSchema = z.enum(['running', 'exited', 'killed', 'timed_ou
     '`killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end was not observed.',
 })
 
+/** Why a command could not be started, where its output is not the only one to tell. */
+export const execReasonSchema = z.enum(['process_limit_reached']).meta({
+  id: 'ExecReason',
+  description: '`process_limit_reached`: the box had as many processes as it may have. The exit code is 126.',
+})
+
 const REPLACED = 'In `utf-8`, U+FFFD replaces bytes that are not UTF-8.'
 
 /** A command without its output, as in lists (docs/api/resources.md#exec). */
@@ -136,6 +142,13 @@ export const execRecordSchema = z
       .nullable()
       .meta({ description: 'Null while it runs, if a signal ended it, and if its end was not observed.' }),
     signal: z.string().nullable().meta({ description: 'Signal that ended it, such as `SIGKILL`; else null.' }),
+    reason: execReasonSchema
+      .nullable()
+      .meta({ description: 'Why it could not be started, if the exit code does not tell; else null.' }),
+    oom_kills: z.int().meta({
+      description:
+        'Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.',
+    }),
     started_at: timestampSchema,
     ended_at: timestampSchema
       .nullable()
@@ -264,5 +277,6 @@ export type ExecOutputView = z.infer<typeof execOutputSchema>
 export type ExecRecordView = z.infer<typeof execRecordSchema>
 export type ExecBody = z.infer<typeof execBodySchema>
 export type Exec = z.infer<typeof execSchema>
+export type ExecReason = z.infer<typeof execReasonSchema>
 export type ExecStatus = z.infer<typeof execStatusSchema>
 export type Session = z.infer<typeof sessionSchema>

@@ -1,4 +1,5 @@
 import { Readable, Writable } from 'node:stream'
+import type { ExecReason } from '../../../shared/schemas/exec.ts'
 import type { ExecStreamQuery } from '../../../shared/schemas/exec-streams.ts'
 import type { AttachedExec, Terminal } from '../../ports/boxes/runtime.ts'
 import type { OutputStream } from '../../ports/exec/outputs.ts'
@@ -17,6 +18,9 @@ export interface StreamEnd {
   signal: string | null
   /** A message for the client, such as a time-out; null if there is none. */
   note: string | null
+  /** As in `ExecExit`. */
+  reason?: ExecReason | undefined
+  oomKills?: number | undefined
 }
 
 /** A command or a console session, as streamed by one client. */
@@ -70,8 +74,16 @@ export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: Strea
 }
 
 /** Converts the record of an ended command to the end of its stream. A pure function. */
-export function streamEndOf({ exitCode, signal, status }: ExecRecord): StreamEnd {
-  return { exitCode, signal, note: NOTES[status] ?? null }
+export function streamEndOf({ exitCode, signal, status, reason, oomKills }: ExecRecord): StreamEnd {
+  return { exitCode, signal, note: NOTES[status] ?? noteOf({ reason, oomKills }), reason, oomKills }
+}
+
+/** Returns the message about an end that its exit code does not tell; null if there is nothing to tell. A pure function. */
+export function noteOf({ reason, oomKills = 0 }: Pick<StreamEnd, 'reason' | 'oomKills'>): string | null {
+  if (reason !== undefined) return REASONS[reason]
+  if (oomKills === 0) return null
+  const processes = oomKills === 1 ? '1 process' : `${oomKills} processes`
+  return `Out of memory: the kernel killed ${processes} while the command ran, because the memory of the box was full.`
 }
 
 /** The end of a command that is lost, or whose end could not be stored. */
@@ -187,6 +199,9 @@ const NOTES: Partial<Record<ExecRecord['status'], string>> = {
   timed_out: 'The command took longer than timeout_seconds, and was killed.',
   out_of_memory: "The command was killed: the box's memory was full.",
   lost: 'How the command ended is not known.',
+}
+const REASONS: Record<ExecReason, string> = {
+  process_limit_reached: 'The command could not be started: the box has as many processes as it may have.',
 }
 const CLOSE_INPUT_MS = 2_000
 const HANG_UP_MS = 2_000

@@ -1,6 +1,7 @@
 import { createListeners } from '../../../shared/listeners.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { DetachedExec, ExecExit, RunningExec } from '../../ports/boxes/runtime.ts'
+import type { ExecExit } from '../../ports/boxes/exec-exit.ts'
+import type { DetachedExec, RunningExec } from '../../ports/boxes/runtime.ts'
 import type {
   CollectedOutput,
   ExecOutputs,
@@ -200,8 +201,13 @@ export interface ExecEndDeps {
 
 /** Returns `record` as ended with `exit`. A pure function. */
 export function endedRecord(record: ExecRecord, exit: ExecExit & { timedOut: boolean; endedAt: number }): ExecRecord {
-  const { exitCode, signal, endedAt } = exit
-  return { ...record, status: statusOf(exit), exitCode, signal, endedAt }
+  const { exitCode, signal, reason, oomKills, endedAt } = exit
+  return {
+    ...record,
+    ...{ status: statusOf(exit), exitCode, signal, endedAt },
+    ...(reason === undefined ? {} : { reason }),
+    ...(oomKills === undefined ? {} : { oomKills }),
+  }
 }
 
 /** The stored record of an ended command, and the streams whose output is in the record instead of files. */

@@ -11,7 +11,7 @@ import type { ServiceSupervisor } from '../services/supervisor.ts'
 
 export interface StateMetricsDeps {
   store: Store
-  runtime: Pick<Runtime, 'pausedSeconds'>
+  runtime: Pick<Runtime, 'pausedSeconds' | 'oomKills'>
   filesystem: CowFilesystem
   accounts: Pick<StorageAccounts, 'all'>
   reconciler: Reconciler
@@ -36,6 +36,7 @@ export function meterState(meter: Meter, deps: StateMetricsDeps): void {
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
   meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
   meter.observable('counter', PAUSED, () => [{ labels: {}, value: runtime.pausedSeconds() }])
+  meter.observable('counter', OOM_KILLS, () => [{ labels: {}, value: runtime.oomKills() }])
   single(STUCK, async () => reconciler.stuckTombstones().length)
   single(UNSTARTED, async () => reconciler.failedStarts().size)
 }
@@ -74,6 +75,11 @@ const EVENTS = {
 const PAUSED = {
   name: 'boxyard_boxes_paused_seconds_total',
   help: 'For how long boxes were paused because they exceeded what they may read and write on the disk, summed over all.',
+  labels: [],
+} as const
+const OOM_KILLS = {
+  name: 'boxyard_oom_kills_total',
+  help: 'Processes of boxes that the kernel killed because the memory of their box was full.',
   labels: [],
 } as const
 const STORED = {

@@ -56,8 +56,10 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
   const lines = createLineBudget({ now: () => clock.now() })
   const writeEnd: RunStarter['writeEnd'] = async (key, { instance, run, end }) => {
     const logBytes = writtenBytes(outputs, key, instance)
-    const { exitCode, signal, outOfMemory, endedAt } = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
-    const runEnd: RunEnd = { exitCode, signal, outOfMemory, endedAt, logBytes }
+    const known: Omit<DetachedEnd, 'timedOut'> = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
+    const { exitCode, signal, outOfMemory, oomKills, endedAt } = known
+    const kills = oomKills === undefined ? {} : { oomKills }
+    const runEnd: RunEnd = { exitCode, signal, outOfMemory, ...kills, endedAt, logBytes }
     for (;;) {
       const record = await store.services.get(key.boxId, key.name)
       if (record === null) return

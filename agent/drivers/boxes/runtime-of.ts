@@ -12,6 +12,7 @@ export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, Run
     mounts: async (id) => boxes.mounts(id),
     problems: async () => boxes.problems(),
     pausedSeconds: () => boxes.disk.pausedSeconds(),
+    oomKills: () => boxes.host.cgroups.totalOomKills(),
     usage: async (id) => boxes.usage(id),
     frozen: (id, work) => boxes.frozen(id, work),
     exec: async (id, request) => boxes.commands.exec(id, request),

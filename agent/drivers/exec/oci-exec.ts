@@ -1,10 +1,13 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import type { ExecReason } from '../../../shared/schemas/exec.ts'
 import type { ChildStatus } from '../../lib/syscalls/children.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import type { ExecExit, ExecRequest, RunningExec } from '../../ports/boxes/runtime.ts'
+import type { ExecExit } from '../../ports/boxes/exec-exit.ts'
+import type { ExecRequest, RunningExec } from '../../ports/boxes/runtime.ts'
 import type { BoxCgroups } from '../host/cgroup/cgroup.ts'
 import { DESCENDANTS_MAX } from '../host/cgroup/delegation.ts'
+import type { ProcessRoom } from '../host/cgroup/process-room.ts'
 import { CRUN_COMMAND, type Crun, type CrunOutcome } from '../host/crun.ts'
 import type { ExitWatcher } from '../host/exit-watcher.ts'
 import { readInnerPid } from '../host/handle.ts'
@@ -49,7 +52,7 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
   const { crun, cgroups } = deps
   const name = deps.nextName()
   const ends = openEnds(deps, task)
-  const oomKillsBefore = cgroups.oomKills(task.boxId)
+  const before = { oomKills: cgroups.oomKills(task.boxId), refusals: cgroups.processRoom(task.boxId).refusals }
   let outcome: CrunOutcome
   try {
     createExecCgroup(deps, task, name)
@@ -60,20 +63,16 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
     throw error
   }
   const { pid, message } = outcome
-  if (pid === null || message !== '') return failedExec(deps, task, { name, ends, outcome, oomKillsBefore })
+  if (pid === null || message !== '') return failedExec(deps, task, { name, ends, outcome, before })
   const streams = await openStreams(deps, task, { name, ends, pid })
-  return watchExec(deps, task, { name, streams, pid, oomKillsBefore })
+  return watchExec(deps, task, { name, streams, pid, before })
 }
 
 /**
  * Derives the exit code and the line on stderr from crun's message about a program it could not start. `program` is null if a
  * terminal gate starts it: then only making the terminal can have failed. A pure function.
  */
-export function explainFailedStart(
-  message: string,
-  program: string | null,
-  cwd: string,
-): { exitCode: number; line: string } {
+export function explainFailedStart(message: string, program: string | null, cwd: string): Explanation {
   const reason = message.split(': ').at(-1) || 'for a reason of the host'
   if (message.startsWith('chdir ')) return { exitCode: 127, line: `boxyard: cannot enter ${cwd}: ${reason}\n` }
   if (program === null) return { exitCode: 126, line: `boxyard: the box cannot make a terminal: ${reason}\n` }
@@ -105,28 +104,46 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   const { cgroups, watcher, logger } = deps
   const { name, ends, outcome } = start
   const { pid } = outcome
+  const room = cgroups.processRoom(task.boxId, name)
   if (pid === null) killOrphans({ cgroups, watcher }, task.boxId, name)
   else await new Promise((resolve) => watcher.watch(pid, resolve))
-  watcher.collectStrays(CRUN_COMMAND)
+  collectStrays(watcher)
   await removeExecCgroup({ cgroups, logger }, task.boxId, name)
   if (!task.isRunning()) {
     ends.close()
     throw new ServiceError('box_not_running', 'The box is not running.')
   }
-  const outOfMemory = outcome.wasKilled && cgroups.isOutOfMemory(task.boxId, start.oomKillsBefore)
-  const { command, terminal } = task.request
-  const program = terminal === undefined ? (command[0] ?? '') : null
-  const { exitCode, line } = explainFailedStart(outcome.message, program, task.cwd)
-  const exit: ExecExit = outcome.wasKilled
-    ? { exitCode: null, signal: 'SIGKILL', outOfMemory }
-    : { exitCode, signal: null, outOfMemory }
+  const isRefused = room.isFull || room.refusals > start.before.refusals
+  const outOfMemory = outcome.wasKilled && !isRefused && cgroups.isOutOfMemory(task.boxId, start.before.oomKills)
+  const oomKills = outOfMemory ? cgroups.oomKills(task.boxId) - start.before.oomKills : 0
+  const { exitCode, line, reason } = explainEnd(task, outcome, isRefused ? room : null)
+  const exit: ExecExit = outOfMemory
+    ? { exitCode: null, signal: 'SIGKILL', outOfMemory, oomKills }
+    : { exitCode, signal: null, outOfMemory, ...(reason === undefined ? {} : { reason }) }
   return {
     cwd: task.cwd,
     process: Promise.resolve(null),
-    ...ends.refuse(outcome.wasKilled ? '' : line),
+    ...ends.refuse(outOfMemory ? '' : line),
     exited: Promise.resolve(exit),
     signal: () => Promise.resolve(),
   }
+}
+
+// Where the box is full, crun 1.8 crashes or reports "fail startup". A message about the program or its directory is true of a full box, too.
+function explainEnd(
+  { request: { command, terminal }, cwd }: ExecTask,
+  { message, wasKilled }: CrunOutcome,
+  fullRoom: ProcessRoom | null,
+): Explanation {
+  const [program = ''] = command
+  const cannot = `boxyard: ${shownName(program)}: cannot be started:`
+  if (fullRoom !== null && (wasKilled || message.endsWith(TRY_AGAIN) || !OF_PROGRAM.test(message))) {
+    const limit = fullRoom.max === null ? 'processes' : `${fullRoom.max} processes`
+    const line = `${cannot} the box is at its limit of ${limit}\n`
+    return { exitCode: 126, line, reason: 'process_limit_reached' }
+  }
+  if (wasKilled) return { exitCode: 126, line: `${cannot} its start was killed\n` }
+  return explainFailedStart(message, terminal === undefined ? program : null, cwd)
 }
 
 async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: StartingExec): Promise<ExecStreams> {
@@ -157,9 +174,15 @@ function killOrphans({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>
   for (const each of left) watcher.collect(each)
 }
 
+// A process that is about to end is in no cgroup any more, and cannot be reaped yet. It counts against the limit of its box until then.
+function collectStrays(watcher: ExitWatcher): void {
+  watcher.collectStrays(CRUN_COMMAND)
+  for (const pauseMs of STRAYS_MS) setTimeout(() => watcher.collectStrays(CRUN_COMMAND), pauseMs).unref()
+}
+
 function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start: StartedExec): RunningExec {
   const { boxId } = task
-  const { name, pid, streams, oomKillsBefore } = start
+  const { name, pid, streams, before } = start
   let isOver = false
   let isKilledHere = false
   const innerPid = readInnerPid(pid)
@@ -170,12 +193,13 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
     watcher.watch(pid, (status) => {
       isOver = true
       // Read at every end, so that an OOM kill during this command is not attributed to a later one.
-      const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
+      const isRecent = cgroups.isOutOfMemory(boxId, before.oomKills)
       const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
+      const counted = cgroups.execOomKills(boxId, name) ?? cgroups.oomKills(boxId) - before.oomKills
       unwatchMemory()
       if (task.request.endsWhole === true) cgroups.killExec(boxId, name)
       void removeExecCgroup({ cgroups, logger }, boxId, name)
-      resolve(exitOf(status, isOutOfMemory))
+      resolve(exitOf(status, isOutOfMemory, Math.max(counted, isOutOfMemory ? 1 : 0)))
     })
   })
   return {
@@ -197,11 +221,25 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
 
 type CgroupDeps = Pick<ExecDeps, 'cgroups' | 'logger'>
 
+interface Explanation {
+  exitCode: number
+  /** The line on stderr. */
+  line: string
+  reason?: ExecReason
+}
+
+/** Counters of the box before a start. */
+interface CountsBefore {
+  oomKills: number
+  /** Processes that were refused. */
+  refusals: number
+}
+
 interface FailedStart {
   name: string
   ends: ExecEnds
   outcome: CrunOutcome
-  oomKillsBefore: number
+  before: CountsBefore
 }
 
 interface StartingExec {
@@ -214,17 +252,21 @@ interface StartedExec {
   name: string
   streams: ExecStreams
   pid: number
-  oomKillsBefore: number
+  before: CountsBefore
 }
 
 function isKill(status: ChildStatus | null): boolean {
   return status?.signal === 'SIGKILL' || status?.exitCode === SHELL_KILLED
 }
 
-function exitOf(status: ChildStatus | null, outOfMemory: boolean): ExecExit {
+function exitOf(status: ChildStatus | null, outOfMemory: boolean, oomKills: number): ExecExit {
   // No status: another process reaped it. Report SIGKILL, since success cannot be assumed.
-  return { exitCode: status?.exitCode ?? null, signal: status === null ? 'SIGKILL' : status.signal, outOfMemory }
+  const signal = status === null ? 'SIGKILL' : status.signal
+  return { exitCode: status?.exitCode ?? null, signal, outOfMemory, ...(oomKills > 0 ? { oomKills } : {}) }
 }
 
 const TOO_MANY_CGROUPS = `The box has ${DESCENDANTS_MAX} cgroups, the most it may have. Remove some of its own, or stop and start the box, which removes all.`
 const SHELL_KILLED = 137
+const TRY_AGAIN = 'Resource temporarily unavailable'
+const OF_PROGRAM = /^(chdir|executable file|open executable|exec)\b/
+const STRAYS_MS = [50, 1_000]

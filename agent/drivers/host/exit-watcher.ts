@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import type { Logger } from '../../../shared/log.ts'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { type ChildStatus, tryCollectChild } from '../../lib/syscalls/children.ts'
@@ -100,14 +101,24 @@ function readChildren(): number[] {
   return readTextIfThere(`/proc/self/task/${process.pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
-// Leaves to Node the children that Node spawned: each leads its own session in our pid namespace.
+// Leaves to Node the children that Node spawned: each leads its own session in our pid and user namespaces. A crun that enters a box does so
+// in a session of its own, too, and leaves that process behind if it is killed, or kills itself, as at the process limit.
 function isStray(pid: number, command: string): boolean {
   const [, name, state, session] = /^\d+ \((.*)\) (\S) \d+ \d+ (\d+)/s.exec(readTextIfThere(`/proc/${pid}/stat`)) ?? []
-  return name === command && state === 'Z' && (Number(session) !== pid || isNested(pid))
+  return name === command && state === 'Z' && (Number(session) !== pid || isNested(pid) || isOfOtherUsers(pid))
 }
 
 function isNested(pid: number): boolean {
   return /^NSpid:\t\d+\t/m.test(readTextIfThere(`/proc/${pid}/status`))
+}
+
+function isOfOtherUsers(pid: number): boolean {
+  try {
+    return fs.readlinkSync(`/proc/${pid}/ns/user`) !== fs.readlinkSync('/proc/self/ns/user')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESRCH')) return false
+    throw error
+  }
 }
 
 function readUser(pid: number): number | null {

@@ -7,20 +7,28 @@ export interface OomKills {
   /** Returns true if a kill seen now may be an OOM kill: the count exceeds `since` and last rose within 2 s. */
   isRecent(boxId: string, since: number): boolean
   forget(boxId: string): void
+  /** Counts the kills in all boxes since each was first counted here, reading the counters of those that were not forgotten. */
+  total(): number
   /** Polls the counter of a box every second, so that kills are seen in time. Returns a function that stops it. */
   watch(boxId: string): () => void
 }
 
-/** `read` returns the kernel's counter of a box; while it throws, the last count stands. `now` is in ms. Kills are found by polling only. */
-export function createOomKills(read: (boxId: string) => number, now: () => number): OomKills {
+/**
+ * `read` returns the kernel's counter of a box, or null for a box without one; while it throws, the last count stands. `now` is in ms. Kills
+ * are found by polling only.
+ */
+export function createOomKills(read: (boxId: string) => number | null, now: () => number): OomKills {
   const seen = new Map<string, { count: number; roseAt: number }>()
+  let total = 0
   const observe = (boxId: string): { count: number; roseAt: number } => {
     const before = seen.get(boxId)
     const count = readOr(before?.count ?? 0, () => read(boxId))
+    if (count === null) return before ?? { count: 0, roseAt: now() }
     if (before?.count === count) return before
+    // A box that was started again counts from 0.
+    if (before !== undefined) total += count - (count > before.count ? before.count : 0)
     const state = { count, roseAt: now() }
-    if (count > 0) seen.set(boxId, state)
-    else seen.delete(boxId)
+    seen.set(boxId, state)
     return state
   }
   return {
@@ -30,12 +38,16 @@ export function createOomKills(read: (boxId: string) => number, now: () => numbe
       return count > since && now() - roseAt < RECENT_MS
     },
     forget: (boxId) => void seen.delete(boxId),
+    total: () => {
+      for (const boxId of seen.keys()) observe(boxId)
+      return total
+    },
     watch: createWatch(observe),
   }
 }
 
 // The end of a command asks, too, and must be recorded whatever cannot be read.
-function readOr(known: number, read: () => number): number {
+function readOr(known: number, read: () => number | null): number | null {
   try {
     return read()
   } catch {

@@ -2,6 +2,7 @@ import { timestamp } from '../../../shared/time.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
+import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { InstanceRecord, RunRecord, ServiceChange, ServiceRecord } from '../../ports/store/services.ts'
 import type { SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
@@ -46,6 +47,18 @@ export function boxEvents({ before, after }: Change<BoxRecord>): NewEvent[] {
   ]
 }
 
+/** A command with the names of its project and box as of now. */
+export type NamedExec = ExecRecord & { of: { project: string; box: string } | null }
+
+/** Returns the event of a command that ended after processes were killed for want of memory. Pure. */
+export function execEvents({ after }: Change<NamedExec>): NewEvent[] {
+  if (after === null || after.of === null) return []
+  const { id: exec, boxId: id, of, status, exitCode, signal, oomKills = 0 } = after
+  const resource = `/v1/projects/${of.project}/boxes/${of.box}`
+  const data = { id, exec, oom_kills: oomKills, status, exit_code: exitCode, signal }
+  return oomKills === 0 ? [] : [{ type: 'box.oom_killed', project: of.project, resource, data }]
+}
+
 /** A service with the names of its project and box, which its record lacks. */
 export type NamedService = ServiceRecord & { of: { project: string; box: string } }
 
@@ -76,8 +89,9 @@ export function serviceEvents({ before, after }: Change<NamedService>): NewEvent
     ...(isFailure(before, after) ? [draft('preview_failed', { reason: after.preview?.failure?.why ?? null })] : []),
     ...started.map(({ execId }) => draft('process_started', { process: execId })),
     ...ended.map(({ execId, end }) => {
-      const { exitCode = null, signal = null, outOfMemory = false } = end ?? {}
-      return draft('process_ended', { process: execId, exit_code: exitCode, signal, out_of_memory: outOfMemory })
+      const { exitCode = null, signal = null, outOfMemory = false, oomKills = 0 } = end ?? {}
+      const kills = { out_of_memory: outOfMemory, oom_kills: oomKills }
+      return draft('process_ended', { process: execId, exit_code: exitCode, signal, ...kills })
     }),
   ]
 }

@@ -6,6 +6,7 @@ import {
   baseEvents,
   boxEvents,
   type Change,
+  execEvents,
   type NewEvent,
   quotaEvents,
   serviceEvents,
@@ -98,10 +99,11 @@ function parse(value: unknown): never | null {
 }
 
 function triggersOf(table: string): string[] {
-  const { row, changes } = TABLES[table] ?? { row: () => 'NULL', changes: [] }
+  const { row, changes, when } = TABLES[table] ?? { row: () => 'NULL', changes: [] }
   return changes.map((change) => {
     const [before, after] = [change === 'INSERT' ? 'NULL' : row('OLD'), change === 'DELETE' ? 'NULL' : row('NEW')]
-    return `CREATE TEMP TRIGGER ${table}_on_${change.toLowerCase()} AFTER ${change} ON main.${table} BEGIN
+    const condition = when === undefined ? '' : `WHEN ${when} `
+    return `CREATE TEMP TRIGGER ${table}_on_${change.toLowerCase()} AFTER ${change} ON main.${table} ${condition}BEGIN
       INSERT INTO events (at, type, audience, record)
         SELECT value ->> 0, value ->> 1, value ->> 2, value -> 3 FROM json_each(${FUNCTION}('${table}', ${before}, ${after}));
     END;`
@@ -112,6 +114,8 @@ interface OutboxTable {
   /** SQL of the record of a row as JSON, with the columns that its events also need. */
   row(alias: 'OLD' | 'NEW'): string
   changes: readonly ('INSERT' | 'UPDATE' | 'DELETE')[]
+  /** SQL of the only changes that may have events; all without it. */
+  when?: string
   events(change: Change<never>): NewEvent[]
 }
 
@@ -124,6 +128,13 @@ const BOX = (alias: string): string =>
 const TABLES: Readonly<Record<string, OutboxTable>> = {
   boxes: { row: record, changes: ALL, events: boxEvents },
   services: { row: (alias) => `json_set(${alias}.record, '$.of', ${BOX(alias)})`, changes: ALL, events: serviceEvents },
+  execs: {
+    // Of the record no more than its event needs: a command may have 256 KiB.
+    row: (alias) => `json_set(json_remove(${alias}.record, '$.command'), '$.of', json(${BOX(alias)}))`,
+    changes: ['UPDATE'],
+    when: "OLD.status = 'running' AND NEW.status <> 'running' AND NEW.record ->> '$.oomKills' > 0",
+    events: execEvents,
+  },
   volumes: { row: record, changes: ALL, events: volumeEvents },
   snapshots: { row: record, changes: ['INSERT', 'DELETE'], events: snapshotEvents },
   backups: { row: record, changes: ALL, events: backupEvents },

@@ -17,6 +17,8 @@ export function viewExecRecord(record: ExecRecord): ExecRecordView {
     status: record.status,
     exit_code: record.exitCode,
     signal: record.signal,
+    reason: record.reason ?? null,
+    oom_kills: record.oomKills ?? 0,
     started_at: timestamp(record.startedAt),
     ended_at: record.endedAt === null ? null : timestamp(record.endedAt),
     tty: record.tty,

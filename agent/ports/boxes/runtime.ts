@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { ExecExit } from './exec-exit.ts'
 import type { BoxLimits } from './limits.ts'
 import type { PortConnection } from './port-connection.ts'
 
@@ -98,16 +99,6 @@ export interface TerminalSize {
 export interface Terminal {
   /** Sets the size and signals the foreground processes (SIGWINCH); succeeds if the terminal is gone. */
   resize(size: TerminalSize): void
-}
-
-/** End of a command. As in a shell, 127 is a missing program and 126 one that cannot be executed. */
-export interface ExecExit {
-  /** Null if a signal killed it. */
-  exitCode: number | null
-  /** Such as `SIGKILL`; null if it exited. */
-  signal: string | null
-  /** True if the box's memory limit killed it. */
-  outOfMemory: boolean
 }
 
 /** A running command. Its streams must be read to the end, or destroyed. */
@@ -258,6 +249,8 @@ export interface Runtime {
   problems(): Promise<RuntimeProblem[]>
   /** Returns for how long boxes stood still because of their `DiskBounds`, summed over all since this process opened the runtime. */
   pausedSeconds(): number
+  /** Returns how many processes of boxes the kernel killed for want of memory, of all boxes since this process opened the runtime. */
+  oomKills(): number
   /** Returns the resource use of a running box; null if it does not run. */
   usage(id: string): Promise<BoxUsage | null>
   /** Changes the limits of a running box at once. Throws `below_use` with figures, changing nothing, or `box_not_running`. */

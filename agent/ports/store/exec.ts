@@ -1,4 +1,4 @@
-import type { ExecStatus } from '../../../shared/schemas/exec.ts'
+import type { ExecReason, ExecStatus } from '../../../shared/schemas/exec.ts'
 
 /** A command of a box as it is stored. Times in ms since the epoch. */
 export interface ExecRecord {
@@ -10,6 +10,10 @@ export interface ExecRecord {
   status: ExecStatus
   exitCode: number | null
   signal: string | null
+  /** Why it could not be started; absent: it was, or its output tells. */
+  reason?: ExecReason
+  /** Processes that were killed for want of memory while it ran; absent: none. */
+  oomKills?: number
   startedAt: number
   endedAt: number | null
   /** True if it has a terminal, whose output is all stdout. */

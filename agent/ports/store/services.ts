@@ -41,6 +41,8 @@ export interface RunEnd {
   exitCode: number | null
   signal: string | null
   outOfMemory: boolean
+  /** Processes that were killed for want of memory while it ran; absent: none. */
+  oomKills?: number
   endedAt: number
   /** Bytes of output. */
   logBytes: number

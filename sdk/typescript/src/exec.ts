@@ -2,7 +2,7 @@ import { ApiError, ConnectionError } from './api-error.ts'
 import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
 import type { Doors, Query } from './doors.ts'
-import { type ExecEnd, endByCode } from './exec-ends.ts'
+import { type ExecEnd, endByCode, shortageOf } from './exec-ends.ts'
 import { sendStart, startOf } from './exec-starts.ts'
 import { checkId, unexpectedAnswer } from './problems.ts'
 import { Pace, pause } from './retries.ts'
@@ -151,10 +151,16 @@ export async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): 
   }
 }
 
-function endOfRecord({ exit_code: code, signal, status }: ExecRecord): ExecEnd {
-  if (code !== null) return endByCode(code, null)
+function endOfRecord({ exit_code: code, signal, status, reason, oom_kills: kills }: ExecRecord): ExecEnd {
+  const more = shortageOf(reason, kills)
+  const shortage = more.oomKills === undefined ? null : `Out of memory: ${more.oomKills} processes were killed.`
+  if (code !== null) return { ...endByCode(code, shortage), ...more }
   const number = signal === null ? undefined : SIGNAL_NUMBERS[signal]
-  return { exitCode: number === undefined ? null : 128 + number, message: signal ?? `The command is ${status}.` }
+  return {
+    exitCode: number === undefined ? null : 128 + number,
+    message: shortage ?? signal ?? `The command is ${status}.`,
+    ...more,
+  }
 }
 
 function queryOf(fields: Record<string, string | number | boolean | undefined>): Query {

@@ -51,7 +51,7 @@ export function createImaginedRuntime(world: ImaginedWorld, now: () => number): 
     },
     mounts: async (id) => [...(boxes.get(id)?.mounts ?? [])],
     problems: async () => [],
-    pausedSeconds: () => 0,
+    ...{ pausedSeconds: () => 0, oomKills: () => 0 },
     usage: async (id) => (boxes.has(id) ? IDLE : null),
     resize: async (id, limits) => {
       if (JSON.stringify(running(world, id).limits) !== JSON.stringify(limits)) change(id, { limits })

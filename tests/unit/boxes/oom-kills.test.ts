@@ -84,3 +84,21 @@ test('a counter that cannot be read ends neither the polling nor the record of a
   jest.clearAllTimers()
   jest.useRealTimers()
 })
+
+test('the total counts kills since each box was first counted, also of boxes that are gone', () => {
+  const counts = new Map([
+    ['box_a', 2],
+    ['box_b', 0],
+  ])
+  const all = createOomKills(
+    (boxId) => counts.get(boxId) ?? null,
+    () => 0,
+  )
+  for (const boxId of ['box_a', 'box_b', 'box_none']) all.count(boxId)
+  expect(all.total()).toBe(0)
+  counts.set('box_a', 3).set('box_b', 5)
+  expect(all.total()).toBe(6)
+  all.forget('box_b')
+  counts.set('box_a', 1).delete('box_b')
+  expect(all.total()).toBe(7)
+})

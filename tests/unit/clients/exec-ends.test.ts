@@ -28,3 +28,18 @@ test.each([{}, [], null, 'Success', 5, { status: 'success' }, { status: ['Succes
 test.each([256, -1, 0.5, Number.NaN, '0', true, {}])('an exit code that is %p is not known', (code) => {
   expect(endByCode(code, null).exitCode).toBeNull()
 })
+
+test('an end tells why a command could not be started, and what was killed', () => {
+  const causes = [
+    { reason: 'ExitCode', message: '126' },
+    { reason: 'Reason', message: 'process_limit_reached' },
+  ]
+  const refused = { status: 'Failure', message: 'full', details: { causes } }
+  expect(endOfStatus(bytesOf(refused))).toEqual({ exitCode: 126, message: 'full', reason: 'process_limit_reached' })
+  const kills = (message: unknown): unknown => ({
+    ...{ status: 'Success', message: 'Out of memory', details: { causes: [{ reason: 'OomKills', message }] } },
+  })
+  expect(endOfStatus(bytesOf(kills('2')))).toEqual({ exitCode: 0, message: 'Out of memory', oomKills: 2 })
+  for (const odd of ['-1', 'x', '1e400', {}, null])
+    expect(endOfStatus(bytesOf(kills(odd)))).toEqual({ exitCode: 0, message: 'Out of memory' })
+})

@@ -15,6 +15,7 @@ import { type BoxDisk, openBoxDisk } from './disk-io.ts'
 import { type CgroupLayout, requiredRootsOf, rootsOf } from './layout.ts'
 import { liftCpuLimits, limitBox, limitCpus, raiseParent } from './limits.ts'
 import { createCgroupPaths, readProcesses, removeDirectory } from './paths.ts'
+import { type ProcessRoom, readProcessRoom } from './process-room.ts'
 
 /** The cgroups of one instance's boxes: at `<base>/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer, BoxDisk {
@@ -63,6 +64,12 @@ export interface BoxCgroups extends BoxFreezer, BoxDisk {
   usage(boxId: string, pid: number): BoxUsage | null
   /** Returns the number of OOM kills in the box. */
   oomKills(boxId: string): number
+  /** Returns the number of OOM kills in a command's own cgroup; null where that has no counter, as with version 1 and without nesting. */
+  execOomKills(boxId: string, exec: string): number | null
+  /** Returns the number of OOM kills in all boxes, since each was first asked about. */
+  totalOomKills(): number
+  /** Reads how many processes the box may have, and what the kernel refused; with `exec` also in the cgroup of that command. */
+  processRoom(boxId: string, exec?: string): ProcessRoom
   /** Returns true if a SIGKILL seen just now may be an OOM kill; `since` is the earlier value of `oomKills`. */
   isOutOfMemory(boxId: string, since: number): boolean
   /** Polls the OOM kills, so that `isOutOfMemory` knows their time. Returns a function that stops it. */
@@ -93,7 +100,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
   const cpuHome = (boxId: string): string => home(layout.cpu, boxId)
   const freezer = createBoxFreezer(layout.version, { isPlaced, home: main, execs: execHomes, cpuHome })
-  const oom = createOomKills((boxId) => readOomKills(home(layout.memory, boxId), isV1), monotonicMs)
+  const { forgetKills, ...kills } = openKills((boxId) => home(layout.memory, boxId), isV1 ? null : execHome)
   prepare(layout, parent)
   const cpuOptions = { parent, home, isPlaced, processes, bindsCpus: options.bindsCpus ?? true }
   const { admit, bind, forget, hasGroup, upgrade, ...cpus } = openBoxCpus(layout, cpuOptions)
@@ -130,27 +137,42 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
     killExec,
     kill: (boxId) => {
-      if (isV1) {
-        for (const exec of execs(boxId)) killExec(boxId, exec)
-        signalMembers(() => processes(boxId), 'SIGKILL')
-      } else {
-        killGroup(main(boxId), false)
-        liftCpuLimits(below(boxId))
-      }
+      if (isV1) killEach(execHomes(boxId), () => processes(boxId))
+      else killGroup(main(boxId), false)
+      if (!isV1) liftCpuLimits(below(boxId))
       freezer.thaw(boxId)
     },
     ...freezer,
     ...cpus,
     ...openBoxDisk(layout, { parent, home, isPlaced, processes }),
     usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
-    ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch },
+    ...kills,
+    processRoom: (boxId, exec) =>
+      readProcessRoom(home(layout.pids, boxId), exec === undefined || isV1 ? [] : [execHome(boxId, exec)]),
     remove: (boxId) => {
+      // The last look: the counter goes with the cgroup.
+      kills.oomKills(boxId)
       const paths = [...below(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
-      for (const drop of isGone ? [oom.forget, forget] : []) drop(boxId)
+      for (const drop of isGone ? [forgetKills, forget] : []) drop(boxId)
       return isGone
     },
     ...{ list: paths.list, close: paths.close },
+  }
+}
+
+type Kills = Pick<BoxCgroups, 'oomKills' | 'isOutOfMemory' | 'watchMemory' | 'totalOomKills' | 'execOomKills'>
+
+// `execHome` is null with version 1, where commands have no cgroup of their own for memory.
+function openKills(
+  home: (boxId: string) => string,
+  execHome: ((boxId: string, exec: string) => string) | null,
+): Kills & { forgetKills(boxId: string): void } {
+  const oom = createOomKills((boxId) => readOomKills(home(boxId), execHome === null), monotonicMs)
+  return {
+    ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch, totalOomKills: oom.total },
+    execOomKills: (boxId, exec) => (execHome === null ? null : readOomKills(execHome(boxId, exec), false)),
+    forgetKills: oom.forget,
   }
 }
 
@@ -173,6 +195,11 @@ function delegateControllers(path: string): void {
 
 function hasCpuset(path: string): boolean {
   return readTextIfThere(`${path}/cgroup.controllers`).trim().split(' ').includes('cpuset')
+}
+
+function killEach(execHomes: readonly string[], processes: () => number[]): void {
+  for (const path of execHomes) killGroup(path, true)
+  signalMembers(processes, 'SIGKILL')
 }
 
 function killGroup(path: string, isV1: boolean): void {
@@ -224,9 +251,10 @@ function readProcessLimit(): number {
   return Math.max(lowest - RESERVED_PROCESSES, Math.floor(lowest / 2))
 }
 
-function readOomKills(path: string, isV1: boolean): number {
+function readOomKills(path: string, isV1: boolean): number | null {
   const text = readTextIfThere(`${path}/${isV1 ? 'memory.oom_control' : 'memory.events'}`)
-  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+  const count = /^oom_kill (\d+)$/m.exec(text)?.[1]
+  return count === undefined ? null : Number(count)
 }
 
 // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).

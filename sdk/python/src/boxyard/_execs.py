@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from ._answers import check_id
@@ -110,12 +111,14 @@ class ExecFollower:
 
 def end_of(found: Exec) -> ExecEnd:
     """How the command of a record ended. A code that nobody knows is None, and is not guessed."""
+    reason = None if found.reason is None else found.reason.value
+    shortage = f"Out of memory: {found.oom_kills} processes were killed." if found.oom_kills > 0 else None
     if found.exit_code is not None:
-        return end_by_code(found.exit_code, None)
+        return replace(end_by_code(found.exit_code, shortage), reason=reason, oom_kills=found.oom_kills)
     if found.signal is None:
         return ExecEnd(None, f"The command is {found.status}.")
     number = _SIGNALS.get(found.signal)
-    return ExecEnd(None if number is None else 128 + number, found.signal)
+    return ExecEnd(None if number is None else 128 + number, shortage or found.signal, reason, found.oom_kills)
 
 
 def _bytes_of(text: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ._errors import ConnectionError
@@ -36,6 +36,10 @@ class ExecEnd:
 
     exit_code: int | None
     message: str | None
+    #: Why it could not be started, such as ``process_limit_reached``; None: it was, or its output tells.
+    reason: str | None = None
+    #: Processes that were killed while it ran because the memory of the box was full.
+    oom_kills: int = 0
 
 
 class TerminalOutput:
@@ -90,22 +94,30 @@ def _end_of(data: bytes) -> ExecEnd:
         raise ConnectionError("The service sent an end of the command that is no JSON.") from error
     if not isinstance(status, dict) or status.get("status") not in ("Success", "Failure"):
         raise ConnectionError("The service sent an end of the command that tells neither success nor failure.")
-    if status["status"] == "Success":
-        return ExecEnd(0, None)
     message = status.get("message")
-    code = _code_in(status)
-    if code is None:
-        return ExecEnd(None, message if isinstance(message, str) else "It is not known how the command ended.")
-    # A failure by 0 contradicts itself.
-    number = int(code) if isinstance(code, str) and _CODE.fullmatch(code) else code
-    return end_by_code(None if number == 0 else number, message if isinstance(message, str) else None)
+    text = message if isinstance(message, str) else None
+    causes = _causes_in(status)
+    code = next((cause.get("message") for cause in causes if cause.get("reason") not in _SHORTAGES), None)
+    if status["status"] == "Success":
+        end = ExecEnd(0, text)
+    elif code is None:
+        end = ExecEnd(None, "It is not known how the command ended." if text is None else text)
+    else:
+        # A failure by 0 contradicts itself.
+        number = int(code) if isinstance(code, str) and _CODE.fullmatch(code) else code
+        end = end_by_code(None if number == 0 else number, text)
+    reason, kills = (next((cause.get("message") for cause in causes if cause.get("reason") == name), None) for name in _SHORTAGES)
+    counted = int(kills) if isinstance(kills, str) and _COUNT.fullmatch(kills) else 0
+    return replace(end, reason=reason if isinstance(reason, str) else None, oom_kills=counted)
 
 
-def _code_in(status: dict[str, object]) -> object:
+def _causes_in(status: dict[str, object]) -> list[dict[str, object]]:
     details = status.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
-    first = causes[0] if isinstance(causes, list) and causes else None
-    return first.get("message") if isinstance(first, dict) else None
+    return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
 
 
+#: Causes that tell of a shortage of the box, beside the exit code.
+_SHORTAGES = ("Reason", "OomKills")
+_COUNT = re.compile(r"[0-9]{1,9}")
 _CODE = re.compile(r"[0-9]{1,3}")

@@ -3460,6 +3460,13 @@ export interface components {
             exit_code: number | null;
             /** @description Signal that ended it, such as `SIGKILL`; else null. */
             signal: string | null;
+            /** @description Why it could not be started, if the exit code does not tell; else null. */
+            reason: components["schemas"]["ExecReason"] | null;
+            /**
+             * Format: int64
+             * @description Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.
+             */
+            oom_kills: number;
             started_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time
@@ -3502,6 +3509,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * @description `process_limit_reached`: the box had as many processes as it may have. The exit code is 126.
+         * @enum {string}
+         */
+        ExecReason: "process_limit_reached";
         ExecList: {
             execs: components["schemas"]["ExecRecord"][];
             /** @description Whether another page follows. */
@@ -3525,6 +3537,13 @@ export interface components {
             exit_code: number | null;
             /** @description Signal that ended it, such as `SIGKILL`; else null. */
             signal: string | null;
+            /** @description Why it could not be started, if the exit code does not tell; else null. */
+            reason: components["schemas"]["ExecReason"] | null;
+            /**
+             * Format: int64
+             * @description Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.
+             */
+            oom_kills: number;
             started_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time

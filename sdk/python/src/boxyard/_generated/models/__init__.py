@@ -57,6 +57,7 @@ from .exec_next_offset import ExecNextOffset
 from .exec_output import ExecOutput
 from .exec_output_encoding import ExecOutputEncoding
 from .exec_output_stream import ExecOutputStream
+from .exec_reason import ExecReason
 from .exec_record import ExecRecord
 from .exec_request import ExecRequest
 from .exec_request_encoding import ExecRequestEncoding
@@ -263,6 +264,7 @@ __all__ = (
     "ExecOutput",
     "ExecOutputEncoding",
     "ExecOutputStream",
+    "ExecReason",
     "ExecRecord",
     "ExecRequest",
     "ExecRequestEncoding",

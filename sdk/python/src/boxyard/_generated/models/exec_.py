@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..models.exec_encoding import ExecEncoding
+from ..models.exec_reason import ExecReason
 from ..models.exec_status import ExecStatus
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Exec:
         status (ExecStatus | str):
         exit_code (int | None): Null while it runs, if a signal ended it, and if its end was not observed.
         signal (None | str): Signal that ended it, such as `SIGKILL`; else null.
+        reason (ExecReason | None): Why it could not be started, if the exit code does not tell; else null.
+        oom_kills (int): Processes that the kernel killed while it ran because the memory of the box was full: children
+            of the command included, and others of the box where the command has no cgroup that counts its own.
         started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
         ended_at (datetime.datetime | None): Null while it runs; for `lost`, when that was noticed.
         tty (bool): Whether it has a terminal: all its output is stdout then.
@@ -50,6 +54,8 @@ class Exec:
     status: ExecStatus | str
     exit_code: int | None
     signal: None | str
+    reason: ExecReason | None
+    oom_kills: int
     started_at: datetime.datetime
     ended_at: datetime.datetime | None
     tty: bool
@@ -84,6 +90,14 @@ class Exec:
 
         signal: None | str
         signal = self.signal
+
+        reason: None | str
+        if isinstance(self.reason, ExecReason):
+            reason = self.reason.value
+        else:
+            reason = self.reason
+
+        oom_kills = self.oom_kills
 
         started_at = self.started_at.isoformat()
 
@@ -129,6 +143,8 @@ class Exec:
                 "status": status,
                 "exit_code": exit_code,
                 "signal": signal,
+                "reason": reason,
+                "oom_kills": oom_kills,
                 "started_at": started_at,
                 "ended_at": ended_at,
                 "tty": tty,
@@ -185,6 +201,23 @@ class Exec:
             return cast(None | str, data)
 
         signal = _parse_signal(d.pop("signal"))
+
+        def _parse_reason(data: object) -> ExecReason | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                reason_type_0 = ExecReason(data)
+
+                return reason_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ExecReason | None, data)
+
+        reason = _parse_reason(d.pop("reason"))
+
+        oom_kills = d.pop("oom_kills")
 
         started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
 
@@ -247,6 +280,8 @@ class Exec:
             status=status,
             exit_code=exit_code,
             signal=signal,
+            reason=reason,
+            oom_kills=oom_kills,
             started_at=started_at,
             ended_at=ended_at,
             tty=tty,

@@ -1,0 +1,31 @@
+import { readTextIfThere } from '../../../lib/disk/file-text.ts'
+
+/** How many processes and threads a box may have, and whether that kept some from being started. */
+export interface ProcessRoom {
+  /** Null: no limit. */
+  max: number | null
+  /** True: no more can be started now. */
+  isFull: boolean
+  /** How often the kernel has refused to start one, in all. */
+  refusals: number
+}
+
+/**
+ * Reads the pids controller of a box at `home`. Kernels count a refusal in the cgroup that has the limit (since 6.11, version 2) or in that
+ * of the process that was refused, so that `below` are the cgroups to count as well.
+ */
+export function readProcessRoom(home: string, below: readonly string[]): ProcessRoom {
+  const max = numberIn(`${home}/pids.max`)
+  const current = numberIn(`${home}/pids.current`) ?? 0
+  const refusals = [home, ...below].reduce((sum, path) => sum + readRefusals(path), 0)
+  return { max, isFull: max !== null && current >= max, refusals }
+}
+
+function readRefusals(path: string): number {
+  return Number(/^max (\d+)$/m.exec(readTextIfThere(`${path}/pids.events`))?.[1] ?? 0)
+}
+
+function numberIn(file: string): number | null {
+  const text = readTextIfThere(file).trim()
+  return /^\d+$/.test(text) ? Number(text) : null
+}

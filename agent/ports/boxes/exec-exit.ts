@@ -1,0 +1,18 @@
+import type { ExecReason } from '../../../shared/schemas/exec.ts'
+
+/** End of a command. As in a shell, 127 is a missing program and 126 one that cannot be executed. */
+export interface ExecExit {
+  /** Null if a signal killed it. */
+  exitCode: number | null
+  /** Such as `SIGKILL`; null if it exited. */
+  signal: string | null
+  /** True if the box's memory limit killed it. */
+  outOfMemory: boolean
+  /**
+   * Number of processes that the memory limit killed while it ran: of the command, where its own cgroup counts them (version 2, nesting), else
+   * of its box; absent: none.
+   */
+  oomKills?: number
+  /** Why it could not be started, if clients are to tell that from other ends; absent: it was, or the output tells. */
+  reason?: ExecReason
+}
