@@ -81,7 +81,11 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
     // As much was read for it: ws makes a message of what the connection brought.
     notePassing(2 * data.length)
     try {
-      input.take(decodeFrame(protocol, data, !isBinary))
+      const frame = decodeFrame(protocol, data, !isBinary)
+      input.take(frame)
+      // Clients that see no pings of the protocol, as in browsers, ask by an input without bytes. While output is queued, that is the answer.
+      if (frame.kind === 'input' && frame.bytes.length === 0 && socket.bufferedAmount === 0)
+        send(CHANNELS.stdout, EMPTY, () => undefined)
     } catch (error) {
       if (error instanceof FrameFault) close(error.closeCode, error.message)
       else close(1011, 'The command could not be told.')
@@ -271,6 +275,7 @@ const POLICY_VIOLATION = 1008
 const START_MS = 30_000
 const RESIZE_MS = 20
 const FRAME_BYTES = 64 * 1024
+const EMPTY = new Uint8Array()
 // Copying so few bytes costs less than a second write.
 const COPIED_BYTES = 4 * 1024
 const TEXT: FrameProtocol = 'v4.base64.channel.k8s.io'

@@ -45,6 +45,8 @@ export interface ConsoleOptions {
   typing?: 'all' | 'one' | 'none' | undefined
   cols?: number | undefined
   rows?: number | undefined
+  /** Ends the attempt to attach. */
+  signal?: AbortSignal | undefined
 }
 
 /** Runs a command to its end, however long it takes, and returns its record with the last 1 MiB of each stream. */
@@ -84,7 +86,8 @@ export async function streamExec(
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
-  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf({ ...options }) }, CHANNEL_PROTOCOL)
+  const { signal, ...query } = options
+  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf(query), signal }, CHANNEL_PROTOCOL)
   return createTerminalStream(channelsOf(socket), 'anew')
 }
 

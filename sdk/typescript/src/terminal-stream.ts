@@ -19,6 +19,8 @@ export interface TerminalStream extends AsyncIterable<OutputPiece> {
   endInput(): Promise<void>
   /** Tells the size of the terminal in characters. */
   resize(cols: number, rows: number): Promise<void>
+  /** Asks the service to answer, and resolves once anything has come from it, which takes that the output is being read. */
+  ping(): Promise<void>
   /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError, OverflowError */
   ended(): Promise<ExecEnd>
   /** Leaves; what the command does then is told by `noHup`. */
@@ -38,8 +40,9 @@ export type Loss = Resume | 'anew' | null
 export function createTerminalStream(socket: ChannelSocket, loss: Loss): TerminalStream {
   let end: ExecEnd | null = null
   let isClosing = false
+  let onFrame = (): void => undefined
   const output = (async function* (): AsyncGenerator<OutputPiece> {
-    end = yield* readPieces(socket, loss, () => isClosing)
+    end = yield* readPieces(socket, loss, { isClosing: () => isClosing, onFrame: () => onFrame() })
   })()
   return {
     id: socket.id,
@@ -51,6 +54,18 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss): Termina
     endInput: () => socket.send(CHANNEL.close, Uint8Array.of(CHANNEL.stdin)),
     resize: (cols, rows) =>
       socket.send(CHANNEL.resize, new TextEncoder().encode(JSON.stringify({ Width: cols, Height: rows }))),
+    ping: async () => {
+      const heard = new Promise<void>((resolve) => {
+        const before = onFrame
+        onFrame = () => {
+          onFrame = before
+          resolve()
+          before()
+        }
+      })
+      await socket.send(CHANNEL.stdin, new Uint8Array())
+      await heard
+    },
     ended: async () => {
       while (end === null && (await output.next()).done !== true);
       if (end === null) throw new ConnectionError('The output was left before its end.')
@@ -66,7 +81,7 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss): Termina
 async function* readPieces(
   socket: ChannelSocket,
   loss: Loss,
-  isClosing: () => boolean,
+  { isClosing, onFrame }: { isClosing(): boolean; onFrame(): void },
 ): AsyncGenerator<OutputPiece, ExecEnd> {
   const offsets = { stdout: 0, stderr: 0 }
   let left: Frame | null = null
@@ -75,6 +90,7 @@ async function* readPieces(
   while (loss !== 'anew' || !hasOverflowed()) {
     const first: Frame | null = left ?? (await socket.receive())
     if (first === null) break
+    onFrame()
     const { frame, next } = joinReady(first, socket)
     left = next
     if (frame.channel === CHANNEL.status) return endOfStatus(frame.bytes)

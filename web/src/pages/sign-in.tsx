@@ -117,6 +117,7 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
         type="password"
         name="token"
         required
+        autoFocus
         autoComplete="off"
         spellCheck={false}
         ref={field}

@@ -1,8 +1,12 @@
-import { OverflowError, type TerminalStream } from '@boxyard/sdk'
-import type { Terminal } from '@xterm/xterm'
+import { ConnectionError, OverflowError, type TerminalStream } from '@boxyard/sdk'
+import type { IDisposable, Terminal } from '@xterm/xterm'
 import { api } from '../api/client.ts'
-import { createPauses, isForGood } from '../api/patience.ts'
+import { createPauses, isForGood, pauseFor } from '../api/patience.ts'
 import type { Ref } from '../api/records.ts'
+import { Flood } from './flood.ts'
+import { HeldInput, type Unsent } from './held-input.ts'
+import { watchPeer } from './peer-watch.ts'
+import { Screen } from './screen.ts'
 
 /** How a terminal stands to its session. */
 export type AttachmentState =
@@ -11,97 +15,191 @@ export type AttachmentState =
   | { kind: 'lost'; reason: string }
   | { kind: 'ended'; reason: string }
 
-/** A terminal that is attached to a session of a box. */
-export interface Attachment {
-  close(): void
-}
-
 export interface AttachOptions {
   box: Ref
   session: string
   onState(state: AttachmentState): void
+  /** Reports input that did not reach the session; null: there is none. */
+  onUnsent(unsent: Unsent | null): void
 }
 
 /**
- * Attaches a terminal to a session until it is closed or the shell ends. A lost connection is made again, with pauses that double: the
- * session goes on meanwhile, over restarts of the service too, and tells what was on its screen. So is one of which more came than the
- * terminal could show, in browsers that do not hold a connection: what was left out is older than what the session tells then.
+ * Attaches a terminal to a session until `close`, or until the shell ends. Reconnects after a lost connection, with pauses that double: the
+ * session keeps running, over restarts of the service too, and sends what was on its screen. Reconnects as well to skip output that the page
+ * has not shown yet: after an overflow, and when the user interrupts a flood.
  */
-export function attach(terminal: Terminal, { box, session, onState }: AttachOptions): Attachment {
-  const closing = new AbortController()
-  let stream: TerminalStream | null = null
-  // What the terminal answers to queries that are replayed was asked for long ago: nobody waits for it.
-  let isReplaying = true
-  const encoder = new TextEncoder()
-  // What is typed into a flood, such as Ctrl-C, is not lost while the page attaches anew.
-  const held: Uint8Array[] = []
-  let hasOverflowed = false
-  const send = (bytes: Uint8Array): void => {
-    if (stream !== null) void stream.write(bytes).catch(() => held.push(bytes))
-    else if (hasOverflowed) held.push(bytes)
+export class Attachment {
+  readonly #terminal: Terminal
+  readonly #options: AttachOptions
+  readonly #closing = new AbortController()
+  readonly #screen: Screen
+  readonly #held: HeldInput
+  readonly #listeners: IDisposable[]
+  #flood = new Flood()
+  #connection: Connection | null = null
+  /** Answers to queries in replayed output are for programs that asked long ago. */
+  #isReplaying = true
+
+  constructor(terminal: Terminal, options: AttachOptions) {
+    this.#terminal = terminal
+    this.#options = options
+    this.#screen = new Screen(terminal)
+    this.#held = new HeldInput(options.onUnsent)
+    const encoder = new TextEncoder()
+    this.#listeners = [
+      terminal.onData((text) => {
+        const isReport = REPORT.test(text)
+        if (!isReport || !this.#isReplaying) this.#send(encoder.encode(text), !isReport)
+        if (INTERRUPTS.has(text) && this.#flood.isOn()) void this.#skip()
+      }),
+      terminal.onBinary((text) => {
+        if (!this.#isReplaying) this.#send(Uint8Array.from(text, (char) => char.charCodeAt(0)), false)
+      }),
+      terminal.onResize(({ cols, rows }) => void this.#connection?.stream.resize(cols, rows).catch(() => undefined)),
+    ]
+    void this.#run()
   }
-  const input = terminal.onData((text) => {
-    if (!isReplaying || !text.startsWith(ESCAPE)) send(encoder.encode(text))
-  })
-  const binary = terminal.onBinary((text) => {
-    if (!isReplaying) send(Uint8Array.from(text, (char) => char.charCodeAt(0)))
-  })
-  const size = terminal.onResize(({ cols, rows }) => void stream?.resize(cols, rows).catch(() => undefined))
-  const run = async (): Promise<void> => {
-    for (const pauses = createPauses({ longestMs: PAUSE_MAX_MS }); !closing.signal.aborted; ) {
+
+  close(): void {
+    this.#closing.abort()
+    this.#connection?.stream.close()
+    for (const each of this.#listeners) each.dispose()
+  }
+
+  /** Sends the input that was typed while the connection was lost. */
+  sendHeld(): void {
+    for (const bytes of this.#held.take()) this.#send(bytes, true)
+  }
+
+  /** Forgets that input. */
+  dropHeld(): void {
+    this.#held.drop()
+  }
+
+  #send(bytes: Uint8Array, isTyped: boolean): void {
+    const connection = this.#connection
+    if (connection === null) {
+      if (isTyped) this.#held.add(bytes)
+      return
+    }
+    if (isTyped) this.#held.note()
+    connection.written = connection.stream.write(bytes).catch(() => {
+      if (isTyped) this.#held.add(bytes)
+    })
+  }
+
+  /** Leaves the output that waits between the box and the page, and attaches to its end. */
+  async #skip(): Promise<void> {
+    const connection = this.#connection
+    if (connection === null) return
+    this.#flood = new Flood()
+    await connection.written
+    if (this.#connection === connection) connection.cut(new SkippedError())
+  }
+
+  async #run(): Promise<void> {
+    const { onState } = this.#options
+    const { signal } = this.#closing
+    for (const pauses = createPauses({ longestMs: PAUSE_MAX_MS }); !signal.aborted; ) {
+      let isSkipped = false
       try {
-        onState({ kind: 'connecting' })
-        stream = await api().box(box.project, box.name).console({ session, cols: terminal.cols, rows: terminal.rows })
-        if (closing.signal.aborted) return stream.close()
+        if (!this.#held.isBrief) onState({ kind: 'connecting' })
+        const stream = await this.#connect()
+        if (signal.aborted) return stream.close()
         pauses.restart()
-        terminal.reset()
-        isReplaying = true
-        const typed = held.splice(0)
-        if (hasOverflowed) for (const bytes of typed) send(bytes)
-        hasOverflowed = false
-        await show(terminal, stream, () => {
-          isReplaying = false
-          void stream?.resize(terminal.cols, terminal.rows).catch(() => undefined)
-          onState({ kind: 'open' })
-        })
-        const { exitCode, message } = await stream.ended()
-        return onState({ kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` })
+        return onState(await this.#follow(stream))
       } catch (error) {
-        hasOverflowed ||= error instanceof OverflowError
-        const reason = error instanceof Error ? error.message : String(error)
-        if (isForGood(error)) return onState({ kind: 'ended', reason })
-        if (!closing.signal.aborted) onState({ kind: 'lost', reason })
-      } finally {
-        stream = null
+        isSkipped = error instanceof SkippedError
+        if (isSkipped || error instanceof OverflowError) this.#held.beginBrief()
+        else if (signal.aborted) return
+        else {
+          const reason = error instanceof Error ? error.message : String(error)
+          if (isForGood(error)) return onState({ kind: 'ended', reason })
+          this.#held.endBrief()
+          onState({ kind: 'lost', reason })
+        }
       }
-      await pauses.wait(closing.signal)
+      if (!isSkipped) await pauses.wait(signal)
     }
   }
-  void run()
-  return {
-    close: () => {
-      closing.abort()
-      stream?.close()
-      for (const each of [input, binary, size]) each.dispose()
-    },
+
+  /** Opens a stream of the session. @throws ApiError, ConnectionError also where nothing answers for some seconds */
+  async #connect(): Promise<TerminalStream> {
+    const { box, session } = this.#options
+    const { cols, rows } = this.#terminal
+    // Frees the connection that a request holds which nobody answers.
+    const signal = AbortSignal.timeout(2 * CONNECT_MS)
+    const opening = api().box(box.project, box.name).console({ session, cols, rows, signal })
+    const late = pauseFor(CONNECT_MS, this.#closing.signal).then(() => null)
+    const stream = await Promise.race([opening, late])
+    if (stream !== null) return stream
+    void opening.then(
+      (each) => each.close(),
+      () => undefined,
+    )
+    throw new ConnectionError(`The service has not answered for ${CONNECT_MS / 1000} s.`)
+  }
+
+  /** Shows the output of a stream to its end, and returns how the session ended. @throws SkippedError, OverflowError, ConnectionError */
+  async #follow(stream: TerminalStream): Promise<AttachmentState> {
+    const { promise: isCut, reject: cut } = Promise.withResolvers<never>()
+    isCut.catch(() => undefined)
+    const connection: Connection = { stream, cut, written: Promise.resolve() }
+    const watch = watchPeer(stream, {
+      onHeard: () => this.#held.heard(),
+      onSilent: cut,
+      signal: this.#closing.signal,
+    })
+    try {
+      await this.#screen.clear()
+      this.#isReplaying = true
+      this.#connection = connection
+      if (this.#held.isBrief) this.sendHeld()
+      const output = stream[Symbol.asyncIterator]()
+      for (let [bytes, isReplayed] = [0, false]; ; ) {
+        const next = output.next()
+        next.catch(() => undefined)
+        watch.beginWait()
+        if (!isReplayed && (bytes > REPLAY_BYTES || (await isQuiet(next)))) {
+          isReplayed = true
+          this.#onReplayed(stream)
+        }
+        const step = await Promise.race([next, isCut])
+        watch.endWait()
+        if (step.done === true) break
+        this.#held.heard()
+        this.#flood.take(step.value.bytes.length)
+        await Promise.race([this.#screen.write(step.value.bytes), isCut])
+        bytes += step.value.bytes.length
+      }
+      const { exitCode, message } = await stream.ended()
+      return { kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` }
+    } finally {
+      watch.end()
+      this.#connection = null
+      stream.close()
+    }
+  }
+
+  #onReplayed(stream: TerminalStream): void {
+    this.#isReplaying = false
+    this.#held.endBrief()
+    void stream.resize(this.#terminal.cols, this.#terminal.rows).catch(() => undefined)
+    this.#options.onState({ kind: 'open' })
   }
 }
 
-/** Shows output until it ends; calls `onReplayed` once what was on the screen before has come: at the first silence, or after so many bytes. */
-async function show(terminal: Terminal, stream: TerminalStream, onReplayed: () => void): Promise<void> {
-  const output = stream[Symbol.asyncIterator]()
-  let isReplayed = false
-  for (let bytes = 0; ; ) {
-    const next = output.next()
-    if (!isReplayed && (bytes > REPLAY_BYTES || (await isQuiet(next)))) {
-      isReplayed = true
-      onReplayed()
-    }
-    const step = await next
-    if (step.done === true) return
-    await write(terminal, step.value.bytes)
-    bytes += step.value.bytes.length
-  }
+interface Connection {
+  stream: TerminalStream
+  /** Leaves it for a reason. */
+  cut(reason: Error): void
+  /** Settles once the last input is on its way. */
+  written: Promise<void>
+}
+
+/** The page left output that it had not shown. */
+class SkippedError extends Error {
+  override readonly name = 'SkippedError'
 }
 
 /** Returns true if nothing comes for a moment. */
@@ -116,20 +214,13 @@ function isQuiet(next: Promise<unknown>): Promise<boolean> {
   })
 }
 
-/**
- * Writes output once the terminal has taken it, so that what is not shown yet waits at the service; in pieces, since the page does nothing
- * else while one is taken.
- */
-async function write(terminal: Terminal, bytes: Uint8Array): Promise<void> {
-  for (let from = 0; from < bytes.length; from += WRITTEN_BYTES)
-    await new Promise<void>((resolve) => terminal.write(bytes.subarray(from, from + WRITTEN_BYTES), resolve))
-}
-
-/** What a terminal answers to queries begins with it. */
-const ESCAPE = '\u001b'
+/** A report of the mouse or the focus, or an answer to a query: not typed. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of terminals begin with it.
+const REPORT = /^\u001b(?:[P\]].|\[(?:[IOM<?>]|[\d;]*[Rnt]))/
+/** Ctrl-C, Ctrl-Z and Ctrl-\: they stop what writes. */
+const INTERRUPTS = new Set(['\u0003', '\u001a', '\u001c'])
 const PAUSE_MAX_MS = 8_000
+const CONNECT_MS = 10_000
 /** A console begins with the last 256 KiB of what was on it. */
 const REPLAY_BYTES = 256 * 1024
 const QUIET_MS = 60
-/** What a terminal takes in a fraction of a frame. */
-const WRITTEN_BYTES = 16 * 1024

@@ -1,5 +1,6 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
+import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'react'
@@ -9,8 +10,11 @@ import { useIsDark } from '../shell/theme.ts'
 import { Button } from '../ui/button.tsx'
 import { copyText } from '../ui/copy.tsx'
 import { FilterInput } from '../ui/field.tsx'
-import { type AttachmentState, attach } from './attachment.ts'
+import { Attachment, type AttachmentState } from './attachment.ts'
 import { DARK, LIGHT } from './colours.ts'
+import { drawByGpu } from './gpu-renderer.ts'
+import type { Unsent } from './held-input.ts'
+import { useKeyboardHeight } from './keyboard-height.ts'
 import { useScreenReader } from './screen-reader.ts'
 
 interface TerminalViewProps {
@@ -23,8 +27,9 @@ interface TerminalViewProps {
 /** A terminal of a session of a box, as large as its place. */
 export function TerminalView({ box: { project, name }, session, onOpen }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null)
-  const parts = useRef<{ terminal: Terminal; search: SearchAddon } | null>(null)
+  const parts = useRef<{ terminal: Terminal; search: SearchAddon; attachment: Attachment } | null>(null)
   const [state, setState] = useState<AttachmentState>({ kind: 'connecting' })
+  const [unsent, setUnsent] = useState<Unsent | null>(null)
   const [attempt, setAttempt] = useState(0)
   const [isSearching, setSearching] = useState(false)
   const isDark = useIsDark()
@@ -34,15 +39,16 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     const element = place.current
     if (!element) return undefined
     const { terminal, search, close } = openTerminal(element, () => setSearching(true))
-    parts.current = { terminal, search }
-    const attachment = attach(terminal, {
+    const attachment = new Attachment(terminal, {
       box: { project, name },
       session,
       onState: (now) => {
         setState(now)
         if (now.kind === 'open') opened.current()
       },
+      onUnsent: setUnsent,
     })
+    parts.current = { terminal, search, attachment }
     return () => {
       attachment.close()
       close()
@@ -56,8 +62,19 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   useEffect(() => {
     if (parts.current) parts.current.terminal.options.screenReaderMode = isRead
   }, [isRead, attempt, session])
+  const keyboardPx = useKeyboardHeight()
+  /** Ends the question about unsent input. */
+  const answer = (isSent: boolean): void => {
+    if (isSent) parts.current?.attachment.sendHeld()
+    else parts.current?.attachment.dropHeld()
+    parts.current?.terminal.focus()
+  }
   return (
-    <section aria-label={`Terminal ${session}`} className="flex min-h-0 flex-1 flex-col">
+    <section
+      aria-label={`Terminal ${session}`}
+      className="flex min-h-0 flex-1 flex-col"
+      style={{ paddingBottom: keyboardPx }}
+    >
       {isSearching && (
         <TerminalSearch
           find={(text, isBack) => {
@@ -71,9 +88,17 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
           }}
         />
       )}
-      <div className="relative flex min-h-72 flex-1 flex-col">
-        <Bar state={state} again={() => setAttempt(attempt + 1)} />
-        <div ref={place} data-state={state.kind} className="min-h-0 flex-1 overflow-hidden bg-panel p-1 dark:bg-bg" />
+      <div className="relative min-h-8 flex-1">
+        <div className="absolute inset-x-0 top-0 z-10">
+          <Bar state={state} again={() => setAttempt(attempt + 1)} />
+          {unsent && <UnsentBar unsent={unsent} isOpen={state.kind === 'open'} answer={answer} />}
+        </div>
+        {/* It takes no part in the height of what it fills: else the page could grow with the window, but never shrink. */}
+        <div
+          ref={place}
+          data-state={state.kind}
+          className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&>.xterm]:h-full [&>.xterm]:p-1"
+        />
       </div>
     </section>
   )
@@ -87,11 +112,14 @@ function openTerminal(element: HTMLElement, find: () => void) {
     scrollback: 10_000,
     cursorBlink: true,
     minimumContrastRatio: 4.5,
+    // Widths of characters are one.
+    allowProposedApi: true,
   })
   const fit = new FitAddon()
   const search = new SearchAddon()
   terminal.loadAddon(fit)
   terminal.loadAddon(search)
+  terminal.loadAddon(new UnicodeGraphemesAddon())
   terminal.open(element)
   terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, find))
   const onPaste = (event: ClipboardEvent): void => {
@@ -103,6 +131,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   element.addEventListener('paste', onPaste, { capture: true })
   fit.fit()
   terminal.focus()
+  void drawByGpu(terminal)
   const disown = ownPaletteKey(element, () => terminal.input(CONTROL_K))
   const observer = new ResizeObserver(() => fit.fit())
   observer.observe(element)
@@ -125,12 +154,32 @@ function Bar({ state, again }: { state: AttachmentState; again(): void }) {
         ? `${state.reason} The session goes on; connecting again…`
         : state.reason
   return (
-    <div
-      role="status"
-      className="absolute inset-x-0 top-0 z-10 flex items-center justify-between gap-3 bg-warn-soft px-3 py-2"
-    >
+    <div role="status" className="flex items-center justify-between gap-3 bg-warn-soft px-3 py-2">
       <span>{words}</span>
       {state.kind === 'ended' && <Button onClick={again}>Begin anew</Button>}
+    </div>
+  )
+}
+
+interface UnsentBarProps {
+  unsent: Unsent
+  isOpen: boolean
+  answer(isSent: boolean): void
+}
+
+/** Reports input that a lost connection swallowed, and asks what to do with it. */
+function UnsentBar({ unsent: { isKept, isUnsure }, isOpen, answer }: UnsentBarProps) {
+  const words = [
+    isUnsure && 'The last keys before the connection was lost may not have arrived.',
+    isKept && 'What you typed while the connection was lost was not sent.',
+  ]
+  return (
+    <div role="alert" className="flex flex-wrap items-center justify-between gap-3 bg-warn-soft px-3 py-2">
+      <span>{words.filter(Boolean).join(' ')}</span>
+      <span className="flex gap-2">
+        {isKept && isOpen && <Button onClick={() => answer(true)}>Send it now</Button>}
+        <Button onClick={() => answer(false)}>{isKept ? 'Discard it' : 'Dismiss'}</Button>
+      </span>
     </div>
   )
 }

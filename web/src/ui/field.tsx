@@ -119,5 +119,5 @@ export function FilterInput({ label, ...rest }: { label: string } & ComponentPro
 
 /** A small choice without a visible label. */
 export function FilterSelect({ label, ...rest }: { label: string } & ComponentProps<'select'>) {
-  return <select aria-label={label} {...rest} className={INPUT} />
+  return <select aria-label={label} {...rest} className={`${INPUT} max-w-48`} />
 }

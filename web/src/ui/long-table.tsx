@@ -39,8 +39,12 @@ export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }:
       aria-rowcount={items.length + 1}
       className="rounded-lg border border-line bg-panel"
     >
-      <div role="rowgroup">
-        <div role="row" aria-rowindex={1} className={`${line} border-b border-line py-2 text-xs text-muted`}>
+      <div role="rowgroup" className="sticky top-0 z-10">
+        <div
+          role="row"
+          aria-rowindex={1}
+          className={`${line} rounded-t-lg border-b border-line bg-panel py-2 text-xs text-muted`}
+        >
           {columns.map((column) => (
             <Head key={column.name} column={column} sorting={sorting} />
           ))}

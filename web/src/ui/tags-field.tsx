@@ -26,7 +26,21 @@ export function TagsField({ name, tags = {} }: { name: string; tags?: Readonly<R
   )
 }
 
+/** The first tags in one line, with the number of the others; a tooltip has all of them. */
+export function TagsInRow({ tags }: { tags: Readonly<Record<string, string>> }) {
+  const count = Object.keys(tags).length
+  if (count === 0) return null
+  return (
+    <span className="flex items-center gap-1 *:truncate" title={tagLines(tags)}>
+      <Tags tags={Object.fromEntries(Object.entries(tags).slice(0, SHOWN_IN_ROW))} />
+      {count > SHOWN_IN_ROW && <span className="shrink-0 text-xs text-muted">+{count - SHOWN_IN_ROW}</span>}
+    </span>
+  )
+}
+
 /** Tags in words. */
 export function Tags({ tags }: { tags: Readonly<Record<string, string>> }) {
   return Object.entries(tags).map(([key, value]) => <Chip key={key}>{value === '' ? key : `${key}=${value}`}</Chip>)
 }
+
+const SHOWN_IN_ROW = 2

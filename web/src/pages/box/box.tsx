@@ -28,7 +28,7 @@ export function BoxPage() {
   }, [pathname])
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <div className="border-b border-line bg-panel px-4 pt-4 md:px-6">
+      <div data-head-of={part} className="border-b border-line bg-panel px-4 pt-4 md:px-6">
         <div className="flex flex-wrap items-center justify-between gap-3">
           <div className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1">
             <h1 className="text-xl font-semibold break-all">

@@ -4,7 +4,7 @@ import type { Box } from '../../api/records.ts'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { BoxState } from '../../ui/status.tsx'
-import { Tags } from '../../ui/tags-field.tsx'
+import { TagsInRow } from '../../ui/tags-field.tsx'
 
 interface BoxTableProps {
   boxes: readonly Box[]
@@ -60,17 +60,18 @@ const COLUMNS: readonly Column<Box>[] = [
   {
     name: 'Name',
     of: ({ project, name }) => (
-      <span className="block truncate">
-        <Link
-          to="/boxes/$project/$name"
-          params={{ project, name }}
-          preload={false}
-          className="font-medium hover:underline"
-        >
-          <span className="font-normal text-muted">{project}/</span>
-          {name}
-        </Link>
-      </span>
+      <Link
+        to="/boxes/$project/$name"
+        params={{ project, name }}
+        preload={false}
+        aria-label={`${project}/${name}`}
+        title={`${project}/${name}`}
+        className="flex font-medium hover:underline"
+      >
+        {/* Where there is no room for both, the project gives way. */}
+        <span className="min-w-4 truncate font-normal text-muted">{project}/</span>
+        <span className="max-w-[calc(100%-1rem)] shrink-0 truncate">{name}</span>
+      </Link>
     ),
   },
   { name: 'Status', of: (box) => <BoxState box={box} /> },
@@ -87,11 +88,7 @@ const COLUMNS: readonly Column<Box>[] = [
   {
     name: 'Tags',
     from: 'lg',
-    of: ({ tags }) => (
-      <span className="flex gap-1 overflow-hidden">
-        <Tags tags={tags} />
-      </span>
-    ),
+    of: ({ tags }) => <TagsInRow tags={tags} />,
   },
   {
     name: 'Since',

@@ -52,8 +52,8 @@ export function BoxesPage() {
           </>
         }
       >
-        {ofShown.length > 0 && <BulkActions boxes={ofShown} clear={() => setChosen(new Set())} />}
         <BoxTable boxes={shown} hasNodes={nodes.length > 1} chosen={chosen} setChosen={canWrite ? setChosen : null} />
+        {ofShown.length > 0 && <BulkActions boxes={ofShown} clear={() => setChosen(new Set())} />}
       </List>
       <CreateBox isOpen={get('create') !== '' && canWrite} close={() => change({ create: '' })} />
     </Page>

@@ -17,7 +17,7 @@ export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): 
     <div
       role="toolbar"
       aria-label="Chosen boxes"
-      className="flex flex-wrap items-center gap-2 rounded-lg bg-accent-soft p-2"
+      className="sticky bottom-2 z-20 flex flex-wrap items-center gap-2 rounded-lg border border-line bg-accent-soft p-2 shadow-lg"
     >
       <span className="px-2 font-medium">{boxes.length} chosen</span>
       <Button disabled={running.length === 0} onClick={() => void stopAll(running)}>

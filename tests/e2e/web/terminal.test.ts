@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
+import { type CuttableLine, openCuttableLine } from '../../helpers/front/cuttable-line.ts'
+import { useSharedService } from '../../helpers/own-service.ts'
+import { useConsole } from '../../helpers/web/visited-console.ts'
+import { untilOnScreen, visitorOf } from '../../helpers/web/visitor.ts'
+
+const { client, service, user, visitor } = useConsole(useSharedService())
+const { button } = visitor
+
+beforeAll(async () => {
+  await client.post('/v1/projects/yard/boxes', { name: 'one' })
+})
+
+const openTerminal = (session: string): Promise<void> =>
+  visitor.open(`/boxes/yard/one/terminal?session=${session}`, 'yard/one')
+
+/** How the terminal stands in its window: pixels by which the page scrolls, that are cut off it, and that are left below it. */
+const FIT = `(() => {
+  const { bottom, height } = document.querySelector('.xterm-screen').getBoundingClientRect()
+  const rows = document.querySelectorAll('.xterm-rows > div').length
+  const unused = innerHeight - bottom
+  return { scrolls: document.documentElement.scrollHeight - innerHeight, isCut: unused < 0, isFull: unused < 8 + height / rows, rows }
+})()`
+
+describe('the place of a terminal', () => {
+  const fits = (width: number, height: number): Promise<void> =>
+    untilSucceeds(async () => {
+      const fit = await user.page.evaluate<{ rows: number }>(FIT)
+      expect({ width, height, ...fit }).toEqual({
+        ...{ width, height, scrolls: 0, isCut: false, isFull: true },
+        rows: expect.any(Number),
+      })
+      expect(fit.rows).toBeGreaterThan(1)
+    })
+
+  test.each([
+    [1440, 1080],
+    [1280, 600],
+    [1280, 320],
+    [390, 844],
+    [390, 330],
+  ])('is all of the window below the head of the page, and no more: loaded at %d × %d', async (width, height) => {
+    await user.page.setViewportSize({ width, height })
+    await openTerminal('main')
+    await fits(width, height)
+  })
+
+  test('follows the window, smaller as well as larger, and the shell with it', async () => {
+    await user.page.setViewportSize({ width: 1440, height: 900 })
+    await openTerminal('main')
+    for (const height of [900, 700, 600, 1000, 750, 400, 260, 660]) {
+      await user.page.setViewportSize({ width: 1440, height })
+      await fits(1440, height)
+    }
+    await visitor.type('stty size')
+    const { rows } = await user.page.evaluate<{ rows: number }>(FIT)
+    await eventually(async () => new RegExp(`^${rows} \\d+$`, 'm').test(await visitor.screen()))
+  })
+
+  test('ends above a keyboard that lies on the page', async () => {
+    await user.page.setViewportSize({ width: 390, height: 844 })
+    await openTerminal('main')
+    await fits(390, 844)
+    const { rows } = await user.page.evaluate<{ rows: number }>(FIT)
+    await user.page.evaluate(`
+      Object.defineProperty(visualViewport, 'height', { value: innerHeight - 300 })
+      visualViewport.dispatchEvent(new Event('resize'))`)
+    await eventually(async () => (await user.page.evaluate<{ rows: number }>(FIT)).rows < rows - 10)
+    const bottom = await user.page.evaluate<number>(
+      "document.querySelector('.xterm-screen').getBoundingClientRect().bottom",
+    )
+    expect(bottom).toBeLessThanOrEqual(544)
+  })
+})
+
+describe('wide characters', () => {
+  test('take the cells that they are drawn in', async () => {
+    const lines = ['abcd|', '😀😀|', '漢字|', '❤️⚠️|', '👍🏽🇩🇪|', '👩‍👩‍👧🫠|', 'e\u0301bcd|']
+    await client.shell('yard', 'one', `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} > /srv/wide`)
+    await openTerminal('wide')
+    await visitor.type('clear; cat /srv/wide; echo shown-$((1 + 1))')
+    await untilOnScreen(visitor, 'shown-2')
+    const places = await user.page.evaluate<number[]>(`[...document.querySelectorAll('.xterm-rows > div')]
+      .filter((row) => row.textContent.trimEnd().endsWith('|'))
+      .map((row) => {
+        const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT)
+        const range = document.createRange()
+        for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+          const at = text.data.indexOf('|')
+          if (at >= 0) range.setStart(text, at), range.setEnd(text, at + 1)
+        }
+        return Math.round(range.getBoundingClientRect().left)
+      })`)
+    expect(places).toEqual(lines.map(() => places[0]))
+  })
+})
+
+describe('a flood of output', () => {
+  test.each([
+    ['Ctrl-C', 'Control+c'],
+    ['Ctrl-\\', 'Control+Backslash'],
+  ])('ends soon after %s, and what is typed next is not lost', async (_name, key) => {
+    await openTerminal(`flood-${key.length}`)
+    await visitor.type('yes $(seq 30)')
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    const begin = Date.now()
+    await user.page.keyboard.press(key)
+    await user.page.keyboard.type('echo over-$((1 + 1))\n')
+    await untilOnScreen(visitor, 'over-2')
+    const ms = Date.now() - begin
+    process.stdout.write(`flood ended after ${ms} ms\n`)
+    expect(ms).toBeLessThan(2_000)
+  })
+})
+
+describe('a connection that is dead', () => {
+  let line: CuttableLine
+  beforeAll(async () => {
+    line = await openCuttableLine('127.0.0.1', Number(new URL(service().url).port))
+  })
+  afterAll(() => line.close())
+
+  test.each(['all', 'open'] as const)('is noticed, and what is typed into it is told: %s', async (which) => {
+    const url = `http://127.0.0.1:${line.port}`
+    const { body } = await client.post('/v1/session/links')
+    const lossy = visitorOf(user, () => ({ url }))
+    await user.context.clearCookies()
+    await lossy.signInBy(body.ticket)
+    await lossy.open(`/boxes/yard/one/terminal?session=dead-${which}`, 'yard/one')
+    await lossy.type('echo before-$((1 + 1))')
+    await untilOnScreen(lossy, 'before-2')
+    // Nothing goes through any more, or nothing comes back while a new connection would do.
+    if (which === 'all') line.freeze()
+    else line.mute()
+    const begin = Date.now()
+    await user.page.keyboard.type('echo lost\n')
+    await lossy.sees(/no longer answers|may not have arrived/)
+    expect(Date.now() - begin).toBeLessThan(15_000)
+    await lossy.sees('The last keys before the connection was lost may not have arrived.')
+    if (which === 'all') {
+      await user.page.keyboard.type('echo kept-$((1 + 1))\n')
+      await lossy.sees('What you typed while the connection was lost was not sent.')
+      await line.mend()
+    }
+    await user.page.locator('[data-state="open"]').waitFor()
+    await untilOnScreen(lossy, 'before-2')
+    expect(await lossy.screen()).not.toContain('kept-2')
+    if (which === 'all') {
+      await button('Send it now').click()
+      await untilOnScreen(lossy, 'kept-2')
+    } else await button('Dismiss').click()
+    await eventually(async () => (await user.page.getByText('may not have arrived').count()) === 0)
+  })
+})

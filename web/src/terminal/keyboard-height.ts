@@ -1,0 +1,22 @@
+import { useSyncExternalStore } from 'react'
+
+/** Returns the height of a keyboard on the screen that covers the page without making it smaller, as on iOS; in pixels. */
+export function useKeyboardHeight(): number {
+  return useSyncExternalStore(watch, keyboardHeight)
+}
+
+function watch(listener: () => void): () => void {
+  visualViewport?.addEventListener('resize', listener)
+  return () => visualViewport?.removeEventListener('resize', listener)
+}
+
+function keyboardHeight(): number {
+  const { visualViewport: sight } = window
+  // A page that is zoomed in is seen in part, too.
+  if (sight === null || sight.scale !== 1) return 0
+  const hiddenPx = window.innerHeight - sight.height
+  return hiddenPx > LEAST_PX ? Math.round(hiddenPx) : 0
+}
+
+/** Less is a bar of the browser. */
+const LEAST_PX = 100

@@ -1,0 +1,40 @@
+import type { Terminal } from '@xterm/xterm'
+
+/** What shows output on a terminal, which takes it later, in pieces. */
+export class Screen {
+  readonly #terminal: Terminal
+  #waitingBytes = 0
+  #wake: () => void = () => undefined
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+  }
+
+  /** Writes output, and resolves while little of it waits: what is not shown yet waits at the service. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+      const piece = bytes.subarray(from, from + PIECE_BYTES)
+      this.#waitingBytes += piece.length
+      this.#terminal.write(piece, () => {
+        this.#waitingBytes -= piece.length
+        this.#wake()
+      })
+      await this.#untilBelow(WAITING_MAX_BYTES)
+    }
+  }
+
+  /** Clears the terminal once it has taken what was written. */
+  async clear(): Promise<void> {
+    await this.#untilBelow(0)
+    this.#terminal.reset()
+  }
+
+  async #untilBelow(bytes: number): Promise<void> {
+    while (this.#waitingBytes > bytes) await new Promise<void>((resolve) => (this.#wake = resolve))
+  }
+}
+
+/** What a terminal takes in a fraction of a frame. */
+const PIECE_BYTES = 16 * 1024
+/** It takes several pieces in one turn of the page. */
+const WAITING_MAX_BYTES = 64 * 1024
