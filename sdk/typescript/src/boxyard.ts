@@ -3,7 +3,7 @@ import type { AnswerOf, Caller, CallInput, FullAnswer } from './calls.ts'
 import { createCaller } from './calls.ts'
 import { createDoors, type Doors, type Query, type UploadBody } from './doors.ts'
 import { type BoxyardEvent, type FollowOptions, followEvents } from './events.ts'
-import { type ConsoleOptions, openConsole, runExec, type StreamOptions, streamExec } from './exec.ts'
+import { type ConsoleOptions, openConsole, type RunControl, runExec, type StreamOptions, streamExec } from './exec.ts'
 import { holdObject } from './held-answers.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
 import { openPort, type PortStream } from './port-stream.ts'
@@ -51,14 +51,14 @@ export interface BoxHandle {
   readonly project: string
   readonly name: string
   info(): Promise<BoxRecord>
-  /** Runs a command, or a line of the shell, to its end. */
+  /** Runs a command, or a line of the shell, to its end. An abort of its signal ends the command, too, unless told otherwise. */
   run(command: string | readonly string[], options?: RunOptions): Promise<AnswerOf<'createExec'>>
   /** Starts a command and streams input and output. */
   stream(command: readonly string[], options?: StreamOptions): Promise<TerminalStream>
   /** Attaches to a console. */
   console(options?: ConsoleOptions): Promise<TerminalStream>
-  /** Connects to a TCP port, published or not. */
-  connect(port: number): Promise<PortStream>
+  /** Connects to a TCP port, published or not. An abort of the signal breaks the connection. */
+  connect(port: number, options?: { signal?: AbortSignal | undefined }): Promise<PortStream>
   /** Paths of a handle may have bytes that are not UTF-8, as `textOfBytes` reads them. */
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   /** Bytes that are too many for a front that is a function go to the data address, unless a stream was read by then. */
@@ -74,9 +74,7 @@ export interface BoxHandle {
   waitUntil(status: BoxRecord['status'], signal?: AbortSignal): Promise<BoxRecord>
 }
 
-export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shell'> & {
-  signal?: AbortSignal | undefined
-}
+export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shell'> & RunControl
 
 /** Creates a client; nothing is sent yet. */
 export function createBoxyard(options: BoxyardOptions): Boxyard {
@@ -136,7 +134,7 @@ function createHandle(
     },
     stream: (command, options = {}) => streamExec({ caller, doors }, box, { ...options, command }),
     console: (options = {}) => openConsole(doors, box, options),
-    connect: (port) => openPort(doors, box, port),
+    connect: (port, options = {}) => openPort(doors, box, { ...options, port }),
     readFile: (path, query = {}) => bytesFrom('readFile', { ...query, ...pathFields(path) }),
     writeFile: async (path, body, query = {}) => {
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body

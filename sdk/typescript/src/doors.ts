@@ -1,3 +1,4 @@
+import { boundTo } from './aborts.ts'
 import { obstacleOf, parseUrl, SCHEMES } from './addresses.ts'
 import { ApiError, ConnectionError } from './api-error.ts'
 import { authorizationOf } from './authorization.ts'
@@ -50,6 +51,7 @@ export type Query = Record<string, string | string[]>
 
 /** Opens streams at the front, or at the data address with a ticket. */
 export interface Doors {
+  /** A signal of the target gives up the opening, and closes the socket at once. */
   openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
   /** Sends or takes bytes. @throws ApiError `body_too_large` for a stream that cannot be sent again by a ticket; ConnectionError */
   transfer(id: TransferId, target: StreamTarget, body?: UploadBody): Promise<Response>
@@ -72,11 +74,13 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
   return {
     openSocket: async (id, target, protocol) => {
       const open = isNode() ? openNodeSocket : openWebSocket
+      const { signal } = target
+      signal?.throwIfAborted()
       if (!needsTickets && tickets !== 'front') {
         const headers = { ...authorizationOf(token()) }
         try {
-          const address = { url: addressOf(url, id, target).replace(/^http/, 'ws'), protocol }
-          return await openNodeSocket(address, headers)
+          const address = { url: addressOf(url, id, target).replace(/^http/, 'ws'), protocol, signal }
+          return boundTo(await openNodeSocket(address, headers), signal)
         } catch (error) {
           if (!(error instanceof ApiError && CANNOT_STREAM.has(error.code))) throw error
           needsTickets = true
@@ -84,9 +88,9 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       }
       const ticket = await takeTicket(id, target)
       const address = tickets === 'front' ? atFront(url, ticket.url) : checkTicket(url, ticket.url, SCHEMES.socket)
-      const socket = await open({ url: address, protocol }, {})
+      const socket = await open({ url: address, protocol, signal }, {})
       // Browsers tell no header of the answer.
-      return { ...socket, id: socket.id ?? ticket.id }
+      return boundTo({ ...socket, id: socket.id ?? ticket.id }, signal)
     },
     transfer: async (id, target, given) => {
       const { project, name, query, signal } = target

@@ -27,6 +27,7 @@ export async function* followEvents(
   const pace = new Pace()
   let since = options.since
   for (;;) {
+    signal?.throwIfAborted()
     await pace.wait(signal)
     const page: AnswerOf<'listEvents'> = await caller.call('listEvents', {
       path: { project },
@@ -40,7 +41,10 @@ export async function* followEvents(
     if (!Array.isArray(page.events) || typeof page.next_cursor !== 'string')
       throw unexpectedAnswer(200, 'The service answered with a page that has no events, or no cursor.', page)
     if (page.events.length > 0 || since === 'now') pace.reset()
-    yield* page.events
+    for (const event of page.events) {
+      signal?.throwIfAborted()
+      yield event
+    }
     since = page.next_cursor
     onCursor?.(since)
   }

@@ -1,12 +1,15 @@
+import { boundTo, endExec, endStarted, type OnAbort } from './aborts.ts'
 import { ApiError, ConnectionError } from './api-error.ts'
 import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
 import type { Doors, Query } from './doors.ts'
 import { type ExecEnd, endByCode, shortageOf } from './exec-ends.ts'
 import { sendStart, startOf } from './exec-starts.ts'
+import type { MessageSocket } from './message-socket.ts'
 import { checkId, unexpectedAnswer } from './problems.ts'
 import { Pace, pause } from './retries.ts'
 import { createTerminalStream, type OutputPiece, type Resume, type TerminalStream } from './terminal-stream.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 export type ExecRecord = AnswerOf<'getExec'>
 
@@ -23,7 +26,10 @@ export interface ExecOptions {
   timeoutSeconds?: number | undefined
   /** The command goes on when its client leaves or the service is restarted; its stream resumes by itself. */
   noHup?: boolean | undefined
+  /** Ends the stream at once: whatever reads or writes rejects with the signal's reason. */
   signal?: AbortSignal | undefined
+  /** What an abort does with the command. Default `end`; `detach` leaves it, as `close` does. */
+  onAbort?: OnAbort | undefined
 }
 
 export interface StreamOptions extends ExecOptions {
@@ -45,27 +51,47 @@ export interface ConsoleOptions {
   typing?: 'all' | 'one' | 'none' | undefined
   cols?: number | undefined
   rows?: number | undefined
-  /** Ends the attempt to attach. */
+  /** Detaches at once; the console goes on. */
   signal?: AbortSignal | undefined
+}
+
+/** How a command is run to its end. */
+export interface RunControl {
+  /** Rejects with its reason as soon as the command is ended, which takes at most 5 s. */
+  signal?: AbortSignal | undefined
+  /** What an abort does with the command. Default `end`; `detach` leaves it, and rejects at once. */
+  onAbort?: OnAbort | undefined
+  /** Called with the id of the record once the command has started. */
+  onStarted?: ((id: string) => void) | undefined
 }
 
 /** Runs a command to its end, however long it takes, and returns its record with the last 1 MiB of each stream. */
 export async function runExec(
   caller: Caller,
   { project, name }: BoxRef,
-  request: CallInput<'createExec'>['body'] & { signal?: AbortSignal | undefined },
+  request: CallInput<'createExec'>['body'] & RunControl,
 ): Promise<AnswerOf<'createExec'>> {
-  const { signal, ...body } = request
-  let exec: AnswerOf<'createExec'> = await caller.call('createExec', { path: { project, name }, body, signal })
-  const path = { project, name, exec: checkId(exec.id) }
-  const { encoding } = body
-  const pace = new Pace()
-  while (exec.status === 'running') {
-    await pace.wait(signal)
-    const query = { wait_seconds: 25, ...(encoding === undefined ? {} : { encoding }) }
-    exec = await caller.call('getExec', { path, query, signal })
+  const { signal, onAbort = 'end', onStarted, ...body } = request
+  signal?.throwIfAborted()
+  // The answer tells the id, by which alone a command can be ended: so it comes at once, and no abort stops it.
+  const query = signal === undefined && onStarted === undefined ? {} : { wait_seconds: 0 }
+  const started = caller.call('createExec', { path: { project, name }, query, body })
+  try {
+    let exec: AnswerOf<'createExec'> = await unlessAborted(started, signal)
+    onStarted?.(exec.id)
+    const path = { project, name, exec: checkId(exec.id) }
+    const { encoding } = body
+    const pace = new Pace()
+    while (exec.status === 'running') {
+      await pace.wait(signal)
+      const wait = { wait_seconds: 25, ...(encoding === undefined ? {} : { encoding }) }
+      exec = await caller.call('getExec', { path, query: wait, signal })
+    }
+    return { ...exec, exit_code: codeOf(exec) }
+  } catch (error) {
+    if (signal?.aborted === true && onAbort === 'end') await endStarted(caller, { project, name }, started)
+    throw error
   }
-  return { ...exec, exit_code: codeOf(exec) }
 }
 
 /** Starts a command and streams it over a WebSocket. With `resumes` one that is lost goes on by the offsets of its record. */
@@ -75,19 +101,57 @@ export async function streamExec(
   { command, ...options }: StreamOptions & { command: readonly string[] },
 ): Promise<TerminalStream> {
   const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal, resumes = noHup } = options
+  signal?.throwIfAborted()
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
   const start = startOf(command, env)
-  const target = { ...box, query: { ...query, ...start.query }, signal }
-  const socket = await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL)
-  if (start.message !== null) await sendStart(socket, start.message)
-  const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
+  // The service ends a command whose client leaves. One that goes on is ended by its id, which the opening tells: so no abort stops that.
+  const isEndedById = noHup === true && options.onAbort !== 'detach' && signal !== undefined
+  const target = { ...box, query: { ...query, ...start.query }, signal: isEndedById ? undefined : signal }
+  const open = async (): Promise<MessageSocket> => {
+    const socket = await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL)
+    if (start.message !== null) await sendStart(socket, start.message)
+    return socket
+  }
+  const opening = open()
+  const socket = isEndedById ? await openEnded(deps.caller, box, { opening, signal }) : await opening
+  const resume: Resume = async function* (id, offsets) {
+    try {
+      return yield* followExec(deps.caller, { ...box, exec: id, offsets, signal })
+    } catch (error) {
+      if (isEndedById && signal.aborted) void endExec(deps.caller, { ...box, exec: id })
+      throw error
+    }
+  }
   return createTerminalStream(channelsOf(socket), resumes === true ? resume : null)
+}
+
+/** Waits until the socket of a command is open, and from then on leaves it and ends the command as soon as the signal aborts. */
+async function openEnded(
+  caller: Caller,
+  box: BoxRef,
+  { opening, signal }: { opening: Promise<MessageSocket>; signal: AbortSignal },
+): Promise<MessageSocket> {
+  const end = ({ id }: MessageSocket): void => {
+    if (id !== null) void endExec(caller, { ...box, exec: id })
+  }
+  try {
+    const socket = await unlessAborted(opening, signal)
+    return boundTo(socket, signal, () => end(socket))
+  } catch (error) {
+    const leave = (socket: MessageSocket): void => {
+      end(socket)
+      socket.close()
+    }
+    if (signal.aborted) opening.then(leave, () => undefined)
+    throw error
+  }
 }
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
-  const { signal, ...query } = options
-  const socket = await doors.openSocket('openConsole', { ...box, query: queryOf(query), signal }, CHANNEL_PROTOCOL)
+  const { signal, ...fields } = options
+  const target = { ...box, query: queryOf(fields), signal }
+  const socket = await doors.openSocket('openConsole', target, CHANNEL_PROTOCOL)
   return createTerminalStream(channelsOf(socket), 'anew')
 }
 

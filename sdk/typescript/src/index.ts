@@ -1,11 +1,12 @@
 // All that a user of the package imports.
+export type { OnAbort } from './aborts.ts'
 export { ApiError, ConnectionError, OverflowError, type ProblemFields, type RequestFault } from './api-error.ts'
 export { type BoxHandle, type Boxyard, type BoxyardOptions, createBoxyard, type RunOptions } from './boxyard.ts'
 export { bytesOfText, isText, pathFields, pathOf, textOfBytes } from './byte-names.ts'
 export type { AnswerOf, CallInput, CallOptions, FullAnswer, OperationId, SizedStream, TransferInput } from './calls.ts'
 export type { UploadBody } from './doors.ts'
 export type { BoxyardEvent, FollowOptions } from './events.ts'
-export type { ConsoleOptions, ExecOptions, ExecRecord, StreamOptions } from './exec.ts'
+export type { ConsoleOptions, ExecOptions, ExecRecord, RunControl, StreamOptions } from './exec.ts'
 export type { ExecEnd } from './exec-ends.ts'
 export * from './generated/error-classes.ts'
 export { OPERATIONS } from './generated/operations.ts'

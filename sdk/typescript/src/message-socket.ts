@@ -1,10 +1,9 @@
 import type { ClientOptions, WebSocket as NodeWebSocket } from 'ws'
 import { originOf } from './addresses.ts'
 import { ConnectionError } from './api-error.ts'
+import { createInbox, type Message } from './inbox.ts'
 import { parseJson, toApiError } from './problems.ts'
-
-/** A message of a WebSocket: bytes, or text. */
-export type Message = Uint8Array | string
+import { unlessAborted } from './unless-aborted.ts'
 
 /**
  * A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile, or, where the platform reads it all the same,
@@ -22,20 +21,25 @@ export interface MessageSocket {
   /** Code and reason of the close; null before it. */
   closed(): { code: number; reason: string } | null
   close(): void
+  /** Leaves at once: drops what came, and rejects with `reason` whatever receives. */
+  abort(reason: unknown): void
 }
 
 /** Where a socket is opened. */
 export interface SocketAddress {
   url: string
   protocol: string
+  /** Gives up the opening, and rejects with its reason. */
+  signal?: AbortSignal | undefined
 }
 
 /** Opens a socket with the `ws` package, which sends headers. @throws ApiError of a refusal, ConnectionError */
 export async function openNodeSocket(
-  { url, protocol, openMs = OPEN_MS }: SocketAddress & { openMs?: number },
+  { url, protocol, signal, openMs = OPEN_MS }: SocketAddress & { openMs?: number },
   headers: Record<string, string>,
 ): Promise<MessageSocket> {
   const { WebSocket } = await import('ws')
+  signal?.throwIfAborted()
   const options: ClientOptions = {
     headers,
     perMessageDeflate: false,
@@ -52,7 +56,10 @@ export async function openNodeSocket(
   socket.on('message', (data: Buffer, isBinary) => inbox.put(isBinary ? data : data.toString('utf8')))
   socket.on('close', (code, reason) => inbox.close(code, reason.toString('utf8')))
   let late: ReturnType<typeof setTimeout> | undefined
-  await new Promise<void>((resolve, reject) => {
+  // A socket that is closed while it connects has to be ended, or it connects all the same.
+  const giveUp = (): void => socket.terminate()
+  signal?.addEventListener('abort', giveUp, { once: true })
+  const opened = new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve())
     socket.on('error', (error) =>
       reject(new ConnectionError(`${originOf(new URL(url))}: ${error.message}`, { cause: error })),
@@ -74,7 +81,11 @@ export async function openNodeSocket(
       reject(new ConnectionError(`${originOf(new URL(url))} did not answer within ${openMs / 1000} s.`))
       socket.terminate()
     }, openMs)
-  }).finally(() => clearTimeout(late))
+  })
+  await unlessAborted(opened, signal).finally(() => {
+    clearTimeout(late)
+    signal?.removeEventListener('abort', giveUp)
+  })
   return {
     id,
     send: (message) =>
@@ -88,6 +99,14 @@ export async function openNodeSocket(
     receiveReady: inbox.takeReady,
     closed: inbox.closed,
     close: () => socket.close(1000),
+    abort: (reason) => {
+      inbox.fail(reason)
+      socket.close(1000)
+      // Read again, so that the answer to the close comes.
+      socket.resume()
+      const timer = setTimeout(() => socket.terminate(), CLOSE_MS)
+      socket.once('close', () => clearTimeout(timer))
+    },
   }
 }
 
@@ -103,9 +122,10 @@ function leaveUnmasked(mask: Uint8Array): void {
 }
 
 /** Opens a socket with the platform's own class, as in a browser: the URL carries a ticket. @throws ConnectionError */
-export async function openWebSocket({ url, protocol }: SocketAddress): Promise<MessageSocket> {
+export async function openWebSocket({ url, protocol, signal }: SocketAddress): Promise<MessageSocket> {
   const { WebSocketStream: StreamSocket } = globalThis as { WebSocketStream?: StreamSocketClass }
-  if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), url)
+  signal?.throwIfAborted()
+  if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), { url, signal })
   const socket = new WebSocket(url, [protocol])
   // The types of browsers take no bytes that could be shared.
   const sink = socket as { send(message: Message): void }
@@ -119,11 +139,15 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
     }
   })
   socket.addEventListener('close', ({ code, reason }) => inbox.close(code, reason))
-  await new Promise<void>((resolve, reject) => {
+  const opened = new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve())
     socket.addEventListener('error', () =>
       reject(new ConnectionError(`${originOf(new URL(url))} refused the connection`)),
     )
+  })
+  await unlessAborted(opened, signal).catch((error: unknown) => {
+    socket.close()
+    throw error
   })
   return {
     id: null,
@@ -136,6 +160,10 @@ export async function openWebSocket({ url, protocol }: SocketAddress): Promise<M
     receiveReady: inbox.takeReady,
     closed: inbox.closed,
     close: () => socket.close(1000),
+    abort: (reason) => {
+      inbox.fail(reason)
+      socket.close(1000)
+    },
   }
 }
 
@@ -147,7 +175,10 @@ interface StreamSocketInstance {
 }
 type StreamSocketClass = new (url: string, options: { protocols: string[] }) => StreamSocketInstance
 
-async function openStreamSocket(socket: StreamSocketInstance, url: string): Promise<MessageSocket> {
+async function openStreamSocket(
+  socket: StreamSocketInstance,
+  { url, signal }: Pick<SocketAddress, 'url' | 'signal'>,
+): Promise<MessageSocket> {
   let isPaused = false
   let isLeft = false
   let wake = (): void => undefined
@@ -159,8 +190,12 @@ async function openStreamSocket(socket: StreamSocketInstance, url: string): Prom
     },
   })
   const ended = socket.closed.catch(() => ({ closeCode: ABNORMAL, reason: '' }))
-  const { readable, writable } = await socket.opened.catch((error: unknown) => {
+  const opened = socket.opened.catch((error: unknown) => {
     throw new ConnectionError(`${originOf(new URL(url))} refused the connection`, { cause: error })
+  })
+  const { readable, writable } = await unlessAborted(opened, signal).catch((error: unknown) => {
+    socket.close({ closeCode: 1000 })
+    throw error
   })
   const writer = writable.getWriter()
   writer.closed.catch(() => undefined)
@@ -176,6 +211,11 @@ async function openStreamSocket(socket: StreamSocketInstance, url: string): Prom
     inbox.close(closeCode, reason)
   }
   void read()
+  const close = (): void => {
+    isLeft = true
+    wake()
+    socket.close({ closeCode: 1000 })
+  }
   return {
     id: null,
     send: (message) =>
@@ -185,54 +225,11 @@ async function openStreamSocket(socket: StreamSocketInstance, url: string): Prom
     receive: inbox.take,
     receiveReady: inbox.takeReady,
     closed: inbox.closed,
-    close: () => {
-      isLeft = true
-      wake()
-      socket.close({ closeCode: 1000 })
+    close,
+    abort: (reason) => {
+      inbox.fail(reason)
+      close()
     },
-  }
-}
-
-interface Inbox {
-  /** Returns how many bytes wait then. */
-  put(message: Message): number
-  /** Counts once. */
-  close(code: number, reason: string): void
-  take(): Promise<Message | null>
-  takeReady(): Message | null
-  closed: MessageSocket['closed']
-}
-
-/** Creates a queue of messages that stops its source while more than `QUEUED_MAX_BYTES` wait. */
-function createInbox(source: { pause(): void; resume(): void }): Inbox {
-  const messages: Message[] = []
-  let queuedBytes = 0
-  let closed: { code: number; reason: string } | null = null
-  let wake: (() => void) | null = null
-  const takeReady = (): Message | null => {
-    const message = messages.shift() ?? null
-    queuedBytes -= message === null ? 0 : message.length + MESSAGE_COST
-    if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
-    return message
-  }
-  return {
-    put: (message) => {
-      messages.push(message)
-      queuedBytes += message.length + MESSAGE_COST
-      if (queuedBytes > QUEUED_MAX_BYTES) source.pause()
-      wake?.()
-      return queuedBytes
-    },
-    close: (code, reason) => {
-      closed ??= { code, reason }
-      wake?.()
-    },
-    take: async () => {
-      while (messages.length === 0 && closed === null) await new Promise<void>((resolve) => (wake = resolve))
-      return takeReady()
-    },
-    takeReady,
-    closed: () => closed,
   }
 }
 
@@ -243,11 +240,10 @@ const ABNORMAL = 1006
 const MAX_FRAME_BYTES = 1024 * 1024
 /** A port of a box that sleeps is answered once it has woken. */
 const OPEN_MS = 60_000
+/** How long the other end may take to answer a close after an abort. */
+const CLOSE_MS = 1_000
 /** What is read of a refusal; a problem has some hundred letters. */
 const REFUSAL_LENGTH = 1024 * 1024
-/** What an empty message takes of the memory. */
-const MESSAGE_COST = 64
-const QUEUED_MAX_BYTES = 1024 * 1024
 /** Some of what a page takes in a second. */
 const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024
 /** Code with which a socket is closed that cannot be paused. */

@@ -16,9 +16,9 @@ export interface PortStream {
 export async function openPort(
   doors: Doors,
   box: { project: string; name: string },
-  port: number,
+  { port, signal }: { port: number; signal?: AbortSignal | undefined },
 ): Promise<PortStream> {
-  const socket = await doors.openSocket('openPort', { ...box, port, query: {} }, PORT_PROTOCOL)
+  const socket = await doors.openSocket('openPort', { ...box, port, query: {}, signal }, PORT_PROTOCOL)
   return {
     readable: readableOf(socket),
     writable: new WritableStream<Uint8Array>({

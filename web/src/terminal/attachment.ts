@@ -128,8 +128,12 @@ export class Attachment {
     const { box, session } = this.#options
     const { cols, rows } = this.#terminal
     // Frees the connection that a request holds which nobody answers.
-    const signal = AbortSignal.timeout(2 * CONNECT_MS)
-    const opening = api().box(box.project, box.name).console({ session, cols, rows, signal })
+    const giveUp = new AbortController()
+    const timer = setTimeout(() => giveUp.abort(), 2 * CONNECT_MS)
+    const { signal } = giveUp
+    const console = api().box(box.project, box.name).console({ session, cols, rows, signal })
+    // Only the opening has a limit: a signal that aborts later ends the stream.
+    const opening = console.finally(() => clearTimeout(timer))
     const late = pauseFor(CONNECT_MS, this.#closing.signal).then(() => null)
     const stream = await Promise.race([opening, late])
     if (stream !== null) return stream

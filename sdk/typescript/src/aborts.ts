@@ -1,0 +1,78 @@
+import type { Caller } from './calls.ts'
+import type { MessageSocket } from './message-socket.ts'
+import { checkId } from './problems.ts'
+import { pause } from './retries.ts'
+import { unlessAborted } from './unless-aborted.ts'
+
+/** What an abort does with a command: it ends it, or leaves it (`detach`). */
+export type OnAbort = 'end' | 'detach'
+
+/**
+ * Returns the socket as one that its signal closes at once: it receives and sends no more then, but rejects with the reason. `onAbort` is
+ * called with that, unless all was received before.
+ */
+export function boundTo(
+  socket: MessageSocket,
+  signal: AbortSignal | undefined,
+  onAbort: () => void = () => undefined,
+): MessageSocket {
+  if (signal === undefined) return socket
+  const abort = (): void => {
+    socket.abort(signal.reason)
+    onAbort()
+  }
+  const release = (): void => signal.removeEventListener('abort', abort)
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return {
+    ...socket,
+    send: (message) => unlessAborted(socket.send(message), signal),
+    receive: async () => {
+      const message = await socket.receive()
+      if (message === null) release()
+      return message
+    },
+    close: () => {
+      release()
+      socket.close()
+    },
+  }
+}
+
+/** Ends a command: asks it by SIGTERM, and kills what is left of it after 2 s. Resolves after 5 s in any case, and never rejects. */
+export async function endExec(
+  caller: Caller,
+  { project, name, exec }: { project: string; name: string; exec: string },
+): Promise<void> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), END_MS)
+  const { signal } = late
+  try {
+    const path = { project, name, exec: checkId(exec) }
+    await caller.call('signalExec', { path, body: { signal: 'SIGTERM' }, signal })
+    const { status } = await caller.call('getExec', { path, query: { wait_seconds: GRACE_SECONDS }, signal })
+    if (status === 'running') await caller.call('signalExec', { path, body: { signal: 'SIGKILL' }, signal })
+  } catch {
+    // The abort is what its caller hears of; the service may be away.
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Ends a command whose start may not be answered yet. As `endExec`. */
+export async function endStarted(
+  caller: Caller,
+  box: { project: string; name: string },
+  started: Promise<{ id: string; status: string }>,
+): Promise<void> {
+  const over = new AbortController()
+  const end = started.then(
+    ({ id, status }) => (status === 'running' ? endExec(caller, { ...box, exec: id }) : undefined),
+    () => undefined,
+  )
+  await Promise.race([end, pause(END_MS, over.signal).catch(() => undefined)])
+  over.abort()
+}
+
+const GRACE_SECONDS = 2
+const END_MS = 5_000

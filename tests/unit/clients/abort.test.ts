@@ -1,0 +1,144 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import { WebSocketServer } from 'ws'
+import { createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
+import { openNodeSocket, openWebSocket } from '../../../sdk/typescript/src/message-socket.ts'
+
+const WHY = new Error('enough')
+const closers: (() => void)[] = []
+
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+async function portOf(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  closers.push(() => server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** Accepts connections and answers nothing; returns those that are open. */
+async function openMute(): Promise<{ port: number; sockets: Set<Socket>; taken: Promise<unknown> }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
+    socket.resume()
+  })
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  return { port: await portOf(server), sockets, taken: once(server, 'connection') }
+}
+
+/** Accepts WebSockets, and says `hello` on stdout. */
+async function openTalker(answersClose = true): Promise<{ port: number; ended: Promise<unknown> }> {
+  const http = createHttpServer()
+  const server = new WebSocketServer({ server: http, handleProtocols: (names) => [...names][0] ?? false })
+  const ended = new Promise((resolve) => {
+    server.on('connection', (socket, { socket: wire }) => {
+      socket.send(Buffer.from('\x01hello'))
+      wire.once('close', resolve)
+      closers.push(() => socket.terminate())
+      if (!answersClose) wire.pause()
+    })
+  })
+  return { port: await portOf(http), ended }
+}
+
+async function untilEmpty(set: Set<unknown>): Promise<void> {
+  while (set.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+const boxAt = (port: number) =>
+  createBoxyard({ url: `http://127.0.0.1:${port}`, token: 't', attempts: 1 }).box('demo', 'web')
+
+test.each([
+  ['ws', openNodeSocket],
+  ['the platform', openWebSocket],
+])('a socket of %s that is aborted while it connects is ended', async (_, open) => {
+  const { port, sockets, taken } = await openMute()
+  const leaving = new AbortController()
+  const opening = open({ url: `ws://127.0.0.1:${port}/`, protocol: 'p', signal: leaving.signal }, {})
+  await taken
+  leaving.abort(WHY)
+  await expect(opening).rejects.toBe(WHY)
+  await untilEmpty(sockets)
+})
+
+test.each([true, false])(
+  'a stream that is aborted ends at once, if its server answers the close: %s',
+  async (answers) => {
+    const { port, ended } = await openTalker(answers)
+    const leaving = new AbortController()
+    const stream = await boxAt(port).stream(['sleep', '773'], { signal: leaving.signal, stdin: true })
+    const read = async (): Promise<string> => {
+      let text = ''
+      for await (const { bytes } of stream) {
+        text += Buffer.from(bytes).toString()
+        setTimeout(() => leaving.abort(WHY), 10)
+      }
+      return text
+    }
+    await expect(read()).rejects.toBe(WHY)
+    await expect(stream.write(Buffer.from('late'))).rejects.toBe(WHY)
+    if (answers) await ended
+  },
+)
+
+test.each(['stream', 'run', 'console', 'connect', 'events'] as const)(
+  '%s does not begin after its abort',
+  async (what) => {
+    const { port, sockets } = await openMute()
+    const signal = AbortSignal.abort(WHY)
+    const box = boxAt(port)
+    const begin = {
+      stream: () => box.stream(['true'], { signal }),
+      run: () => box.run('true', { signal }),
+      console: () => box.console({ signal }),
+      connect: () => box.connect(80, { signal }),
+      events: () =>
+        createBoxyard({ url: `http://127.0.0.1:${port}` })
+          .events('demo', { signal })
+          .next(),
+    }
+    await expect(begin[what]()).rejects.toBe(WHY)
+    expect(sockets.size).toBe(0)
+  },
+)
+
+test.each(['stream', 'detached', 'console', 'connect', 'events'] as const)('%s gives up its opening', async (what) => {
+  const { port, sockets, taken } = await openMute()
+  const leaving = new AbortController()
+  const { signal } = leaving
+  const box = boxAt(port)
+  const begin = {
+    stream: () => box.stream(['true'], { signal }),
+    detached: () => box.stream(['true'], { signal, noHup: true, onAbort: 'detach' }),
+    console: () => box.console({ signal }),
+    connect: () => box.connect(80, { signal }),
+    events: () =>
+      createBoxyard({ url: `http://127.0.0.1:${port}` })
+        .events('demo', { signal })
+        .next(),
+  }
+  const beginning = begin[what]()
+  await taken
+  leaving.abort(WHY)
+  await expect(beginning).rejects.toBe(WHY)
+  await untilEmpty(sockets)
+})
+
+test('a port that is aborted breaks in both directions', async () => {
+  const { port } = await openTalker()
+  const leaving = new AbortController()
+  const { readable, writable } = await boxAt(port).connect(80, { signal: leaving.signal })
+  const reader = readable.getReader()
+  await reader.read()
+  leaving.abort(WHY)
+  await expect(reader.read()).rejects.toBe(WHY)
+  await expect(writable.getWriter().write(Buffer.from('late'))).rejects.toBe(WHY)
+})
