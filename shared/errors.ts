@@ -55,6 +55,7 @@ const PROBLEMS = {
   idempotency_key_reused: [422, 'Idempotency key reused', false],
   upgrade_required: [426, 'Upgrade required', false],
   rate_limited: [429, 'Rate limited', true],
+  head_too_large: [431, 'Head too large', false],
   internal: [500, 'Internal error', true],
   port_unreachable: [502, 'Port unreachable', true],
   agent_protocol: [502, 'Agent protocol error', false],

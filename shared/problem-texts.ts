@@ -177,12 +177,16 @@ export const PROBLEM_TEXTS = {
     'Too much was asked at once: requests of the token, or work that is bounded and shared out.',
     'Wait for `Retry-After` seconds, then try again.',
   ],
+  head_too_large: [
+    'The head of a request to a URL of a box, its headers and cookies included, is larger than 64 KiB.',
+    'Send less in headers; in a browser, delete the cookies of the site.',
+  ],
   internal: [
     'The service failed for a reason of its own, which is logged under `request_id`.',
     'Try again with the same `Idempotency-Key`; else tell the operator the request id.',
   ],
   port_unreachable: [
-    'Nothing in the box answers on the port behind this URL, or it takes no connections.',
+    'Nothing in the box answers on the port behind this URL, or its server does not answer over HTTP. `detail` says which.',
     'Start the program, or set `port` of the box to where it listens.',
   ],
   agent_protocol: [

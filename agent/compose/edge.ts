@@ -19,6 +19,7 @@ import { createFailedAuthLimit } from '../core/edge/failed-auth-limit.ts'
 import { createGate } from '../core/edge/gate.ts'
 import { createEdgeGrants, type EdgeGrants } from '../core/edge/grants.ts'
 import { createLeads, type Leads } from '../core/edge/leads.ts'
+import { Loopback } from '../core/edge/loopback.ts'
 import { createEdgeRoutes, type EdgeRoutes } from '../core/edge/routes.ts'
 import { createSignIn } from '../core/edge/sign-in.ts'
 import { createSignInCodes } from '../core/edge/sign-in-codes.ts'
@@ -29,6 +30,7 @@ import { createHaproxyEdge } from '../drivers/edge/haproxy.ts'
 import { netProber } from '../drivers/edge/prober.ts'
 import { createEdgeBackend, type EdgeBackend } from '../handlers/edge/backend.ts'
 import type { HostNetwork } from '../ports/boxes/network.ts'
+import type { Runtime } from '../ports/boxes/runtime.ts'
 import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
 import type { Prober } from '../ports/edge/prober.ts'
 import type { Clock } from '../ports/host/clock.ts'
@@ -45,7 +47,7 @@ export interface EdgeParts {
   /** Lists its problems, for the health report. */
   problems(): Promise<HealthFault[]>
   /** Supplies the backend, for which earlier requests of the edge have waited. */
-  useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken'>): void
+  useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken' | 'runtime'>): void
 }
 
 /**
@@ -64,6 +66,8 @@ export async function openEdge(
   const gate: EdgeGate = {
     decide: async (request) => (await backend.promise).gate.decide(request),
     certifies: async (host) => (await backend.promise).gate.certifies(host),
+    reach: async (target) => (await backend.promise).gate.reach(target),
+    refuse: async (error, request) => (await backend.promise).gate.refuse(error, request),
   }
   const pages: HttpHandler = async (request) => (await backend.promise).handle(request)
   const bound = (server: Server): void => connections.bound(server, 'edge')
@@ -88,10 +92,11 @@ export async function openEdge(
   return {
     ...{ edge, routes, address, claims },
     problems: async () => [...(await edge.problems()), ...(await leads.problems())],
-    useBackend: ({ boxes, activity, verifyToken }) =>
+    useBackend: ({ boxes, activity, verifyToken, runtime }) =>
       backend.resolve(
         wireEdgeBackend({
-          ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, verifyToken },
+          ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, verifyToken, runtime },
+          loopbackAtOnce: settings.limits.portConnectionsAtOnce,
           reserved: settings.edge.reservedDomains,
           ...{ prober: netProber, clock, logger },
         }),
@@ -116,7 +121,7 @@ export async function edgeAddressOf(channelUrl: string, { cellPort }: Pick<Edge,
 /** The parts that the edge's backend answers from. */
 export interface EdgeBackendParts {
   grants: EdgeGrants
-  hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
+  hosts: Pick<EdgeRoutes, 'lookup' | 'hold' | 'boxAt'>
   leads: Pick<Leads, 'find' | 'exactOwner'>
   address: EdgeAddress
   /** Host names that get no certificates for boxes. */
@@ -125,6 +130,9 @@ export interface EdgeBackendParts {
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
   activity: Pick<BoxActivity, 'begin'>
   verifyToken: TokenVerifier
+  runtime: Pick<Runtime, 'connect'>
+  /** Most requests to servers on the loopback of boxes at once. */
+  loopbackAtOnce: number
   prober: Prober
   clock: Clock
   logger: Logger
@@ -140,7 +148,8 @@ export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
   const gate = createGate({ hosts, address, access, waker: createWaker(parts) })
   const signIn = createSignIn({ hosts, address, access, grants, codes: createSignInCodes({ clock }), failedAuth })
   const certifies = createCertifier({ hosts, leads, address, reserved: parts.reserved, clock, logger })
-  return createEdgeBackend({ gate, leads, signIn, certifies, grants, address, clock, logger })
+  const loopback = new Loopback({ ...parts, atOnce: parts.loopbackAtOnce })
+  return createEdgeBackend({ gate, leads, signIn, certifies, loopback, grants, address, clock, logger })
 }
 
 interface EdgeOptions {

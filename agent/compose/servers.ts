@@ -89,7 +89,8 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
     tickets,
     dataUrl,
   })
-  parts.edge.useBackend({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
+  const { activity, drivers } = parts
+  parts.edge.useBackend({ boxes, activity, verifyToken: reception.verifyToken, runtime: drivers.runtime })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
   const bodies = createBodyBudget(settings.limits.largeBodyBytesAtOnce)

@@ -45,6 +45,8 @@ export interface EdgeRoutes {
   has(host: string): boolean
   /** Null: no box or service has that name. */
   lookup(host: string): Promise<HostTarget | null>
+  /** Finds the box at an address and port that a host leads to, or did at the last look; null: none does. */
+  boxAt(target: { address: string; port: number }): Promise<{ project: string; boxId: string } | null>
 }
 
 export interface EdgeRoutesDeps {
@@ -132,7 +134,13 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       if (found === null || box === null) return null
       const { entry } = found
       const [route = null] = await routesOf(box, [entry], network)
+      if (route !== null) known.note(route.address, box)
       return { box, service: entry.service, at: entry.at, route, isHeld: holds.has(box.id) }
+    },
+    boxAt: async ({ address, port }) => {
+      for (const { project, boxId } of known.targetsAt(address, port))
+        if ((await network.addressOf(boxId)) === address) return { project, boxId }
+      return null
     },
   }
 }
@@ -149,7 +157,19 @@ function createKnownBoxes({ store, network, address }: EdgeRoutesDeps, isHeld: (
   const boxes = new Map<string, KnownBox>()
   /** Box ids by host. */
   const owners = new Map<string, string>()
+  /** Boxes by the address that they, or copies of them for previews, had last. */
+  const addresses = new Map<string, { project: string; boxId: string }>()
   return {
+    /** Remembers whose an address is. */
+    note: (address: string, { id, project }: BoxRecord): void =>
+      void addresses.set(address, { project, boxId: id }),
+    /** The boxes to whose port a host leads, of those that may have the address. */
+    targetsAt: (address: string, port: number): { project: string; boxId: string }[] => {
+      const owner = addresses.get(address)
+      const entries = owner === undefined ? [] : [...(boxes.get(owner.boxId)?.entries.values() ?? [])]
+      const ids = new Set(entries.flatMap(({ at }) => (at?.port === port ? [at.boxId] : [])))
+      return owner === undefined ? [] : [...ids].map((boxId) => ({ project: owner.project, boxId }))
+    },
     look: async (boxId: string): Promise<Look> => {
       const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
       const box = await store.boxes.byId(boxId)
@@ -167,6 +187,8 @@ function createKnownBoxes({ store, network, address }: EdgeRoutesDeps, isHeld: (
       const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
       for (const host of lost) owners.delete(host)
       for (const host of now.entries.keys()) owners.set(host, boxId)
+      for (const { address } of before.served.values()) addresses.delete(address)
+      for (const { address, project } of now.served.values()) addresses.set(address, { project, boxId })
       if (isGone) boxes.delete(boxId)
       else boxes.set(boxId, now)
       return lost

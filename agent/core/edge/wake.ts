@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { EdgeRoute } from '../../ports/edge/edge.ts'
-import type { Prober } from '../../ports/edge/prober.ts'
+import type { Prober, ProbeTarget } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
@@ -14,6 +15,7 @@ export interface WakerDeps {
   /** Counts a wait as use, so that the box is not stopped before its request. */
   activity: Pick<BoxActivity, 'begin'>
   prober: Prober
+  runtime: Pick<Runtime, 'connect'>
   clock: Clock
 }
 
@@ -52,14 +54,13 @@ async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
 }
 
 async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
-  const { clock, prober } = deps
+  const { clock, prober, runtime } = deps
   const endsAt = clock.now() + WAKE_TIMEOUT_MS
   let wasResumed = false
   for (;;) {
     const target = await lookUp(deps, host)
     const { route, box } = target
-    if (route !== null && (await prober.probe({ ...probeOf(route), timeoutMs: PROBE_TIMEOUT_MS })) === null)
-      return route
+    if (route !== null && (await prober.probe(probeOf(runtime, target, route))) === null) return route
     const leftMs = endsAt - clock.now()
     // Forwards anyway: the edge reports best what is wrong with a port.
     if (leftMs <= 0 && route !== null) return route
@@ -114,8 +115,10 @@ async function resume({ boxes }: WakerDeps, box: BoxRecord, leftMs: number): Pro
   }
 }
 
-function probeOf({ address, port }: EdgeRoute) {
-  return { address, port, kind: 'tcp' as const, path: '' }
+function probeOf(runtime: WakerDeps['runtime'], { at }: HostTarget, { address, port }: EdgeRoute): ProbeTarget {
+  const boxId = at?.boxId
+  const plain = { address, port, kind: 'tcp' as const, path: '', timeoutMs: PROBE_TIMEOUT_MS }
+  return boxId === undefined ? plain : { ...plain, atLoopback: () => runtime.connect(boxId, port) }
 }
 
 function timeoutFault({ restore }: BoxRecord): ServiceError {

@@ -161,7 +161,8 @@ async function probeOnce(deps: RunMonitorDeps, target: ProbeTarget): Promise<str
   const address = await deps.network.addressOf(boxId).catch(() => null)
   if (address === null || port === null) return 'The box has no address.'
   const path = kind.kind === 'http' ? kind.path : ''
-  return deps.prober.probe({ address, port, kind: kind.kind, path, timeoutMs })
+  const atLoopback = (): ReturnType<Runtime['connect']> => deps.runtime.connect(boxId, port)
+  return deps.prober.probe({ address, port, kind: kind.kind, path, timeoutMs, atLoopback })
 }
 
 async function probeByCommand(

@@ -72,8 +72,8 @@ export interface BoxStream {
   id: string
   /** Its number in this process. */
   number: number
-  /** `<address>:<port>`. */
-  target: string
+  /** `<address>:<port>`; null: it goes through the agent. */
+  target: string | null
 }
 
 /** Reads the counters of boxes per address; `isOpen` limits them to those with open streams. */
@@ -94,8 +94,9 @@ export async function readStreams(socketPath: string): Promise<BoxStream[]> {
   const text = await askHaproxy(socketPath, 'show sess all')
   return text.split(/^(?=0x)/m).flatMap((block) => {
     const [, id, number] = STREAM_HEAD.exec(block) ?? []
-    const target = STREAM_TARGET.exec(block)?.[1]
-    return id === undefined || target === undefined ? [] : [{ id, number: Number(number), target }]
+    const target = STREAM_TARGET.exec(block)?.[1] ?? null
+    const isOfBox = target !== null || block.includes(FALLBACK_STREAM)
+    return id === undefined || !isOfBox ? [] : [{ id, number: Number(number), target }]
   })
 }
 
@@ -121,6 +122,7 @@ function* linesOf(commands: readonly string[]): Generator<string> {
 const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/([^|\s]+)(?:\|([0-9a-f]*)\|(\d*))? .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
 const STREAM_HEAD = /^(0x[0-9a-f]+): .*? id=(\d+) proto=/
 const STREAM_TARGET = /^ {2}server=box \(id=1\) addr=(\S+)$/m
+const FALLBACK_STREAM = '\n  server=fallback (id=2) '
 const SILENCE_TIMEOUT_MS = 3_000
 // HAProxy's buffer for a command line has 16 KiB.
 const LINE_CHARACTERS = 12_000

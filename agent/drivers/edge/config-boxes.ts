@@ -2,6 +2,7 @@ import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
 import { clientTables } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
+import { FALLBACK_SOCKET } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /**
@@ -11,7 +12,8 @@ import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
  */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
   // Of streams only those that last have entries of their own, so that frequent requests share few.
-  const use = ['backend boxes_use', '  stick-table type string len 192 size 20k store conn_cur,http_req_cnt']
+  const stored = `conn_cur,http_req_cnt,http_req_rate(${BUSY_PERIOD_MS})`
+  const use = ['backend boxes_use', `  stick-table type string len 192 size 20k store ${stored}`]
   return [...use, ...clientTables(limits)]
 }
 
@@ -32,11 +34,16 @@ export function boxBackends({
   return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
 }
 
-/** Forwards to the box of `txn.route`, without tokens of this deployment. */
+/**
+ * Forwards to the box of `txn.route`, without tokens of this deployment. What fails there goes to the agent once, which reaches servers on
+ * the box's loopback and says what is wrong with the others (fallback-server.ts).
+ */
 function delivery(tokenPrefixes: readonly string[]): string[] {
   return [
-    // No retries: they need a copy of each request, a third of its cost here.
-    '  retries 0',
+    '  retries 1',
+    '  option redispatch 1',
+    '  retry-on conn-failure empty-response junk-response',
+    '  balance roundrobin',
     '  http-request set-dst var(txn.route),word(1,:)',
     '  http-request set-dst-port var(txn.route),word(2,:/)',
     '  acl is_lasting req.hdr(upgrade) -m found',
@@ -44,20 +51,27 @@ function delivery(tokenPrefixes: readonly string[]): string[] {
     '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
+    // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
+    // refused connection needs none.
+    `  http-request disable-l7-retry unless { sc0_http_req_rate le ${BUSY_REQUESTS} } { sc0_conn_cur le ${BUSY_OPEN} } !is_lasting`,
+    '  use-server box if TRUE',
     // Closes idle connections before the box does, which could race with a request.
     '  server box 0.0.0.0:0 pool-purge-delay 2s',
+    // Keeps no connection: the agent looks at the first answer of each.
+    `  server fallback unix@/${FALLBACK_SOCKET} send-proxy-v2 pool-max-conn 0`,
   ]
 }
 
 /** Handles responses of a box, and answers for one that does not respond. */
 function answering(answerOf: (refusal: EdgeRefusal) => string, domain: string): string[] {
-  const { code, detail } = UNREACHABLE
-  const answer = answerOf({ code, detail })
+  const { code } = NO_ANSWER
   return [
     '  http-response set-var(txn.answered) bool(1) if { status 503:504 }',
     ...cookieRules(domain),
     ...sessionAnswerRules(),
-    ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
+    `  http-error status 502 ${answerOf(NO_ANSWER)}`,
+    `  http-error status 503 ${answerOf(NOTHING_LISTENS)}`,
+    `  http-error status 504 ${answerOf(NO_ANSWER_IN_TIME)}`,
     `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
   ]
 }
@@ -71,7 +85,21 @@ function agentBackend(): string[] {
   ]
 }
 
-const UNREACHABLE: EdgeRefusal = {
+const PORT = '%[var(txn.route),word(2,:/)]'
+/** Answers of the edge while it sends nothing again: it does not know more. */
+const NO_ANSWER: EdgeRefusal = {
   code: 'port_unreachable',
-  detail: 'Nothing answers on port %[var(txn.route),word(2,:/)] of this box.',
+  detail: `The server on port ${PORT} of this box closed the connection before it answered, or its answer is not HTTP/1.1. Try again alone to see which.`,
 }
+const NOTHING_LISTENS: EdgeRefusal = {
+  code: 'port_unreachable',
+  detail: `Nothing answers on port ${PORT} of this box.`,
+}
+const NO_ANSWER_IN_TIME: EdgeRefusal = {
+  code: 'port_unreachable',
+  detail: `The server on port ${PORT} of this box did not answer in time.`,
+}
+/** Bounds of one port and credential, above which a failed request is not sent again. */
+const BUSY_PERIOD_MS = 1_000
+const BUSY_REQUESTS = 30
+const BUSY_OPEN = 8

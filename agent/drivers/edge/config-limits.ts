@@ -73,6 +73,16 @@ export function requestLimits(sources: RequestSources): string[] {
   ]
 }
 
+/** Buffers that hold a head of `HEAD_BYTES`, with what the rules add and some more, for which `headLimit` has words. */
+export function headBuffers(): string[] {
+  return [`  tune.bufsize ${BUFFER_BYTES}`, `  tune.maxrewrite ${REWRITE_BYTES}`]
+}
+
+/** Refuses requests with too large a head. The first condition costs next to nothing, and holds for few requests. */
+export function headLimit(): string[] {
+  return refusalRules(LARGE_HEAD, `{ internal.htx.data gt ${HEAD_BYTES} } { req.hdrs,length gt ${HEAD_BYTES} }`)
+}
+
 function proxiedSources({ trustedProxies, hasFrontProxy, hasCells }: RequestSources): string[] {
   if (hasFrontProxy) return ['  acl is_proxied always_true']
   return [
@@ -90,6 +100,14 @@ export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: st
   ]
 }
 
+/** Longest head of a request. */
+const HEAD_BYTES = 65_536
+const BUFFER_BYTES = 98_304
+const REWRITE_BYTES = 4_096
+const LARGE_HEAD: EdgeRefusal = {
+  code: 'head_too_large',
+  detail: 'The head of the request, its headers and cookies included, is larger than 64 KiB. Delete cookies of this site, or send less.',
+}
 const CLIENT = 'src,ipmask(32,64)'
 /** Time over which rates are taken. */
 const PERIOD_SECONDS = 10

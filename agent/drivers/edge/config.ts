@@ -18,7 +18,7 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
-import { connectionLimits, questionLimits, requestLimits } from './config-limits.ts'
+import { connectionLimits, headBuffers, headLimit, questionLimits, requestLimits } from './config-limits.ts'
 import { sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
@@ -89,6 +89,7 @@ function globals({ paths, lua, scheme, limits }: HaproxySettings, mark: string, 
     '  no strict-limits',
     // Else a thread works for up to 200 connections that have sent much, such as frames without a request, before the next one's turn.
     `  tune.runqueue-depth ${TASKS_AT_ONCE}`,
+    ...headBuffers(),
     // Without this, a port in use by another program would be shared with it.
     '  noreuseport',
     '  ssl-default-bind-options ssl-min-ver TLSv1.2',
@@ -138,6 +139,7 @@ function frontend(settings: HaproxySettings): string[] {
     ...sourceRules(sources),
     '  acl is_http2 req.ver -m str 2.0',
     ...requestLimits(sources),
+    ...headLimit(),
     ...routeLookup({ routes: paths.routes, signInHost }),
     ...forwardingRules(settings),
     ...(cells ? quickLead(cells) : []),
@@ -225,7 +227,7 @@ function cleaning(): string[] {
   const cut = (pattern: string, rest: string): string =>
     `  http-request replace-header cookie '${pattern}' '${rest}' if has_session is_found`
   const cookie = `\\s*${SESSION_COOKIE}(?:-nonce)?\\s*=[^;]*`
-  const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?)\\s*;${cookie}(;.*)?$`, '\\1\\2')]
+  const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?);${cookie}(;.*)?$`, '\\1\\2')]
   return [
     '  acl is_empty_cookie req.fhdr(cookie) -m len 0',
     ...cuts,

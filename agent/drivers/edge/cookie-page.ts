@@ -21,7 +21,7 @@ export function cookiePage(): CookiePage {
 }
 
 /** The longest `Cookie` header that is passed on, in bytes: what HAProxy's buffer has room for beside others. */
-export const COOKIE_BYTES_MAX = 12 * 1024
+export const COOKIE_BYTES_MAX = 56 * 1024
 
 const TITLE = 'Too many cookies'
 // An expired cookie deletes one of the same name, domain, path and partition; those of scripts are all seen by scripts.

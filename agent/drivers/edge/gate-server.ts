@@ -7,11 +7,12 @@ import { PLAIN_SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
 import { encodeCell } from './config-cells.ts'
+import { FallbackServer } from './fallback-server.ts'
 import { encodeRoute } from './names.ts'
 
 export interface GateServerOptions {
-  /** Sockets of decisions, of the agent's own pages, and of certificate requests. */
-  paths: { gate: string; pages: string; asks: string }
+  /** Sockets of decisions, of the agent's own pages, of certificate requests, and of requests that a box did not answer. */
+  paths: { gate: string; pages: string; asks: string; fallback: string }
   gate: EdgeGate
   pages: HttpHandler
   /** Bounds the connections of a server. */
@@ -23,6 +24,7 @@ export interface GateServerOptions {
 
 /** Servers that answer the edge. */
 export interface GateServer {
+  fallback: Pick<FallbackServer, 'cut'>
   close(): Promise<void>
 }
 
@@ -35,7 +37,7 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  const server = createHttpServer(PLAIN_SERVER_OPTIONS)
+  const server = createHttpServer({ ...PLAIN_SERVER_OPTIONS, maxHeaderSize: QUESTION_BYTES })
   const serving = serve(server, { handler: withClientAddress(pages), logger, now })
   bound(questions)
   bound(server)
@@ -45,11 +47,14 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
   bound(askServer)
   const answering = serve(askServer, { handler: askHandler(options), logger, now })
   await listenAt(askServer, paths.asks)
+  const fallback = new FallbackServer(options)
+  await listenAt(fallback.server, paths.fallback)
   return {
+    fallback,
     close: async () => {
       const closed = new Promise<void>((resolve) => questions.close(() => resolve()))
       for (const socket of open) socket.destroy()
-      await Promise.all([closed, serving.drain(AbortSignal.abort()), answering.drain(AbortSignal.abort())])
+      await Promise.all([closed, fallback.close(), serving.drain(AbortSignal.abort()), answering.drain(AbortSignal.abort())])
     },
   }
 }
@@ -157,4 +162,4 @@ function checkToken(name: string): string {
 // HAProxy sends a question at once.
 const QUESTION_MS = 10_000
 // More than the longest head of a request.
-const QUESTION_BYTES = 64 * 1024
+const QUESTION_BYTES = 128 * 1024

@@ -69,7 +69,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
     inTurn(() => serveChange(supervisor, map.change(changeOf()), maps))
-  const held = holdGrants({ grants, supervisor, clock, change: (changeOf) => change(grants, changeOf) })
+  const fallback = (): GateServer['fallback'] | null => gateServer?.fallback ?? null
+  const held = holdGrants({ grants, supervisor, fallback, clock, change: (changeOf) => change(grants, changeOf) })
   const maintain = async (): Promise<void> => {
     await inTurn(() => supervisor.refresh())
     await inTurn(() => supervisor.reap())
@@ -108,7 +109,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     grant: (given) => change(grants, () => grantChange(given)),
     revoke: held.revoke,
     credentials: () => readCredentials(supervisor.processes()),
-    drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
+    drain: (target, graceMs) => 
+      drainTarget({ target, graceMs, clock, fallback: fallback(), processes: () => supervisor.processes() }),
     use: () => readUse(supervisor.processes()),
     metrics: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
     problems: async () => problemsOf(supervisor, REMEDY),
@@ -189,17 +191,19 @@ async function serveChange(
 function holdGrants({
   grants,
   supervisor,
+  fallback,
   clock,
   change,
 }: {
   grants: EdgeMap
   supervisor: EdgeSupervisor
+  fallback(): GateServer['fallback'] | null
   clock: Clock
   change(changeOf: () => MapChange): Promise<void>
 }) {
   const processes = (): ReturnType<EdgeSupervisor['processes']> => supervisor.processes()
   const granted = (): Set<string> => new Set(Array.from(grants.keys(), credentialOf))
-  const looks = new UngrantedLooks({ processes, granted, clock })
+  const looks = new UngrantedLooks({ processes, granted, fallback, clock })
   const withdraw = async (changeOf: () => MapChange): Promise<void> => {
     await change(changeOf)
     looks.begin()

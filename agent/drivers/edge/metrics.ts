@@ -45,7 +45,12 @@ function parseServed(text: string, maps: { routes: string; grants: string }): Ed
     connections: { total: edge('conn_tot'), open: edge('scur'), limit: edge('slim') },
     receivedBytes: edge('bin'),
     sentBytes: edge('bout'),
-    boxErrors: { connect: boxes('econ'), answer: boxes('eresp') },
+    boxErrors: {
+      // What was sent to the agent after a failure, without what had reached the box.
+      connect: boxes('wredis') - boxes('wretr'),
+      // HAProxy counts a reset that it sent again in both, another failure in one of them.
+      answer: Math.max(boxes('eresp'), boxes('wretr')),
+    },
     names: entriesOf(text, maps.routes),
     grants: entriesOf(text, maps.grants),
   }

@@ -20,6 +20,7 @@ export function edgePaths(runDir: string) {
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),
     asks: join(jail, 'asks.sock'),
+    fallback: join(jail, FALLBACK_SOCKET),
     /** Files of one generation of the process. */
     config: (generation: number) => join(directory, `${generation}.cfg`),
     admin: (generation: number) => join(directory, `${generation}.sock`),
@@ -88,6 +89,8 @@ export function credentialOf(key: string): string {
   return key.slice(0, CREDENTIAL_CHARACTERS)
 }
 
+/** Socket in the jail for requests that a box did not answer. */
+export const FALLBACK_SOCKET = 'fallback.sock'
 const CREDENTIAL_CHARACTERS = 64
 const NAME = /^[A-Za-z0-9_-]{1,128}$/
 const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/

@@ -1,51 +1,94 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { ServiceError } from '../../../shared/errors.ts'
 import type { Prober, ProbeTarget } from '../../ports/edge/prober.ts'
+import { type AnswerFault, answerFaultText, HEAD_BYTES, speaksHttp2 } from './first-answer.ts'
 
-/** Probes with a new connection each time; of an HTTP response reads only the status. */
+/**
+ * Probes with a new connection each time, to the loopback of the box where nothing listens at its address; of an HTTP response reads only
+ * the status.
+ */
 export const netProber: Prober = {
-  probe: (target) => (target.kind === 'tcp' ? probeTcp(target) : probeHttp(target)),
+  probe: async (target) => {
+    const ending = new AbortController()
+    const { promise: late, resolve } = Promise.withResolvers<string>()
+    const timer = setTimeout(resolve, target.timeoutMs, lateFault(target))
+    try {
+      return await Promise.race([late, probe(target, ending.signal)])
+    } finally {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  },
 }
 
-function probeTcp({ address, port, timeoutMs }: ProbeTarget): Promise<string | null> {
+async function probe(target: ProbeTarget, signal: AbortSignal): Promise<string | null> {
+  const { port, path } = target
+  const opened = await open(target, signal)
+  if (typeof opened === 'string') return opened
+  if (target.kind === 'tcp') return null
+  const answer = await answerTo(opened, target)
+  if (typeof answer === 'number')
+    return answer >= 200 && answer < 400 ? null : `Port ${port} answers ${answer} to ${path}.`
+  if (answer === 'large_head') return answerFaultText(answer, port)
+  const again = await open(target, signal)
+  const isHttp2 = typeof again !== 'string' && (await speaksHttp2(again, target.timeoutMs))
+  return answerFaultText(isHttp2 ? 'http2' : answer, port)
+}
+
+/** Returns a connection, which `signal` ends, or the reason that there is none, in words. */
+async function open(target: ProbeTarget, signal: AbortSignal): Promise<Duplex | string> {
+  const { port, atLoopback } = target
+  const direct = await connectTo(target, signal)
+  if (typeof direct !== 'string') return direct
+  if (direct !== 'ECONNREFUSED') return `Port ${port} does not answer as it should (${direct}).`
+  try {
+    const { stream } = (await atLoopback?.()) ?? { stream: null }
+    if (stream === null) return `Nothing listens at port ${port}.`
+    endWith(stream, signal)
+    return stream
+  } catch (error) {
+    const isListening = error instanceof ServiceError && error.code === 'port_unreachable'
+    return isListening ? `Port ${port} does not take connections.` : `Nothing listens at port ${port}.`
+  }
+}
+
+/** Returns a connection, or the code of the error. */
+function connectTo({ address, port }: ProbeTarget, signal: AbortSignal): Promise<Duplex | string> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, noDelay: true })
-    const end = (fault: string | null): void => {
-      clearTimeout(timer)
-      socket.destroy()
-      resolve(fault)
-    }
-    const timer = setTimeout(() => end(timeoutFault(port, timeoutMs)), timeoutMs)
-    socket.once('connect', () => end(null))
-    socket.on('error', (error) => end(faultOf(error, port)))
+    endWith(socket, signal)
+    socket.once('connect', () => resolve(socket))
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'no connection'))
   })
 }
 
-function probeHttp({ address, port, path, timeoutMs }: ProbeTarget): Promise<string | null> {
+function endWith(stream: Duplex, signal: AbortSignal): void {
+  stream.on('error', () => undefined)
+  const end = (): void => void stream.destroy()
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+}
+
+/** Returns the status of an answer, or what is wrong with it. */
+function answerTo(stream: Duplex, { address, port, path }: ProbeTarget): Promise<number | AnswerFault> {
   return new Promise((resolve) => {
     const headers = { host: `${address}:${port}`, 'user-agent': 'boxyard-readiness', connection: 'close' }
-    const outgoing = request({ host: address, port, path, headers, agent: false, maxHeaderSize: HEADER_BYTES })
-    const end = (fault: string | null): void => {
-      clearTimeout(timer)
-      outgoing.destroy()
-      resolve(fault)
-    }
-    const timer = setTimeout(() => end(timeoutFault(port, timeoutMs)), timeoutMs)
-    outgoing.once('response', ({ statusCode = 0 }) => {
-      end(statusCode >= 200 && statusCode < 400 ? null : `Port ${port} answers ${statusCode} to ${path}.`)
+    const sent = request({ createConnection: () => stream, path, headers, maxHeaderSize: HEAD_BYTES })
+    sent.once('response', ({ statusCode = 0 }) => {
+      resolve(statusCode)
+      stream.destroy()
     })
-    outgoing.on('error', (error) => end(faultOf(error, port)))
-    outgoing.end()
+    sent.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      stream.destroy()
+      if (code === 'HPE_HEADER_OVERFLOW') resolve('large_head')
+      else resolve(code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 'not_http' : 'closed')
+    })
+    sent.end()
   })
 }
 
-function timeoutFault(port: number, timeoutMs: number): string {
+function lateFault({ port, timeoutMs }: ProbeTarget): string {
   return `Port ${port} does not answer within ${timeoutMs / 1000} s.`
 }
-
-function faultOf(error: NodeJS.ErrnoException, port: number): string {
-  if (error.code === 'ECONNREFUSED') return `Nothing listens at port ${port}.`
-  return `Port ${port} does not answer as it should (${error.code ?? 'no HTTP'}).`
-}
-
-const HEADER_BYTES = 16 * 1024

@@ -1,9 +1,13 @@
 import type { EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { type BoxStream, type BoxUse, readStreams, readUses, shutDownStreams } from './admin.ts'
+import type { FallbackServer } from './fallback-server.ts'
 import type { EdgeProcess } from './process.ts'
 
 type Processes = readonly Pick<EdgeProcess, 'socket'>[]
+
+/** The agent's side of requests that HAProxy could not send to a box itself, which knows no target of them. */
+type Fallback = Pick<FallbackServer, 'cut'>
 
 /** Sums the use of each box; a process that does not answer counts as unused. */
 export async function readUse(processes: Processes): Promise<Map<string, EdgeUse>> {
@@ -31,17 +35,21 @@ export interface DrainOptions {
   graceMs: number
   clock: Clock
   processes(): Processes
+  fallback: Fallback | null
 }
 
 /** Resolves once no request is open to the target; shuts those down that are after the grace, trying for `DRAIN_CUT_MS` at most. */
-export async function drainTarget({ target, graceMs, clock, processes }: DrainOptions): Promise<void> {
+export async function drainTarget({ target, graceMs, clock, processes, fallback }: DrainOptions): Promise<void> {
   const name = `${target.address}:${target.port}`
   const deadline = clock.now() + graceMs
   // Requires two quiet polls: a request that was just routed may not be counted yet.
   for (let quiet = 0; quiet < 2 && clock.now() < deadline + DRAIN_CUT_MS; ) {
     const uses = await readAll(processes(), { isOpen: true })
     quiet = uses.every(({ target: one }) => one !== name) ? quiet + 1 : 0
-    if (quiet === 0 && clock.now() >= deadline) await cutOff(processes(), name)
+    if (quiet === 0 && clock.now() >= deadline) {
+      await cutOff(processes(), name)
+      fallback?.cut(name, { lasting: true })
+    }
     if (quiet < 2) await clock.sleep(quiet > 0 ? DRAIN_QUIET_MS : DRAIN_POLL_MS)
   }
 }
@@ -60,6 +68,7 @@ export interface EndingOptions {
   processes(): Processes
   /** Returns the credentials that are granted something now. */
   granted(): ReadonlySet<string>
+  fallback(): Fallback | null
   clock: Clock
 }
 
@@ -99,7 +108,7 @@ async function endUngranted({ processes, ...options }: EndingOptions): Promise<v
   if (failed !== undefined) throw failed.reason
 }
 
-async function endUngrantedOf(socket: string, { granted, clock }: Omit<EndingOptions, 'processes'>): Promise<void> {
+async function endUngrantedOf(socket: string, { granted, clock, fallback }: Omit<EndingOptions, 'processes'>): Promise<void> {
   const deadline = clock.now() + SHARED_MS
   for (;;) {
     const uses = await readUses(socket, { isOpen: true })
@@ -112,6 +121,9 @@ async function endUngrantedOf(socket: string, { granted, clock }: Omit<EndingOpt
       socket,
       ended.flatMap((use) => streamsOf(use, { streams, uses, ended, isLast })),
     )
+    for (const use of ended) {
+      if (use.stream === null && mayEnd(use, { uses, ended, isLast })) fallback()?.cut(use.target, { lasting: false })
+    }
     if (isLast) return
     await clock.sleep(SHARED_POLL_MS)
   }
@@ -125,13 +137,18 @@ interface OpenNow {
   isLast: boolean
 }
 
-function streamsOf({ stream, target }: BoxUse, { streams, uses, ended, isLast }: OpenNow): BoxStream[] {
+function streamsOf(use: BoxUse, now: OpenNow): BoxStream[] {
+  const { stream, target } = use
+  const { streams, uses } = now
   if (stream !== null) return streams.filter(({ number }) => number === stream)
-  const others = uses.filter((use) => use.target === target)
-  const isShared = others.some((use) => use.stream === null && !ended.includes(use))
-  if (isShared && !isLast) return []
-  const numbered = new Set(others.map((use) => use.stream))
+  if (!mayEnd(use, now)) return []
+  const numbered = new Set(uses.filter((other) => other.target === target).map((other) => other.stream))
   return streams.filter((one) => one.target === target && !numbered.has(one.number))
+}
+
+/** Tests whether what has no number is to be ended: all of it is of credentials that ended, or those had their time. */
+function mayEnd({ target }: BoxUse, { uses, ended, isLast }: Omit<OpenNow, 'streams'>): boolean {
+  return isLast || uses.every((use) => use.target !== target || use.stream !== null || ended.includes(use))
 }
 
 const NONE: ReadonlySet<string> = new Set()

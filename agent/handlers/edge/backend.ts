@@ -5,6 +5,7 @@ import type { Certifier } from '../../core/edge/certifier.ts'
 import type { Gate } from '../../core/edge/gate.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { Leads } from '../../core/edge/leads.ts'
+import type { Loopback } from '../../core/edge/loopback.ts'
 import type { SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeGate } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -16,6 +17,7 @@ export interface EdgeBackendDeps {
   leads: Pick<Leads, 'find'>
   signIn: SignIn
   certifies: Certifier
+  loopback: Pick<Loopback, 'reach'>
   grants: Pick<EdgeGrants, 'endSession'>
   address: EdgeAddress
   clock: Clock
@@ -32,6 +34,7 @@ export interface EdgeBackend {
 /** Creates the backend, which presents the decisions of the core. */
 export function createEdgeBackend(deps: EdgeBackendDeps): EdgeBackend {
   const pages = createSignInPages(deps)
-  const { decide } = createEdgeGate({ ...deps, pages })
-  return { gate: { decide, certifies: deps.certifies }, handle: pages.handle }
+  const { decide, refuse } = createEdgeGate({ ...deps, pages })
+  const reach: EdgeGate['reach'] = (target) => deps.loopback.reach(target)
+  return { gate: { decide, refuse, reach, certifies: deps.certifies }, handle: pages.handle }
 }

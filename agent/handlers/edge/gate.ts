@@ -21,9 +21,13 @@ export interface EdgeGateDeps {
 }
 
 /** Creates the gate that the edge asks: a refusal becomes a redirect to the sign-in, a page or a problem. */
-export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
+export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide' | 'refuse'> {
   const lines = createLineBudget({ now: () => deps.clock.now() })
   return {
+    refuse: async (error, { method, accept }) => {
+      const requestId = newId('req', deps.clock.now())
+      return { kind: 'answer', ...edgeAnswerOf(error, { method, accept, requestId }) }
+    },
     decide: async (request) => {
       try {
         const to = request.isLed ? null : await deps.leads.find(request.host)

@@ -1,3 +1,6 @@
+import type { ServiceError } from '../../../shared/errors.ts'
+import type { PortConnection } from '../boxes/port-connection.ts'
+
 /** Route of one host name. */
 export interface EdgeRoute {
   /** Lower case, without port or trailing dot. */
@@ -54,12 +57,31 @@ export type EdgeDecision =
   | { kind: 'own' }
   | { kind: 'answer'; status: number; headers: Readonly<Record<string, string | readonly string[]>>; body: string }
 
+/** An answer that the edge gives itself. */
+export type EdgeAnswerDecision = Extract<EdgeDecision, { kind: 'answer' }>
+
+/** A port of a box to which a request of the edge found no way, or which gave no answer. */
+export interface EdgeReach {
+  owner: { project: string; boxId: string }
+  /** Connects at the loopback of the box. @throws ServiceError `port_not_listening`, `port_unreachable`, `box_not_running` */
+  connect(): Promise<PortConnection>
+  /** Call once the request is over. */
+  release(): void
+}
+
 /** Decides what the edge cannot. Called over a channel that no box or client can reach. */
 export interface EdgeGate {
   /** Never rejects. May take as long as the start of a box. */
   decide(request: EdgeRequest): Promise<EdgeDecision>
   /** Tests whether a certificate may be issued now for a host name from a TLS handshake. */
   certifies(host: string): Promise<boolean>
+  /**
+   * Finds the box of an address and port that a route leads to.
+   * @throws ServiceError `port_unreachable` for any other address or port, `rate_limited` for too many requests at once
+   */
+  reach(target: { address: string; port: number }): Promise<EdgeReach>
+  /** Words a fault for the client of a request: a problem, or a page for a browser. */
+  refuse(error: ServiceError, request: { method: string; accept: string | undefined }): Promise<EdgeAnswerDecision>
 }
 
 /** Bounds of what clients may take of the edge. A client is an IPv4 address or a /64 network of IPv6. */

@@ -1,3 +1,5 @@
+import type { PortConnection } from '../boxes/port-connection.ts'
+
 /** Target of a probe: address and port, and for `http` the path. */
 export interface ProbeTarget {
   address: string
@@ -5,6 +7,8 @@ export interface ProbeTarget {
   kind: 'http' | 'tcp'
   path: string
   timeoutMs: number
+  /** Connects to the port at the loopback of the box, where nothing listens at `address`. Absent: there is no such way. */
+  atLoopback?: () => Promise<PortConnection>
 }
 
 /** Probes ports of boxes from the host. */

@@ -14,6 +14,7 @@ import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { createTokenKeys, publicTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
 import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
 import type { HttpRequest } from '../../../shared/http/messages.ts'
 import { createJsonLogger } from '../../../shared/log.ts'
 import { createOwnTokens } from '../access/tokens.ts'
@@ -124,7 +125,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   const publicKeys = publicTokenKeys(state.keys)
   const backend = wireEdgeBackend({
     grants,
-    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
+    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined, boxAt: async () => null },
     leads: {
       find: async (host) => state.led.get(host) ?? null,
       exactOwner: (host) => (state.led.has(host) ? `demo/${host}` : null),
@@ -141,6 +142,8 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
     tokens,
     activity,
     verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
+    runtime: { connect: () => Promise.reject(new ServiceError('port_not_listening', 'Nothing listens.')) },
+    loopbackAtOnce: 10,
     prober: { probe: async () => state.look() },
     clock,
     logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),

@@ -6,11 +6,15 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
 import { digestOf } from '../../../agent/core/common/digest.ts'
+import { portConnectionOf } from '../../../agent/drivers/boxes/box-ports.ts'
 import { type CaddyEdgeOptions, createCaddyEdge } from '../../../agent/drivers/edge/caddy.ts'
 import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../../agent/drivers/edge/haproxy.ts'
 import { endEdge } from '../../../agent/drivers/edge/process.ts'
-import type { Edge, EdgeDecision, EdgeGrant, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
+import { edgeAnswerOf } from '../../../agent/handlers/edge/answers.ts'
+import { connectTcp, openTcpSocket } from '../../../agent/lib/syscalls/tcp.ts'
+import type { Edge, EdgeDecision, EdgeGrant, EdgeReach, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { silentLogger } from '../silent-logger.ts'
 
@@ -46,6 +50,8 @@ export interface EdgeLab {
   /** Starts a server that by default answers with a description of the request; it echoes WebSockets. */
   startUpstream(listener?: RequestListener): Promise<Upstream>
   route(host: string, upstream: Pick<Upstream, 'address' | 'port'>, rest?: Partial<EdgeRoute>): EdgeRoute
+  /** Ports at the loopback of boxes, by `<address>:<port>` of the routes that lead there; none at first. */
+  loopback: Map<string, number>
   /** Opens the edge; later calls open another driver over the same run directory. */
   open(state?: { routes?: EdgeRoute[]; grants?: EdgeGrant[] }): Promise<Edge>
   /** Closes the driver and leaves the edge running. */
@@ -87,6 +93,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
     asked,
     certified,
     wanted,
+    loopback: new Map(),
     decide: (given) => {
       decision = given
     },
@@ -117,6 +124,11 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
           wanted.push(host)
           return certified.has(host)
         },
+        reach: async (target: { address: string; port: number }) => reachOf(lab, target),
+        refuse: async (error: ServiceError, { method, accept }: { method: string; accept: string | undefined }) => ({
+          kind: 'answer' as const,
+          ...edgeAnswerOf(error, { method, accept, requestId: 'req_00000000000000000000000000' }),
+        }),
       }
       await lab.edge.open({ routes, grants, gate }).then(() => lab.edge.started())
       return lab.edge
@@ -164,6 +176,21 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     pages,
     logger: silentLogger,
     clock: { now: () => Date.now(), sleep: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined) },
+  }
+}
+
+/** As the agent does; loopback is that of this host. */
+async function reachOf({ loopback }: EdgeLab, { address, port }: { address: string; port: number }): Promise<EdgeReach> {
+  return {
+    owner: { project: 'demo', boxId: 'box_1' },
+    release: () => undefined,
+    connect: async () => {
+      const own = loopback.get(`${address}:${port}`)
+      if (own === undefined) throw new ServiceError('port_not_listening', `Nothing listens at port ${port} of the box.`)
+      const fd = openTcpSocket('127.0.0.1')
+      if (!connectTcp(fd, '127.0.0.1', own)) connectTcp(fd, '127.0.0.1', own)
+      return portConnectionOf(fd)
+    },
   }
 }
 

@@ -179,7 +179,8 @@ const CLAIMS = {
 /** An imagined agent has only the key of its backups, which outlives it. */
 const BACKUP_KEYS = createBackupKeys()
 const KEYS = { backups: () => BACKUP_KEYS } as Deployment['keys']
-const NO_GATE = { decide: () => Promise.reject(new Error('There is no gate.')), certifies: async () => false }
+const NO_ANSWER = (): Promise<never> => Promise.reject(new Error('There is no gate.'))
+const NO_GATE = { decide: NO_ANSWER, certifies: async () => false, reach: NO_ANSWER, refuse: NO_ANSWER }
 const NO_HEALTH = (): Promise<never> => Promise.reject(new Error('Tests measure no health here.'))
 const NO_CLUSTER = { namespace: '', nodes: [], problems: [] }
 const NO_PLACE = { warm: 0, refusal: null }

@@ -42,7 +42,8 @@ async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: 
 test('it is opened, where none runs, before its process listens', async () => {
   const first = createEdgeLab()
   try {
-    const gate = { decide: () => Promise.reject(new Error('asked')), certifies: async () => false }
+    const asked = (): Promise<never> => Promise.reject(new Error('asked'))
+    const gate = { decide: asked, certifies: async () => false, reach: asked, refuse: asked }
     await first.edge.open({ routes: [], grants: [], gate })
     expect((await first.edge.metrics()).starts).toBe(0)
     await first.edge.started()

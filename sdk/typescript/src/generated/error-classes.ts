@@ -167,6 +167,9 @@ export class UpgradeRequiredError extends ApiError {}
 /** `rate_limited` */
 export class RateLimitedError extends ApiError {}
 
+/** `head_too_large` */
+export class HeadTooLargeError extends ApiError {}
+
 /** `internal` */
 export class InternalError extends ApiError {}
 
@@ -248,6 +251,7 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   idempotency_key_reused: IdempotencyKeyReusedError,
   upgrade_required: UpgradeRequiredError,
   rate_limited: RateLimitedError,
+  head_too_large: HeadTooLargeError,
   internal: InternalError,
   port_unreachable: PortUnreachableError,
   agent_protocol: AgentProtocolError,

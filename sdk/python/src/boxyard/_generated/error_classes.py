@@ -225,6 +225,10 @@ class RateLimitedError(ApiError):
     """``rate_limited``"""
 
 
+class HeadTooLargeError(ApiError):
+    """``head_too_large``"""
+
+
 class InternalError(ApiError):
     """``internal``"""
 
@@ -314,6 +318,7 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "idempotency_key_reused": IdempotencyKeyReusedError,
     "upgrade_required": UpgradeRequiredError,
     "rate_limited": RateLimitedError,
+    "head_too_large": HeadTooLargeError,
     "internal": InternalError,
     "port_unreachable": PortUnreachableError,
     "agent_protocol": AgentProtocolError,
@@ -380,6 +385,7 @@ __all__ = (
     "IdempotencyKeyReusedError",
     "UpgradeRequiredError",
     "RateLimitedError",
+    "HeadTooLargeError",
     "InternalError",
     "PortUnreachableError",
     "AgentProtocolError",

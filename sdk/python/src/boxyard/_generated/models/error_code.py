@@ -22,6 +22,7 @@ class ErrorCode(StrEnum):
     ENVIRONMENT_RESERVED = "environment_reserved"
     EXEC_NOT_FOUND = "exec_not_found"
     FILE_NOT_FOUND = "file_not_found"
+    HEAD_TOO_LARGE = "head_too_large"
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     INTERNAL = "internal"

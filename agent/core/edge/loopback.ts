@@ -1,0 +1,37 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { createFairShares } from '../../../shared/fair-shares.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { EdgeReach } from '../../ports/edge/edge.ts'
+import type { EdgeRoutes } from './routes.ts'
+
+export interface LoopbackDeps {
+  hosts: Pick<EdgeRoutes, 'boxAt'>
+  runtime: Pick<Runtime, 'connect'>
+  /** Most requests at once, shared by boxes and projects. */
+  atOnce: number
+}
+
+/** Lets the edge reach servers on the loopback of a box: at the ports that a host leads to, and nowhere else. */
+export class Loopback {
+  readonly #deps: LoopbackDeps
+  readonly #shares
+
+  constructor(deps: LoopbackDeps) {
+    this.#deps = deps
+    this.#shares = createFairShares(deps.atOnce)
+  }
+
+  /** @throws ServiceError as `EdgeGate.reach` */
+  async reach(target: { address: string; port: number }): Promise<EdgeReach> {
+    const { hosts, runtime } = this.#deps
+    const owner = await hosts.boxAt(target)
+    if (owner === null)
+      throw new ServiceError('port_unreachable', `No address of a box leads to port ${target.port} any more.`)
+    const release = this.#shares.take([`project ${owner.project}`, `box ${owner.boxId}`])
+    if (release === null) throw new ServiceError('rate_limited', CROWDED, { headers: { 'Retry-After': '1' } })
+    return { owner, release, connect: () => runtime.connect(owner.boxId, target.port) }
+  }
+}
+
+const CROWDED =
+  'Too many requests to servers on the loopback of boxes are open at once. Let the server listen on 0.0.0.0, which has no such limit.'

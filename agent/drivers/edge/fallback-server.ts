@@ -1,0 +1,248 @@
+import { createServer, connect as openConnection, type Server, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { ServiceError } from '../../../shared/errors.ts'
+import { type Flow, inLoopTurns } from '../../../shared/flow-turns.ts'
+import { notePassing } from '../../../shared/http/passing-bytes.ts'
+import { endWithResponse } from '../../../shared/http/raw-response.ts'
+import type { Logger } from '../../../shared/log.ts'
+import { projectOwner } from '../../../shared/rotation.ts'
+import { createValve } from '../../../shared/valve.ts'
+import type { EdgeGate, EdgeReach } from '../../ports/edge/edge.ts'
+import { type AnswerFault, answerFaultText, judgeAnswer, speaksHttp2 } from './first-answer.ts'
+import { parseProxyHeader, type ProxyTarget } from './proxy-header.ts'
+import { type RequestStart, readRequestStart } from './request-start.ts'
+
+export interface FallbackServerDeps {
+  gate: Pick<EdgeGate, 'reach' | 'refuse'>
+  logger: Logger
+}
+
+/**
+ * Answers requests of the edge that a box did not: passes them to a server on the box's loopback, and tells in words what is wrong with
+ * any other. The edge opens a connection for each, which begins with a PROXY header that names the address and port it tried.
+ *
+ * A server that takes connections at the box's own address may have got the request: only one of a safe method is sent to it again, and
+ * its answer is passed on if it is good by now.
+ */
+export class FallbackServer {
+  readonly #deps: FallbackServerDeps
+  readonly #sockets = new Map<Socket, Exchange | null>()
+  readonly server: Server
+
+  constructor(deps: FallbackServerDeps) {
+    this.#deps = deps
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket))
+  }
+
+  /** Ends the requests to `<address>:<port>`; those that last, WebSockets and event streams, only with `lasting`. */
+  cut(target: string, { lasting }: { lasting: boolean }): void {
+    for (const [socket, exchange] of this.#sockets) {
+      if (exchange === null || `${exchange.target.address}:${exchange.target.port}` !== target) continue
+      if (lasting || !exchange.start.isLasting) socket.destroy()
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    for (const socket of this.#sockets.keys()) socket.destroy()
+    await closed
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.set(socket, null)
+    socket.once('close', () => this.#sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    socket.setTimeout(REQUEST_MS, () => socket.destroy())
+    let bytes = Buffer.alloc(0)
+    const read = (piece: Buffer): void => {
+      bytes = Buffer.concat([bytes, piece])
+      const exchange = this.#begin(socket, bytes)
+      if (exchange === null) return
+      socket.off('data', read)
+      socket.pause()
+      socket.setTimeout(0)
+      this.#sockets.set(socket, exchange)
+      void this.#answer(exchange)
+    }
+    socket.on('data', read)
+  }
+
+  /** Null: the head of the request is not complete; or it is none, and the socket is destroyed. */
+  #begin(socket: Socket, bytes: Buffer): Exchange | null {
+    try {
+      const header = parseProxyHeader(bytes)
+      const sent = header === null ? null : bytes.subarray(header.sizeBytes)
+      const start = sent === null ? null : readRequestStart(sent)
+      return header === null || sent === null || start === null ? null : { socket, target: header.target, sent, start }
+    } catch (error) {
+      this.#deps.logger.error('the edge sent a request that cannot be read', { error })
+      socket.destroy()
+      return null
+    }
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { socket, target, start } = exchange
+    const { gate, logger } = this.#deps
+    let reach: EdgeReach | null = null
+    try {
+      reach = await gate.reach(target)
+      await deliver(exchange, reach)
+    } catch (error) {
+      if (!(error instanceof ServiceError)) logger.error('a request for a box was not answered', { error })
+      const known = error instanceof ServiceError ? error : noAnswer(target)
+      const { status, headers, body } = await gate.refuse(known, start)
+      if (!socket.destroyed) endWithResponse(socket, { status, headers: mutable(headers), body })
+    } finally {
+      reach?.release()
+    }
+  }
+}
+
+/** A request of the edge, and what came of it so far. */
+interface Exchange {
+  socket: Socket
+  target: ProxyTarget
+  start: RequestStart
+  sent: Buffer
+}
+
+/** Resolves once the request is over. @throws ServiceError that says why there is no answer to pass on */
+async function deliver(exchange: Exchange, reach: EdgeReach): Promise<void> {
+  const { target, start, socket } = exchange
+  const direct = await connectTo(target)
+  const isDirect = direct !== null
+  const again = async (): Promise<Duplex | null> =>
+    isDirect ? connectTo(target) : reach.connect().then(({ stream }) => stream)
+  if (isDirect && !start.isSafe) {
+    if (await speaksHttp2(direct, HTTP2_MS)) throw faultOf('http2', target)
+    throw noAnswer(target)
+  }
+  const stream = direct ?? (await atLoopback(reach, target))
+  if (socket.destroyed) return void stream.destroy()
+  const fault = await exchangeBytes(exchange, stream, reach.owner)
+  if (fault === null || socket.destroyed) return
+  throw faultOf(fault === 'closed' && (await isHttp2Server(again)) ? 'http2' : fault, target)
+}
+
+async function isHttp2Server(connect: () => Promise<Duplex | null>): Promise<boolean> {
+  const stream = await connect().catch(() => null)
+  return stream !== null && speaksHttp2(stream, HTTP2_MS)
+}
+
+async function atLoopback(reach: EdgeReach, target: ProxyTarget): Promise<Duplex> {
+  try {
+    return (await reach.connect()).stream
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'port_not_listening') throw error
+    throw new ServiceError('port_unreachable', `Nothing answers on port ${target.port} of this box.`)
+  }
+}
+
+/**
+ * Sends the request and passes the answer on once its head is known to be good, then whatever follows in both directions. Resolves to null
+ * once that is over, or to the fault, with nothing passed on.
+ */
+function exchangeBytes(
+  { socket, sent }: Exchange,
+  stream: Duplex,
+  { project, boxId }: EdgeReach['owner'],
+): Promise<AnswerFault | null> {
+  const open = inLoopTurns(projectOwner(project, boxId))
+  const passage = Promise.withResolvers<AnswerFault | null>()
+  let first: Buffer | null = Buffer.alloc(0)
+  const fail = (fault: AnswerFault): void => {
+    socket.off('close', leave)
+    stream.destroy()
+    passage.resolve(fault)
+  }
+  const leave = (): void => {
+    stream.destroy()
+    passage.resolve(null)
+  }
+  socket.once('close', leave)
+  stream.on('error', () => (first === null ? socket.destroy() : fail('closed')))
+  stream.once('close', () => {
+    if (first !== null) fail('closed')
+    // After what it sent has been passed on.
+    else if (stream.readableEnded) socket.end()
+    else socket.destroy()
+  })
+  const look = (piece: Buffer): void => {
+    first = first === null ? piece : Buffer.concat([first, piece])
+    const judged = judgeAnswer(first)
+    if (judged === null) return
+    stream.off('data', look)
+    if (judged !== 'http') return fail(judged)
+    const head = first
+    first = null
+    passBytes(stream, socket, open)
+    socket.write(head)
+  }
+  stream.once('end', () => {
+    if (first !== null) fail('closed')
+  })
+  stream.on('data', look)
+  stream.write(sent)
+  passBytes(socket, stream, open)
+  return passage.promise
+}
+
+/** Passes bytes and their end; a reader that is slow makes the other side wait, and owners take turns. */
+function passBytes(from: Duplex, to: Duplex, open: ReturnType<typeof inLoopTurns>): void {
+  const valve = createValve(from)
+  const flow: Flow = open(valve)
+  to.on('drain', () => valve.release('reader'))
+  from.on('data', (piece: Buffer) => {
+    notePassing(piece.length)
+    if (to.writable && !to.write(piece)) valve.hold('reader')
+    flow.count(piece.length)
+  })
+  from.once('end', () => {
+    if (to.writable) to.end()
+  })
+  from.once('close', () => flow.close())
+  from.resume()
+}
+
+/** Connects to a box's own address as the edge does; null if it is refused. */
+function connectTo({ address, port }: ProxyTarget): Promise<Socket | null> {
+  return new Promise((resolve, reject) => {
+    const socket = openConnection({ host: address, port, noDelay: true, allowHalfOpen: true })
+    const timer = setTimeout(() => {
+      socket.destroy()
+      reject(new ServiceError('port_unreachable', `Port ${port} of this box takes no connections.`))
+    }, CONNECT_MS)
+    socket.once('connect', () => {
+      clearTimeout(timer)
+      socket.removeAllListeners('error')
+      socket.on('error', () => undefined)
+      resolve(socket)
+    })
+    socket.once('error', () => {
+      clearTimeout(timer)
+      resolve(null)
+    })
+  })
+}
+
+function faultOf(fault: AnswerFault, { port }: ProxyTarget): ServiceError {
+  return new ServiceError('port_unreachable', answerFaultText(fault, port))
+}
+
+function noAnswer({ port }: ProxyTarget): ServiceError {
+  const detail = `The server on port ${port} of this box closed the connection before it answered, or its answer is not HTTP/1.1.`
+  return new ServiceError('port_unreachable', `${detail} A GET shows which.`)
+}
+
+function mutable(headers: Readonly<Record<string, string | readonly string[]>>): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
+  )
+}
+
+/** The edge sends a request at once. */
+const REQUEST_MS = 10_000
+/** As the edge's own. */
+const CONNECT_MS = 3_000
+const HTTP2_MS = 1_000

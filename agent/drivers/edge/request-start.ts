@@ -1,0 +1,33 @@
+/** What the edge's answer to a request depends on. */
+export interface RequestStart {
+  method: string
+  accept: string | undefined
+  /** It may be sent twice (RFC 9110, 9.2.1). */
+  isSafe: boolean
+  /** A WebSocket, or an event stream, as in the configuration of HAProxy. */
+  isLasting: boolean
+}
+
+/**
+ * Reads the head of a request that HAProxy has written; null: it is not complete.
+ * @throws Error for one that it would not have written
+ */
+export function readRequestStart(bytes: Buffer): RequestStart | null {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end < 0 && bytes.length > MOST_BYTES) throw new Error('a head that is too long')
+  if (end < 0) return null
+  const [line = '', ...fields] = bytes.toString('latin1', 0, end).split('\r\n')
+  const headers = new Map(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), valueOf(field)]))
+  const method = line.slice(0, line.indexOf(' '))
+  const accept = headers.get('accept')
+  const isLasting = headers.has('upgrade') || /text\/event-stream/i.test(accept ?? '')
+  return { method, accept, isSafe: SAFE.has(method), isLasting }
+}
+
+function valueOf(field: string): string {
+  return field.slice(field.indexOf(':') + 1).trim()
+}
+
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** More than a buffer of the edge holds. */
+const MOST_BYTES = 128 * 1024

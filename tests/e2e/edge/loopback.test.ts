@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { askUrl } from '../../helpers/edge/url-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { restartAgent } from '../../helpers/fault-steps.ts'
+import { type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+const boxes = '/v1/projects/inside/boxes'
+const web = `${boxes}/web`
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  service = await startService()
+  for (const name of ['web', 'other']) await client.post(boxes, { name, config: { ram_mb: 128 } })
+  await client.put(web, { url_settings: { auth: 'public', wake: true } })
+  await client.put(`${boxes}/other`, { url_settings: { auth: 'public' } })
+})
+
+afterAll(async () => {
+  await service.close()
+})
+
+/** A server that listens at one address alone, and answers what the page says. */
+function serve(at: string, page: string): string[] {
+  const directory = `/srv/${page}`
+  return ['/bin/sh', '-c', `mkdir -p ${directory}; echo ${page} > ${directory}/index.html; exec httpd -f -p ${at} -h ${directory}`]
+}
+
+const urlOf = async (path: string): Promise<string> => {
+  const { body } = await client.get(path)
+  return body.active_url ?? body.url
+}
+const detailAt = async (url: string): Promise<string> => JSON.parse((await askUrl(url)).text).detail
+
+describe('a server on the loopback of a box', () => {
+  test.each([
+    ['127.0.0.1', '127.0.0.1:5173', 5173],
+    ['::1', '[::1]:5174', 5174],
+  ])('at %s is ready, and answers at its URL', async (_address, at, port) => {
+    const name = `at-${port}`
+    const readiness = { http: '/index.html' }
+    const made = await client.put(`${web}/services/${name}`, { command: serve(at, name), port, readiness })
+    expect(made.body).toMatchObject({ state: 'running', active: { health: 'healthy' } })
+    expect(await askUrl(await urlOf(`${web}/services/${name}`))).toMatchObject({ status: 200, text: `${name}\n` })
+  })
+
+  test('answers at the URL of its box, and wakes with it', async () => {
+    await client.put(web, { port: 5173, url_settings: { auth: 'public', wake: true } })
+    const url = await urlOf(web)
+    expect((await askUrl(url)).text).toBe('at-5173\n')
+    await client.post(`${web}/stop`)
+    expect(await askUrl(url)).toMatchObject({ status: 200, text: 'at-5173\n' })
+    expect((await client.get(web)).body.status).toBe('running')
+  })
+
+  test('answers again once the agent has been restarted', async () => {
+    const url = await urlOf(web)
+    await restartAgent(service, 'SIGKILL')
+    await eventually(async () => (await askUrl(url)).text === 'at-5173\n')
+  })
+
+  test('is that of the box alone, and of the ports that its URLs lead to', async () => {
+    const other = await urlOf(`${boxes}/other`)
+    await client.put(`${boxes}/other`, { port: 5173, url_settings: { auth: 'public' } })
+    expect(await detailAt(other)).toBe('Nothing answers on port 5173 of this box.')
+    // What listens on the host's own loopback, such as the API.
+    const { port } = new URL(service.url)
+    await client.put(`${boxes}/other`, { port: Number(port), url_settings: { auth: 'public' } })
+    expect(await detailAt(other)).toBe(`Nothing answers on port ${port} of this box.`)
+  })
+
+  test('that is replaced leaves the URL to its next version', async () => {
+    const next = serve('127.0.0.1:$PORT', 'next')
+    const deployed = await client.post(`${web}/services/at-5173/deploy`, { command: next })
+    expect(deployed.body.preview).toMatchObject({ state: 'running' })
+    expect((await askUrl(deployed.body.preview_url)).text).toBe('next\n')
+    await client.post(`${web}/services/at-5173/promote`)
+    expect((await askUrl(await urlOf(web))).text).toBe('next\n')
+  })
+})
+
+describe('a service that is not ready', () => {
+  test('says that its server is not one of HTTP', async () => {
+    const greet = "printf '220 ready\\r\\n'; exec cat >/dev/null"
+    const command = ['nc', '-ll', '-p', '7001', '-e', '/bin/sh', '-c', greet]
+    const wish = { command, port: 7001, readiness: { http: '/' } }
+    await client.put(`${web}/services/smtp?wait_seconds=1`, wish)
+    await eventually(async () => {
+      const { message } = (await client.get(`${web}/services/smtp`)).body
+      return /port 7001 of this box answered with something that is not HTTP/.test(message)
+    })
+    expect(await detailAt(await urlOf(`${web}/services/smtp`))).toContain('something that is not HTTP')
+  })
+})
