@@ -99,7 +99,7 @@ function checkQuota(request: ResourceRequest, quota: Bounds, used: Usage): void 
   for (const { key, unit } of ASPECTS) {
     const [allowed, requested] = [quota[key], request[key] ?? 0]
     if (allowed === null || requested <= 0 || used[key] + requested <= allowed * (1 + ROUNDING)) continue
-    const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(requested)} more were asked for`
+    const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(requested)} more ${requested === 1 ? 'was' : 'were'} asked for`
     throw new ServiceError('quota_exceeded', `The quota of project "${request.project}" is exceeded: ${figures}.`)
   }
 }

@@ -1,5 +1,6 @@
 import { type AnswerOf, ApiError, type FullAnswer } from '@boxyard/sdk'
 import { api } from './client.ts'
+import { errorWords } from './error-words.ts'
 
 /** Work of the service that goes on after its answer, such as a backup. */
 export interface Job {
@@ -13,11 +14,32 @@ export interface Job {
   progress: number | null
   /** Ends it before it is done; left out where it cannot be. */
   stop?: (() => void) | undefined
+  /** What it was asked for with, by the fields of its form, so that it can be asked for again if it fails; left out where there is none. */
+  input?: JobInput | undefined
+}
+
+/** What a form was filled with; none of it is secret, since a tab keeps it. */
+export type JobInput = Readonly<Record<string, string>>
+
+/** Work that has failed after its form was closed. */
+export interface FailedJob {
+  id: string
+  words: string
+  place: string
+  /** Why, in words. */
+  reason: string
+  code: string | null
+  requestId: string | null
+  input: JobInput
 }
 
 /** Where a tab keeps what it follows, over reloads. */
 const KEPT = 'boxyard.jobs'
+const KEPT_FAILED = 'boxyard.failed-jobs'
 let jobs: readonly Job[] = []
+let failed: readonly FailedJob[] | null = null
+/** Ids of those that were ended here. */
+const stopped = new Set<string>()
 let isResumed = false
 const listeners = new Set<() => void>()
 
@@ -26,7 +48,18 @@ export function currentJobs(): readonly Job[] {
   return jobs
 }
 
-/** Calls `listener` whenever a job begins, moves on or ends, until the function that is returned is called. */
+/** Returns the work that has failed and was neither dismissed nor asked for again, in this tab. */
+export function failedJobs(): readonly FailedJob[] {
+  failed ??= readKept<FailedJob>(KEPT_FAILED)
+  return failed
+}
+
+/** Takes failed work off the list. */
+export function dismissFailed(id: string): void {
+  setFailed(failedJobs().filter((job) => job.id !== id))
+}
+
+/** Calls `listener` whenever a job begins, moves on, ends or fails, until the function that is returned is called. */
 export function watchJobs(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -44,16 +77,22 @@ export async function runJob(
   const location = headers.get('operation-location')
   if (status !== 202 || location === null) return null
   const id = location.slice(location.lastIndexOf('/') + 1)
-  return followJob({ ...words, id, progress: null })
+  const { stop, input } = words
+  if (input) setFailed(failedJobs().filter((job) => job.place !== words.place || !isSame(job.input, input)))
+  const stopHere = (): void => {
+    stopped.add(id)
+    stop?.()
+  }
+  return followJob({ ...words, id, progress: null, stop: stop && stopHere })
 }
 
 /** Follows the jobs that this tab followed before it was loaded anew, once, and tells how each ends. */
 export function resumeJobs(onEnd: (words: string, error: unknown) => void): void {
   if (isResumed) return
   isResumed = true
-  for (const { id, words, place } of keptJobs()) {
+  for (const { id, words, place, input } of readKept<KeptJob>(KEPT)) {
     if (jobs.some((job) => job.id === id)) continue
-    void followJob({ id, words, place, progress: null }).then(
+    void followJob({ id, words, place, input, progress: null }).then(
       () => onEnd(words, null),
       (error: unknown) => onEnd(words, error),
     )
@@ -64,12 +103,16 @@ export function resumeJobs(onEnd: (words: string, error: unknown) => void): void
 export function forgetJobs(): void {
   jobs = []
   sessionStorage.removeItem(KEPT)
+  setFailed([])
 }
 
 async function followJob(job: Job): Promise<AnswerOf<'getOperation'>> {
   set([...jobs, job])
   try {
     return await follow(job.id)
+  } catch (error) {
+    if (job.input && !stopped.has(job.id)) setFailed([...failedJobs(), failureOf(job, job.input, error)])
+    throw error
   } finally {
     set(jobs.filter(({ id }) => id !== job.id))
   }
@@ -97,16 +140,36 @@ async function lookAt(id: string): Promise<AnswerOf<'getOperation'> | null> {
 
 function set(next: readonly Job[]): void {
   jobs = next
-  sessionStorage.setItem(KEPT, JSON.stringify(next.map(({ id, words, place }) => ({ id, words, place }))))
+  sessionStorage.setItem(KEPT, JSON.stringify(next.map(({ id, words, place, input }) => ({ id, words, place, input }))))
   for (const listener of listeners) listener()
 }
 
-function keptJobs(): readonly Pick<Job, 'id' | 'words' | 'place'>[] {
+function setFailed(next: readonly FailedJob[]): void {
+  failed = next.slice(-FAILED_MAX)
+  if (failed.length === 0) sessionStorage.removeItem(KEPT_FAILED)
+  else sessionStorage.setItem(KEPT_FAILED, JSON.stringify(failed))
+  for (const listener of listeners) listener()
+}
+
+function failureOf({ id, words, place }: Job, input: JobInput, error: unknown): FailedJob {
+  const { code = null, requestId = null } = error instanceof ApiError ? error : {}
+  return { id, words, place, reason: errorWords(error), code, requestId, input }
+}
+
+/** Whether two inputs make the same thing. */
+function isSame(a: JobInput, b: JobInput): boolean {
+  return a['project'] === b['project'] && a['name'] === b['name']
+}
+
+type KeptJob = Pick<Job, 'id' | 'words' | 'place' | 'input'>
+
+function readKept<T>(key: string): readonly T[] {
   try {
-    return JSON.parse(sessionStorage.getItem(KEPT) ?? '[]') as Pick<Job, 'id' | 'words' | 'place'>[]
+    return JSON.parse(sessionStorage.getItem(key) ?? '[]') as T[]
   } catch {
     return []
   }
 }
 
 const PAUSE_MS = 2_000
+const FAILED_MAX = 20

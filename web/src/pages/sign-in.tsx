@@ -7,9 +7,9 @@ import { ownPath } from '../api/own-path.ts'
 import { type Credential, hasSession, reasonKept, signIn } from '../api/session.ts'
 import { usePageSearch } from '../shell/page-search.ts'
 import { Button } from '../ui/button.tsx'
+import { FaultForm, FaultRest } from '../ui/fault-form.tsx'
 import { TextField } from '../ui/field.tsx'
 import { useTitle } from '../ui/page.tsx'
-import { Problem } from '../ui/problem.tsx'
 import { LinkQuestion } from './link-question.tsx'
 
 /** Begins a session by a token that is pasted, or by a sign-in link, which asks first. */
@@ -102,7 +102,8 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
   const [isNone, setNone] = useState(false)
   const field = useRef<HTMLInputElement>(null)
   return (
-    <form
+    <FaultForm
+      error={isNone ? null : error}
       className="flex flex-col gap-4"
       onSubmit={(event) => {
         event.preventDefault()
@@ -129,11 +130,11 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
           setNone(false)
         }}
       />
-      {error !== null && !isNone && <Problem error={error} />}
+      <FaultRest />
       <Button type="submit" kind="primary" disabled={isBusy || token.trim() === ''}>
         {isBusy ? 'Signing in…' : 'Sign in'}
       </Button>
-    </form>
+    </FaultForm>
   )
 }
 

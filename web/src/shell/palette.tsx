@@ -4,6 +4,8 @@ import { Dialog as Radix } from 'radix-ui'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'
 import { ownPath } from '../api/own-path.ts'
 import { boxesQuery, volumesQuery } from '../api/queries.ts'
+import type { Ref } from '../api/records.ts'
+import { sortNaturally } from '../ui/natural.ts'
 import { useReturnFocus } from '../ui/return-focus.ts'
 import { ownerOfPaletteKey } from './key-owner.ts'
 import { type PaletteEntry, searchEntries } from './palette-search.ts'
@@ -127,6 +129,10 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
   )
 }
 
+function nameOf({ project, name }: Ref): string {
+  return `${project}/${name}`
+}
+
 function useEntries(): PaletteEntry[] {
   const rights = useRights()
   const { data: boxes } = useQuery({ ...boxesQuery, enabled: rights.canRead })
@@ -137,13 +143,13 @@ function useEntries(): PaletteEntry[] {
       name,
       kind: 'page',
     }))
-    const ofBoxes = (boxes ?? []).flatMap(({ project, name }) => [
+    const ofBoxes = sortNaturally(boxes ?? [], nameOf).flatMap(({ project, name }) => [
       { href: `/boxes/${project}/${name}`, name: `${project}/${name}`, kind: 'box' },
       ...(rights.canExec
         ? [{ href: `/boxes/${project}/${name}/terminal`, name: `${project}/${name} terminal`, kind: 'terminal' }]
         : []),
     ])
-    const ofVolumes = (volumes ?? []).map(({ project, name }) => {
+    const ofVolumes = sortNaturally(volumes ?? [], nameOf).map(({ project, name }) => {
       return { href: `/volumes/${project}/${name}`, name: `${project}/${name}`, kind: 'volume' }
     })
     return [...pages, ...ofBoxes, ...ofVolumes]

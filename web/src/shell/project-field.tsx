@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
 import { boxesQuery, volumesQuery } from '../api/queries.ts'
 import { SelectField, TextField } from '../ui/field.tsx'
+import { sortNaturally } from '../ui/natural.ts'
 import { NAME_PATTERN } from '../ui/refusal-words.ts'
 import { useRights } from './rights.ts'
 
@@ -12,7 +13,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
   const id = useId()
   if (!isOfAll) {
     return (
-      <SelectField label="Project" value={value} onChange={(event) => change(event.target.value)}>
+      <SelectField label="Project" name="project" value={value} onChange={(event) => change(event.target.value)}>
         {projects.map((each) => (
           <option key={each}>{each}</option>
         ))}
@@ -23,6 +24,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
     <>
       <TextField
         label="Project"
+        name="project"
         required
         pattern={NAME_PATTERN}
         value={value}
@@ -47,5 +49,6 @@ export function useKnownProjects(): string[] {
   const { data: boxes } = useQuery({ ...boxesQuery, enabled })
   const { data: volumes } = useQuery({ ...volumesQuery, enabled })
   if (!isOfAll) return [...projects]
-  return [...new Set([...(boxes ?? []), ...(volumes ?? [])].map(({ project }) => project))].sort()
+  const found = new Set([...(boxes ?? []), ...(volumes ?? [])].map(({ project }) => project))
+  return sortNaturally([...found], (each) => each)
 }

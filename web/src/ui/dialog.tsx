@@ -25,7 +25,10 @@ export function Dialog({ title, about, isOpen, close, isKept = false, children }
         <Radix.Content
           onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
-            if (focusFirst(event.currentTarget)) event.preventDefault()
+            // Never to what closes it: a key that is held down would.
+            event.preventDefault()
+            if (!focusFirst(event.currentTarget) && event.currentTarget instanceof HTMLElement)
+              event.currentTarget.focus()
           }}
           onEscapeKeyDown={(event) => isKept && event.preventDefault()}
           onInteractOutside={(event) => isKept && event.preventDefault()}
@@ -40,7 +43,8 @@ export function Dialog({ title, about, isOpen, close, isKept = false, children }
           </div>
           <div className="dialog-body">
             {about !== undefined && <Radix.Description className="mb-4 text-muted">{about}</Radix.Description>}
-            {children}
+            {/* While it closes nothing is drawn, nor asked for, of what it is no longer about. */}
+            {isOpen && children}
           </div>
         </Radix.Content>
       </Radix.Portal>

@@ -1,4 +1,5 @@
 import { type ComponentProps, type ReactNode, useId } from 'react'
+import { useFault } from './fault-form.tsx'
 import { useRefusal } from './refusal.ts'
 
 /** A field that cannot be changed is text. */
@@ -10,11 +11,13 @@ interface FieldProps {
   label: string
   hint?: ReactNode
   error?: string | undefined
+  /** Names that the API has for its value, if they are others than its own: a refusal of these stands here. */
+  apiNames?: readonly string[] | undefined
 }
 
 /** A labelled line of text. */
-export function TextField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'input'>) {
-  const { marks, checks, about } = useField(hint, error)
+export function TextField({ label, hint, error, apiNames, className, ...rest }: FieldProps & ComponentProps<'input'>) {
+  const { marks, checks, about } = useField({ hint, error, name: rest.name, apiNames })
   return (
     <Labelled id={marks.id} label={label} about={about} className={className}>
       <input {...marks} {...rest} {...checks} className={`${INPUT} w-full`} />
@@ -23,8 +26,15 @@ export function TextField({ label, hint, error, className, ...rest }: FieldProps
 }
 
 /** A labelled choice. */
-export function SelectField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'select'>) {
-  const { marks, checks, about } = useField(hint, error)
+export function SelectField({
+  label,
+  hint,
+  error,
+  apiNames,
+  className,
+  ...rest
+}: FieldProps & ComponentProps<'select'>) {
+  const { marks, checks, about } = useField({ hint, error, name: rest.name, apiNames })
   return (
     <Labelled id={marks.id} label={label} about={about} className={className}>
       <select {...marks} {...rest} {...checks} className={`${INPUT} w-full`} />
@@ -33,18 +43,52 @@ export function SelectField({ label, hint, error, className, ...rest }: FieldPro
 }
 
 /** A labelled text of several lines. */
-export function TextAreaField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<'textarea'>) {
-  const { marks, checks, about } = useField(hint, error)
+export function TextAreaField({
+  label,
+  hint,
+  error,
+  apiNames,
+  className,
+  ...rest
+}: FieldProps & ComponentProps<'textarea'>) {
+  const { marks, checks, about } = useField({ hint, error, name: rest.name, apiNames })
   return (
     <Labelled id={marks.id} label={label} about={about} className={className}>
-      <textarea {...marks} spellCheck={false} {...rest} {...checks} className={`${INPUT} w-full font-mono text-xs`} />
+      <textarea
+        {...marks}
+        spellCheck={false}
+        {...rest}
+        rows={rowsOf(rest)}
+        {...checks}
+        className={`${INPUT} field-sizing-content max-h-80 w-full font-mono text-xs`}
+        style={{ minHeight: `calc(${rest.rows ?? LEAST_ROWS} * 1lh + 0.875rem)` }}
+      />
     </Labelled>
   )
 }
 
+/** Returns the rows that a text takes at the start, for browsers whose fields do not grow with it. */
+function rowsOf({ rows = LEAST_ROWS, defaultValue }: ComponentProps<'textarea'>): number {
+  const lines = String(defaultValue ?? '').split('\n')
+  const wrapped = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / ROW_LETTERS)), 0)
+  return Math.min(MOST_ROWS, Math.max(rows, wrapped))
+}
+
+const LEAST_ROWS = 2
+const MOST_ROWS = 16
+/** As many as the narrowest dialog has in a line. */
+const ROW_LETTERS = 40
+
 /** A labelled yes or no. */
-export function CheckField({ label, hint, error, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
-  const { marks, checks, about } = useField(hint, error)
+export function CheckField({
+  label,
+  hint,
+  error,
+  apiNames,
+  className = '',
+  ...rest
+}: FieldProps & ComponentProps<'input'>) {
+  const { marks, checks, about } = useField({ hint, error, name: rest.name, apiNames })
   return (
     <div className={`flex flex-col gap-1 ${className}`}>
       <label htmlFor={marks.id} className="flex items-center gap-2 text-sm font-medium">
@@ -87,10 +131,11 @@ function Labelled({ id, label, about, className = '', children }: LabelledProps)
 }
 
 /** Returns what every field has: what marks its control for those who read it, what finds out what is wrong with it, and the words about it. */
-function useField(hint: ReactNode, told: string | undefined) {
+function useField({ hint, error: told, name, apiNames }: Omit<FieldProps, 'label'> & { name?: string | undefined }) {
   const id = useId()
   const { words, ...checks } = useRefusal()
-  const error = words ?? told
+  const fault = useFault(name, apiNames)
+  const error = words ?? fault ?? told
   const aboutId = hint === undefined && error === undefined ? undefined : `${id}-about`
   const marks = { id, 'aria-describedby': aboutId, 'aria-invalid': error !== undefined }
   return { marks, checks, about: <About id={aboutId} hint={hint} error={error} /> }

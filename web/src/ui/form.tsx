@@ -1,11 +1,12 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
-import { focusLate } from './first-focus.ts'
-import { Problem } from './problem.tsx'
+import { FaultForm, FaultRest } from './fault-form.tsx'
 
 interface FormProps {
   /** The word of the button, such as `Create`. */
   action: string
+  /** What it says while it is busy; left out: its word with three dots. */
+  busy?: string
   /** Whether that takes something away. */
   isDanger?: boolean
   isBusy?: boolean
@@ -19,12 +20,10 @@ interface FormProps {
 
 /** The form of a dialog, which shows what it failed with and can be sent again. */
 export function Form({ action, close, send, children, ...state }: FormProps) {
-  const { isDanger = false, isBusy = false, error = null, isReady = true } = state
-  const element = useRef<HTMLFormElement>(null)
-  useEffect(() => focusLate(element.current), [])
+  const { isDanger = false, isBusy = false, busy = `${action}…`, error = null, isReady = true } = state
   return (
-    <form
-      ref={element}
+    <FaultForm
+      error={error}
       className="flex flex-col gap-4"
       onSubmit={(event) => {
         event.preventDefault()
@@ -37,18 +36,18 @@ export function Form({ action, close, send, children, ...state }: FormProps) {
           const value = form.get(name)
           return value instanceof File && value.name !== '' ? value : null
         }
-        send({ text, file, has: (name) => form.has(name) })
+        send({ text, file, has: (name) => form.has(name), all: form })
       }}
     >
       {children}
-      {error !== null && <Problem error={error} />}
+      <FaultRest />
       <div className="flex justify-end gap-2">
         <Button onClick={close}>Cancel</Button>
         <Button type="submit" kind={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady}>
-          {isBusy ? `${action}…` : action}
+          {isBusy ? busy : action}
         </Button>
       </div>
-    </form>
+    </FaultForm>
   )
 }
 
@@ -59,4 +58,6 @@ export interface FormValues {
   file(name: string): File | null
   /** Whether a box is ticked. */
   has(name: string): boolean
+  /** All of them, as they are. */
+  all: FormData
 }

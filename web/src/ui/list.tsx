@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { FilterInput, FilterSelect } from './field.tsx'
+import { sortNaturally } from './natural.ts'
 import { Empty } from './page.tsx'
 import { useSearchState } from './search-state.ts'
 
@@ -62,7 +63,7 @@ export function ProjectFilter({ projects, value, change }: ProjectFilterProps) {
   return (
     <FilterSelect label="Project" value={value} onChange={(event) => change(event.target.value)}>
       <option value="">All projects</option>
-      {projects.map((each) => (
+      {sortNaturally(projects, (each) => each).map((each) => (
         <option key={each}>{each}</option>
       ))}
     </FilterSelect>

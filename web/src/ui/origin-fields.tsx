@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { SelectField } from './field.tsx'
+import { sortNaturally } from './natural.ts'
 import { timeText } from './words.ts'
 
 interface OriginFieldsProps {
@@ -28,7 +29,7 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
         hint={names.length === 0 ? `${project} has no ${label.toLowerCase()} yet.` : undefined}
         onChange={(event) => choose(event.target.value)}
       >
-        {names.map((name) => (
+        {sortNaturally(names, (name) => name).map((name) => (
           <option key={name}>{name}</option>
         ))}
       </SelectField>
@@ -50,8 +51,8 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
   )
 }
 
-/** Returns what was chosen of the names, or the first while that is none of them, and how another is chosen. */
-export function useChosenOf(names: readonly string[]): [chosen: string, choose: (name: string) => void] {
-  const [chosen, setChosen] = useState('')
-  return [names.includes(chosen) ? chosen : (names[0] ?? ''), setChosen]
+/** Returns what was chosen of the names, or the first while that is none of them, and how another is chosen; `start` is chosen before. */
+export function useChosenOf(names: readonly string[], start = ''): [chosen: string, choose: (name: string) => void] {
+  const [chosen, setChosen] = useState(start)
+  return [names.includes(chosen) ? chosen : (sortNaturally(names, (name) => name)[0] ?? ''), setChosen]
 }

@@ -1,6 +1,7 @@
 import { ApiError } from '@boxyard/sdk'
 import { TriangleAlert } from 'lucide-react'
 import { type ReactNode, useEffect, useRef } from 'react'
+import { errorWords, faultSentence } from '../api/error-words.ts'
 import { mayHeal } from '../api/patience.ts'
 
 interface ProblemProps {
@@ -29,7 +30,7 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
     >
       <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
       <div className="min-w-0 flex-1">
-        <p className="break-words">{wordsOf(error)}</p>
+        <p className="break-words">{errorWords(error)}</p>
         {isOfApi && (
           <p className="mt-1 font-mono text-xs text-muted">
             <a
@@ -44,11 +45,11 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
           </p>
         )}
         {isOfApi &&
-          // A single one is in the detail already.
+          // A single one is said above.
           error.errors.length > 1 &&
-          error.errors.map(({ pointer, detail }) => (
-            <p key={pointer} className="mt-1 text-xs">
-              <code>{pointer}</code> {detail}
+          error.errors.map((fault) => (
+            <p key={fault.pointer} className="mt-1 text-xs">
+              {faultSentence(fault)}
             </p>
           ))}
         {retry && mayHeal(error) && (
@@ -60,9 +61,4 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
       {children !== undefined && <div>{children}</div>}
     </div>
   )
-}
-
-/** Returns what an error says, for people. */
-export function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

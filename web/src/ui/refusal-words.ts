@@ -1,6 +1,12 @@
 /** What names of boxes, volumes and the like match. */
 export const NAME_PATTERN = '(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*'
 
+/** What statuses of answers match. */
+export const STATUS_PATTERN = '[1-5][0-9][0-9]'
+
+/** Letters of the longest name. */
+export const NAME_MAX = 63
+
 /** What a browser finds wrong with the value of a field. */
 export type Wrongs = Readonly<
   Partial<
@@ -40,8 +46,7 @@ const NAME_RULE = 'It must be 1–63 of a–z, 0–9 and single hyphens, with a 
 /** What a pattern asks for. */
 const RULES: Readonly<Record<string, string>> = {
   [NAME_PATTERN]: NAME_RULE,
-  // What other forms of names have.
-  '[a-z0-9]([a-z0-9\\-]*[a-z0-9])?': NAME_RULE,
+  [STATUS_PATTERN]: 'It must be a status of HTTP, such as 403.',
   '/.*': 'It must be an absolute path: it begins with /.',
   '/.+': 'It must be an absolute path below /.',
   '[^\\/]+': 'It must be a name without /.',

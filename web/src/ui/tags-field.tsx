@@ -1,28 +1,21 @@
-import { useId } from 'react'
+import { TextAreaField } from './field.tsx'
 import { Chip } from './status.tsx'
 import { tagLines } from './tags.ts'
 
 /** Tags to edit, one a line; its text is read by `parseTags`. */
 export function TagsField({ name, tags = {} }: { name: string; tags?: Readonly<Record<string, string>> }) {
-  const id = useId()
   return (
-    <div className="flex flex-col gap-1">
-      <label htmlFor={id} className="text-sm font-medium">
-        Tags
-      </label>
-      <textarea
-        id={id}
-        name={name}
-        rows={3}
-        spellCheck={false}
-        defaultValue={tagLines(tags)}
-        aria-describedby={`${id}-about`}
-        className="w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 font-mono text-sm"
-      />
-      <p id={`${id}-about`} className="text-xs text-muted">
-        One a line, such as <code>env=prod</code>.
-      </p>
-    </div>
+    <TextAreaField
+      label="Tags"
+      name={name}
+      rows={3}
+      defaultValue={tagLines(tags)}
+      hint={
+        <>
+          One a line, such as <code>env=prod</code>.
+        </>
+      }
+    />
   )
 }
 

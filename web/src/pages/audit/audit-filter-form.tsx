@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from 'react'
 import { useKnownProjects } from '../../shell/project-field.tsx'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { NAME_PATTERN, STATUS_PATTERN } from '../../ui/refusal-words.ts'
 import type { SearchState } from '../../ui/search-state.ts'
 
 /** Asks which lines of the audit log are shown; the address holds it. */
@@ -42,7 +43,8 @@ export function AuditFilterForm({ get, change }: SearchState) {
             autoComplete="off"
             spellCheck={false}
             list={`${id}-${name}`}
-            {...(name === 'status' ? { inputMode: 'numeric', pattern: '[1-5][0-9][0-9]' } : {})}
+            {...(name === 'project' ? { pattern: NAME_PATTERN } : {})}
+            {...(name === 'status' ? { inputMode: 'numeric', pattern: STATUS_PATTERN } : {})}
           />
           <datalist id={`${id}-${name}`}>
             {list.map((each) => (

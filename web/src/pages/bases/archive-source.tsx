@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useBlocker } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
-import { runJob } from '../../api/jobs.ts'
+import { type JobInput, runJob } from '../../api/jobs.ts'
 import { sendBytes } from '../../api/transfers.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import type { FormValues } from '../../ui/form.tsx'
@@ -75,7 +75,7 @@ export function useArchiveUpload(project: string, close: () => void) {
       const name = form.has('shared') ? form.text('name') : `${project}/${form.text('name')}`
       close()
       const words = `Making the base ${name} of ${bytes.name}`
-      void runJob({ words, place: 'bases' }, () => Promise.resolve(answer))
+      void runJob({ words, place: 'bases', input: inputOf(form, project) }, () => Promise.resolve(answer))
         .then(() => tell(`The base ${name} is made.${leftOutText(answer.body)}`), tellError)
         .finally(() => void queries.invalidateQueries({ queryKey: ['bases'] }))
     },
@@ -87,6 +87,12 @@ export function useArchiveUpload(project: string, close: () => void) {
   })
   useBlocker({ shouldBlockFn: () => false, enableBeforeUnload: () => upload.isPending })
   return { upload, sent }
+}
+
+/** What fills the form again, but for the archive, which a page may not choose. */
+function inputOf(form: FormValues, project: string): JobInput {
+  const shared = form.has('shared') ? { shared: 'on' } : {}
+  return { project, source: 'archive', name: form.text('name'), ...shared }
 }
 
 function queryOf(form: FormValues): string {

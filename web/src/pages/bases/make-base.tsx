@@ -2,7 +2,7 @@ import type { CallInput } from '@boxyard/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
-import { runJob } from '../../api/jobs.ts'
+import { type JobInput, runJob } from '../../api/jobs.ts'
 import { boxesQuery, boxSnapshotsQuery } from '../../api/queries.ts'
 import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
 import { useRights } from '../../shell/rights.ts'
@@ -18,8 +18,14 @@ import { ArchiveFields, useArchiveUpload } from './archive-source.tsx'
 const SOURCES = ['image', 'box', 'snapshot', 'archive'] as const
 type Source = (typeof SOURCES)[number]
 
+interface MakeBaseProps {
+  /** What its form was filled with when it failed; empty for another one. */
+  again: JobInput
+  close(): void
+}
+
 /** Makes a base: of a box, of a snapshot of one, of an image of a registry, or of an archive. */
-export function MakeBase({ isOpen, close }: { isOpen: boolean; close(): void }) {
+export function MakeBase({ again, isOpen, close }: MakeBaseProps & { isOpen: boolean }) {
   return (
     <Dialog
       title="Make a base"
@@ -27,14 +33,14 @@ export function MakeBase({ isOpen, close }: { isOpen: boolean; close(): void }) 
       isOpen={isOpen}
       close={close}
     >
-      <MakeBaseForm close={close} />
+      <MakeBaseForm again={again} close={close} />
     </Dialog>
   )
 }
 
-function MakeBaseForm({ close }: { close(): void }) {
+function MakeBaseForm({ again, close }: MakeBaseProps) {
   const [first = 'demo'] = useKnownProjects()
-  const [chosen, setProject] = useState<string | null>(null)
+  const [chosen, setProject] = useState<string | null>(again['project'] ?? null)
   const { get, change } = useSearchState()
   const source = SOURCES.find((each) => each === get('of')) ?? 'image'
   const { isAdmin, isOfAll } = useRights()
@@ -49,6 +55,7 @@ function MakeBaseForm({ close }: { close(): void }) {
         <TextField
           label="Name"
           name="name"
+          defaultValue={again['name']}
           required
           autoFocus
           autoComplete="off"
@@ -74,6 +81,7 @@ function MakeBaseForm({ close }: { close(): void }) {
         <TextField
           label="Image"
           name="image"
+          defaultValue={again['image']}
           required
           maxLength={512}
           spellCheck={false}
@@ -81,19 +89,24 @@ function MakeBaseForm({ close }: { close(): void }) {
           hint="A public one, such as debian:12 or ghcr.io/user/tool:1, at an address that everybody reaches."
         />
       ) : (
-        <BoxSource project={project} source={source} />
+        <BoxSource project={project} source={source} again={again} />
       )}
       {isAdmin && isOfAll && (
-        <CheckField label="Share it with all projects" name="shared" hint="Every project may make boxes from it." />
+        <CheckField
+          label="Share it with all projects"
+          name="shared"
+          defaultChecked={again['shared'] !== undefined}
+          hint="Every project may make boxes from it."
+        />
       )}
     </Form>
   )
 }
 
-function BoxSource({ project, source }: { project: string; source: Source }) {
+function BoxSource({ project, source, again }: { project: string; source: Source; again: JobInput }) {
   const { data: boxes = [] } = useQuery(boxesQuery)
   const names = boxes.filter((box) => box.project === project).map(({ name }) => name)
-  const [box, choose] = useChosenOf(names)
+  const [box, choose] = useChosenOf(names, again['box'])
   const isOfSnapshot = source === 'snapshot'
   const ref = { project, name: box }
   const { data: snapshots = [] } = useQuery({ ...boxSnapshotsQuery(ref), enabled: box !== '' && isOfSnapshot })
@@ -122,12 +135,18 @@ function useMakeBase(project: string, source: Source, close: () => void) {
           .catch(tellError)
       }
       const words = `Making the base ${name} of ${form.text('image') || form.text('box')}`
-      void runJob({ words, place: 'bases', stop }, () => Promise.resolve(answer))
+      void runJob({ words, place: 'bases', stop, input: inputOf(form, project, source) }, () => Promise.resolve(answer))
         .then(() => tell(`The base ${name} is made.`))
         .catch((error: unknown) => (isStopped ? tell(`The base ${name} is not made.`) : tellError(error)))
         .finally(() => void refresh())
     },
   })
+}
+
+/** What fills the form again. */
+function inputOf(form: FormValues, project: string, source: Source): JobInput {
+  const given = ['name', 'image', 'box', 'snapshot', 'shared'].filter((field) => form.has(field))
+  return { project, source, ...Object.fromEntries(given.map((field) => [field, form.text(field)])) }
 }
 
 function bodyOf(form: FormValues, source: Source): CallInput<'createBase'>['body'] {

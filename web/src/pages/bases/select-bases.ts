@@ -1,4 +1,5 @@
 import type { Base } from '../../api/records.ts'
+import { naturalKey, sortNaturally } from '../../ui/natural.ts'
 
 /** What a list of bases shows, as in the address of the page. */
 export interface BaseFilter {
@@ -12,7 +13,7 @@ export interface BaseFilter {
 /** Returns the bases that have all words of the text in their names or sources, in order; shared ones first. */
 export function selectBases(bases: readonly Base[], { text, project, sort }: BaseFilter): Base[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = bases.filter(
+  const found = sortNaturally(bases, ({ project, name }) => `${project ?? ''}/${name}`).filter(
     (base) =>
       (project === '' || (base.project ?? '*') === project) &&
       words.every((word) => `${baseName(base)} ${base.source}`.toLowerCase().includes(word)),
@@ -40,7 +41,7 @@ function compare(a: number | string, b: number | string): number {
 }
 
 const VALUES: Readonly<Record<string, (base: Base) => number | string>> = {
-  name: ({ name }) => name,
+  name: ({ name }) => naturalKey(name),
   size: ({ size_bytes }) => size_bytes ?? 0,
   created: ({ created_at }) => created_at,
 }

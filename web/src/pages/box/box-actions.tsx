@@ -57,7 +57,6 @@ export function BoxActions({ box }: { box: Box }) {
         box={box}
         title={`Fork ${project}/${name}`}
         about="Another box with the disk of this one as it is now, in milliseconds at any size."
-        suggested={`${name}-2`}
         of={name}
         isOpen={dialog === 'fork'}
         close={() => setDialog(null)}

@@ -1,17 +1,21 @@
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { boxesQuery } from '../../api/queries.ts'
 import type { Ref } from '../../api/records.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
+import { endedName, numberedName } from '../../ui/free-name.ts'
+import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { tell } from '../../ui/toasts.tsx'
 
 interface ForkDialogProps {
   box: Ref
   title: string
   about: string
-  /** What the new box is called unless another name is given. */
-  suggested: string
+  /** What the name that is suggested ends with, after that of the box; left out: the next number that is free. */
+  ending?: string
   /** What the new box is a fork of, in words. */
   of: string
   isOpen: boolean
@@ -19,8 +23,23 @@ interface ForkDialogProps {
   fork(name: string): Promise<unknown>
 }
 
+type ForkFormProps = Omit<ForkDialogProps, 'title' | 'about' | 'isOpen'>
+
 /** Asks for the name of a fork, makes it, and goes to its page. */
-export function ForkDialog({ box: { project }, title, about, suggested, of, isOpen, close, fork }: ForkDialogProps) {
+export function ForkDialog({ title, about, isOpen, close, ...forking }: ForkDialogProps) {
+  return (
+    <Dialog title={title} about={about} isOpen={isOpen} close={close}>
+      <ForkForm close={close} {...forking} />
+    </Dialog>
+  )
+}
+
+function ForkForm({ box: { project, name }, ending, of, close, fork }: ForkFormProps) {
+  const { data: boxes = [] } = useQuery(boxesQuery)
+  const taken = boxes.filter((box) => box.project === project).map((box) => box.name)
+  const suggested = ending === undefined ? numberedName(name, taken) : endedName(name, ending, taken)
+  // The boxes may come after the dialog: until then the name is the best guess, and what is typed stays.
+  const [typed, setTyped] = useState<string | null>(null)
   const navigate = useNavigate()
   const make = useMutation({
     mutationFn: fork,
@@ -31,23 +50,24 @@ export function ForkDialog({ box: { project }, title, about, suggested, of, isOp
     },
   })
   return (
-    <Dialog title={title} about={about} isOpen={isOpen} close={close}>
-      <Form
-        action="Fork"
-        isBusy={make.isPending}
-        error={make.error}
-        close={close}
-        send={(form) => make.mutate(form.text('name'))}
-      >
-        <TextField
-          label="Name of the new box"
-          name="name"
-          required
-          autoComplete="off"
-          spellCheck={false}
-          defaultValue={suggested}
-        />
-      </Form>
-    </Dialog>
+    <Form
+      action="Fork"
+      isBusy={make.isPending}
+      error={make.error}
+      close={close}
+      send={(form) => make.mutate(form.text('name'))}
+    >
+      <TextField
+        label="Name of the new box"
+        name="name"
+        apiNames={['target']}
+        required
+        autoComplete="off"
+        spellCheck={false}
+        pattern={NAME_PATTERN}
+        value={typed ?? suggested}
+        onChange={(event) => setTyped(event.target.value)}
+      />
+    </Form>
   )
 }

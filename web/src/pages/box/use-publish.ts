@@ -11,8 +11,8 @@ export interface Access {
   port: number | null
 }
 
-/** Sets who may use the URLs of a box; the undo sets it as it was. */
-export function usePublish(box: Box) {
+/** Sets who may use the URLs of a box; the undo sets it as it was. A form that asks for it shows itself why it was refused. */
+export function usePublish(box: Box, { isOfForm = false } = {}) {
   const queries = useQueryClient()
   const path = { project: box.project, name: box.name }
   const now = accessOf(box)
@@ -25,7 +25,7 @@ export function usePublish(box: Box) {
       const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
       tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(was), { of: [boxResource(box)] })
     },
-    onError: tellError,
+    onError: (error) => isOfForm || tellError(error),
   })
   return set
 }

@@ -5,6 +5,7 @@ import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { FilterSelect } from '../../ui/field.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
+import { sortNaturally } from '../../ui/natural.ts'
 import { Page } from '../../ui/page.tsx'
 import { type SearchState, useSearchState } from '../../ui/search-state.ts'
 import { BoxTable } from './box-table.tsx'
@@ -14,12 +15,14 @@ import { nodesOf, SORTS, selectBoxes } from './select.ts'
 
 /** All boxes: found, sorted, chosen, stopped and deleted. */
 export function BoxesPage() {
-  const { data: boxes } = useSuspenseQuery(boxesQuery)
+  const { data: read } = useSuspenseQuery(boxesQuery)
   const { get, change } = useSearchState()
   const { canWrite } = useRights()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const text = useDeferredValue(get('q'))
   const [project, status, node, sort] = [get('project'), get('status'), get('node'), get('sort')]
+  // Once for each list, not at each letter of a filter.
+  const boxes = useMemo(() => sortNaturally(read, ({ project, name }) => `${project}/${name}`), [read])
   const shown = useMemo(
     () => selectBoxes(boxes, { text, project, status, node, sort }),
     [boxes, text, project, status, node, sort],

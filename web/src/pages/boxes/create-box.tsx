@@ -4,12 +4,10 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { basesQuery, configQuery, sharedBasesQuery } from '../../api/queries.ts'
 import { useRights } from '../../shell/rights.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
-import { Problem } from '../../ui/problem.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
-import { textOf } from './form-text.ts'
 
 /** Creates a box, and goes to it. */
 export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void }) {
@@ -27,8 +25,7 @@ function CreateBoxForm({ close }: { close(): void }) {
   const [project, setProject] = useState(projects[0] ?? 'demo')
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const create = async (form: FormData): Promise<void> => {
-    const text = (name: string): string => textOf(form, name)
+  const create = async ({ text }: FormValues): Promise<void> => {
     const name = text('name')
     setBusy(true)
     setError(null)
@@ -48,22 +45,16 @@ function CreateBoxForm({ close }: { close(): void }) {
     }
   }
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void create(new FormData(event.currentTarget))
-      }}
+    <Form
+      action="Create"
+      busy="Creating…"
+      isBusy={isBusy}
+      error={error}
+      close={close}
+      send={(form) => void create(form)}
     >
       <BoxFields project={project} setProject={setProject} />
-      {error !== null && <Problem error={error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={close}>Cancel</Button>
-        <Button type="submit" kind="primary" disabled={isBusy}>
-          {isBusy ? 'Creating…' : 'Create'}
-        </Button>
-      </div>
-    </form>
+    </Form>
   )
 }
 
@@ -76,7 +67,12 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       {projects.length > 0 ? (
-        <SelectField label="Project" value={project} onChange={(event) => setProject(event.target.value)}>
+        <SelectField
+          label="Project"
+          name="project"
+          value={project}
+          onChange={(event) => setProject(event.target.value)}
+        >
           {projects.map((each) => (
             <option key={each}>{each}</option>
           ))}
@@ -84,6 +80,7 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
       ) : (
         <TextField
           label="Project"
+          name="project"
           required
           autoComplete="off"
           spellCheck={false}

@@ -1,4 +1,5 @@
 import type { Project } from '../../api/records.ts'
+import { sortNaturally } from '../../ui/natural.ts'
 
 /** What a project has an amount of, with its quota. */
 export const AMOUNTS = [
@@ -19,6 +20,11 @@ export function fullestOf({ used, allowed }: Project): number | null {
   return parts.length === 0 ? null : Math.max(...parts)
 }
 
+/** Says that a quota is used up, or nearly so. */
+export function quotaWords(full: number): string {
+  return full > 1 ? 'over its quota' : full === 1 ? 'quota used up' : 'quota nearly used up'
+}
+
 /** Returns how many boxes projects have together, by kind of status. */
 export function boxCounts(projects: readonly Project[]): { running: number; stopped: number; other: number } {
   const sum = { running: 0, stopped: 0, other: 0 }
@@ -33,7 +39,9 @@ export function boxCounts(projects: readonly Project[]): { running: number; stop
 /** Returns the projects that have all words of the text in their names, in order. */
 export function selectProjects(projects: readonly Project[], text: string, sort: string): Project[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = projects.filter(({ project }) => words.every((word) => project.includes(word)))
+  const found = sortNaturally(projects, ({ project }) => project).filter(({ project }) =>
+    words.every((word) => project.includes(word)),
+  )
   const value = VALUES[sort.replace(/^-/, '')]
   if (value) found.sort((a, b) => value(a) - value(b))
   return sort.startsWith('-') ? found.reverse() : found

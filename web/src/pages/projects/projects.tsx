@@ -10,7 +10,7 @@ import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
 import { countWords } from '../../ui/words.ts'
-import { AMOUNTS, amountText, fullestOf, selectProjects } from './project-rows.ts'
+import { AMOUNTS, amountText, fullestOf, quotaWords, selectProjects } from './project-rows.ts'
 import { SetQuota } from './set-quota.tsx'
 
 /** The projects that have something: what each uses, and its quota, which an administrator sets. */
@@ -69,7 +69,7 @@ function Amount({ used, allowed, unit, name }: { used: number; allowed: number |
   return (
     <span className="block">
       <span className="tabular-nums">{words}</span>
-      {used > allowed && <span className="ml-1 text-bad">over</span>}
+      {allowed > 0 && used >= allowed && <span className="ml-1 text-bad">{used > allowed ? 'over' : 'all used'}</span>}
       <span
         role="meter"
         aria-label={name}
@@ -114,9 +114,7 @@ const COLUMNS: readonly Column<Project>[] = [
           >
             {project.project}
           </Link>
-          {full !== null && full > 0.9 && (
-            <span className="block text-xs text-bad">{full > 1 ? 'over its quota' : 'quota nearly used'}</span>
-          )}
+          {full !== null && full > 0.9 && <span className="block text-xs text-bad">{quotaWords(full)}</span>}
           <span className="block text-xs text-muted md:hidden">
             {AMOUNTS.map(({ key, name, unit }) => (
               <span key={key} className="block">

@@ -103,18 +103,20 @@ function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQ
 }
 
 function allowedOf(form: FormValues): Allowed {
-  const valueOf = (key: AmountKey): number | null => (form.text(key) === '' ? null : Number(form.text(key)))
+  const apiNames = (key: AmountKey): number | null => (form.text(key) === '' ? null : Number(form.text(key)))
   return {
-    boxes: valueOf('boxes'),
-    cpus: valueOf('cpus'),
-    ram_mb: valueOf('ram_mb'),
-    storage_gb: valueOf('storage_gb'),
+    boxes: apiNames('boxes'),
+    cpus: apiNames('cpus'),
+    ram_mb: apiNames('ram_mb'),
+    storage_gb: apiNames('storage_gb'),
   }
 }
 
 /** The quota of a project and its use, also of one that has nothing yet. */
 const quotaQuery = (project: string) =>
   queryOptions({
+    // While its dialog closes there is none.
+    enabled: project !== '',
     queryKey: [...projectsQuery.queryKey, project],
     queryFn: ({ signal }) => api().call('getQuota', { path: { project }, signal }),
     staleTime: 0,

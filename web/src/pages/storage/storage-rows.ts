@@ -1,4 +1,5 @@
 import type { StorageReport } from '../../api/records.ts'
+import { naturalKey } from '../../ui/natural.ts'
 
 export type StoredKind = 'box' | 'volume' | 'snapshot' | 'base' | 'orphan'
 
@@ -48,7 +49,7 @@ export function selectStored(rows: readonly Stored[], { text, kind, sort }: Stor
   const by = sort.replace(/^-/, '')
   found.sort((a, b) =>
     by === 'name'
-      ? compare(storedName(a), storedName(b))
+      ? compare(naturalKey(storedName(a)), naturalKey(storedName(b)))
       : by === 'size'
         ? (a.sizeBytes ?? -1) - (b.sizeBytes ?? -1)
         : (a.uniqueBytes ?? -1) - (b.uniqueBytes ?? -1) || (a.sizeBytes ?? -1) - (b.sizeBytes ?? -1),

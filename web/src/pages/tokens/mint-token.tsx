@@ -161,6 +161,7 @@ function Life({ me }: { me: Me }) {
     <SelectField
       label="It ends"
       name="life"
+      apiNames={['expires_in_seconds']}
       defaultValue={lives.find(({ words }) => words === '30 days')?.seconds ?? ''}
     >
       {lives.map(({ seconds, words }) => (

@@ -1,4 +1,5 @@
 import type { Token } from '../../api/records.ts'
+import { naturalKey } from '../../ui/natural.ts'
 
 export type TokenState = 'live' | 'expired' | 'revoked'
 
@@ -25,7 +26,7 @@ export function selectTokens(tokens: readonly Token[], { text, state, sort }: To
       (state === 'all' || (state === 'live') === (tokenState(token, now) === 'live')) &&
       words.every((word) => wordsOf(token).includes(word)),
   )
-  const value = VALUES[sort.replace(/^-/, '')] ?? (({ name }: Token) => name)
+  const value = VALUES[sort.replace(/^-/, '')] ?? nameKey
   found.sort((a, b) => compare(value(a), value(b)))
   return sort.startsWith('-') ? found.reverse() : found
 }
@@ -53,12 +54,16 @@ function wordsOf({ name, id, projects, permissions }: Token): string {
   return `${name} ${id} ${projectsText(projects)} ${permissions.join(' ')}`.toLowerCase()
 }
 
+function nameKey({ name }: Token): string {
+  return naturalKey(name)
+}
+
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1
 }
 
 const VALUES: Readonly<Record<string, (token: Token) => string>> = {
-  name: ({ name }) => name,
+  name: nameKey,
   created: ({ created_at }) => created_at,
   // One that never expires comes after all others.
   expires: ({ expires_at }) => expires_at ?? '~',

@@ -70,7 +70,16 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
       <CheckField label="Back up by itself" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
       {isOn && (
         <div className="grid grid-cols-2 gap-4">
-          <TextField label="Every" name="count" type="number" required min="1" step="1" defaultValue={count} />
+          <TextField
+            label="Every"
+            name="count"
+            apiNames={['interval_seconds']}
+            type="number"
+            required
+            min="1"
+            step="1"
+            defaultValue={count}
+          />
           <SelectField label="Unit" name="unit" defaultValue={unit.seconds}>
             {UNITS.map(({ name: word, seconds }) => (
               <option key={word} value={seconds}>
@@ -92,6 +101,7 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
           <TextField
             label="Kept for days"
             name="keep_days"
+            apiNames={['keep_seconds']}
             type="number"
             min="0.001"
             step="any"

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
-import { runJob } from '../../api/jobs.ts'
+import { type JobInput, runJob } from '../../api/jobs.ts'
 import { configQuery, volumesQuery } from '../../api/queries.ts'
 import { storedBackupsQuery, volumeSnapshotsQuery } from '../../api/volume-queries.ts'
 import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
@@ -17,8 +17,14 @@ import { TagsField } from '../../ui/tags-field.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { bytesText, timeText } from '../../ui/words.ts'
 
+interface CreateVolumeProps {
+  /** What its form was filled with when it failed; empty for another one. */
+  again: JobInput
+  close(): void
+}
+
 /** Creates a data volume: empty, as a copy of a volume or a snapshot, or of a backup. */
-export function CreateVolume({ isOpen, close }: { isOpen: boolean; close(): void }) {
+export function CreateVolume({ again, isOpen, close }: CreateVolumeProps & { isOpen: boolean }) {
   return (
     <Dialog
       title="Create a volume"
@@ -26,18 +32,18 @@ export function CreateVolume({ isOpen, close }: { isOpen: boolean; close(): void
       isOpen={isOpen}
       close={close}
     >
-      <CreateVolumeForm close={close} />
+      <CreateVolumeForm again={again} close={close} />
     </Dialog>
   )
 }
 
 type Source = 'empty' | 'volume' | 'snapshot' | 'backup'
 
-function CreateVolumeForm({ close }: { close(): void }) {
-  const [chosen, setProject] = useState<string | null>(null)
+function CreateVolumeForm({ again, close }: CreateVolumeProps) {
+  const [chosen, setProject] = useState<string | null>(again['project'] ?? null)
   const [first = 'demo'] = useKnownProjects()
   const project = chosen ?? first
-  const [source, setSource] = useState<Source>('empty')
+  const [source, setSource] = useState<Source>(again['from_backup'] === undefined ? 'empty' : 'backup')
   const { data: config } = useQuery(configQuery)
   const create = useCreateVolume(project, source, close)
   return (
@@ -47,6 +53,7 @@ function CreateVolumeForm({ close }: { close(): void }) {
         <TextField
           label="Name"
           name="name"
+          defaultValue={again['name']}
           required
           autoFocus
           autoComplete="off"
@@ -63,6 +70,7 @@ function CreateVolumeForm({ close }: { close(): void }) {
         <TextField
           label="Size in GiB"
           name="size_gb"
+          defaultValue={again['size_gb']}
           type="number"
           min="0.01"
           step="any"
@@ -70,8 +78,8 @@ function CreateVolumeForm({ close }: { close(): void }) {
         />
       </div>
       {(source === 'volume' || source === 'snapshot') && <VolumeSource project={project} source={source} />}
-      {source === 'backup' && <BackupSource project={project} />}
-      <TagsField name="tags" />
+      {source === 'backup' && <BackupSource project={project} chosen={again['from_backup']} />}
+      <TagsField name="tags" tags={parseTags(again['tags'] ?? '')} />
     </Form>
   )
 }
@@ -90,9 +98,12 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
           body,
         })
       const words = { words: `Creating ${project}/${name} from a backup`, place: 'volumes' }
-      // A backup may take minutes to come: the dialog does not wait for it.
-      if (source === 'backup') void runJob(words, begin).then(() => end(name), tellError)
-      else {
+      if (source === 'backup') {
+        // What is refused at once is shown in the dialog; a backup may take minutes to come, which it does not wait for.
+        const answer = await begin()
+        const input = inputOf(form, project)
+        void runJob({ ...words, input }, () => Promise.resolve(answer)).then(() => end(name), tellError)
+      } else {
         await runJob(words, begin)
         await end(name)
       }
@@ -104,6 +115,12 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
     tell(`The volume ${project}/${name} is created.`)
     await queries.invalidateQueries({ queryKey: volumesQuery.queryKey })
   }
+}
+
+/** What fills the form again. */
+function inputOf(form: FormValues, project: string): JobInput {
+  const fields = ['name', 'size_gb', 'from_backup', 'tags']
+  return { project, ...Object.fromEntries(fields.map((field) => [field, form.text(field)])) }
 }
 
 function bodyOf(form: FormValues, source: Source): CallInput<'createVolume'>['body'] {
@@ -130,7 +147,7 @@ function VolumeSource({ project, source }: { project: string; source: Source }) 
   return <OriginFields {...given} snapshots={isOfSnapshot ? snapshots : null} />
 }
 
-function BackupSource({ project }: { project: string }) {
+function BackupSource({ project, chosen }: { project: string; chosen: string | undefined }) {
   const { data: backups = [], isPending } = useQuery({ ...storedBackupsQuery(project), enabled: project !== '' })
   const done = backups.filter(({ status }) => status === 'done').toReversed()
   return (
@@ -138,6 +155,8 @@ function BackupSource({ project }: { project: string }) {
       label="Backup"
       name="from_backup"
       required
+      key={done.length}
+      defaultValue={chosen}
       hint={done.length === 0 && !isPending ? `The store holds no backup of ${project}.` : undefined}
     >
       {done.map(({ id, volume, created_at, size_bytes }) => (

@@ -1,23 +1,37 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
-import { runJob } from '../../api/jobs.ts'
+import { type JobInput, runJob } from '../../api/jobs.ts'
+import { volumesQuery } from '../../api/queries.ts'
 import type { Backup, Volume } from '../../api/records.ts'
 import { refreshVolume } from '../../api/volume-queries.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
+import { endedName } from '../../ui/free-name.ts'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { timeText } from '../../ui/words.ts'
 import { placeOfVolume } from './place.ts'
 import { tellRestored } from './volume-snapshots.tsx'
 
+interface RestoreBackupProps {
+  volume: Volume
+  backup: Backup
+  /** What its form was filled with when it failed. */
+  again?: JobInput
+  close(): void
+}
+
 /** Restores a backup: as a new volume, or over the one that it was made of, which can be undone. */
-export function RestoreBackup({ volume, backup, close }: { volume: Volume; backup: Backup; close(): void }) {
+export function RestoreBackup({ volume, backup, again = {}, close }: RestoreBackupProps) {
   const { project, name } = volume
-  const [isNew, setNew] = useState(true)
+  const [isNew, setNew] = useState(again['as'] !== '')
   const restore = useRestore(volume, backup, close)
+  // The volumes may come after the dialog: what is typed stays.
+  const [typed, setTyped] = useState<string | null>(again['as'] || null)
+  const { data: volumes = [] } = useQuery(volumesQuery)
+  const taken = volumes.filter((each) => each.project === project).map((each) => each.name)
   return (
     <Dialog
       title={`Restore the backup of ${timeText(backup.created_at)}`}
@@ -48,7 +62,8 @@ export function RestoreBackup({ volume, backup, close }: { volume: Volume; backu
             required
             spellCheck={false}
             pattern={NAME_PATTERN}
-            defaultValue={`${name}-restored`}
+            value={typed ?? endedName(name, 'restored', taken)}
+            onChange={(event) => setTyped(event.target.value)}
           />
         ) : (
           <p className="rounded-md bg-warn-soft p-3">
@@ -85,7 +100,9 @@ function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () 
       // What is refused at once is shown in the dialog.
       const answer = await begin()
       close()
-      void runJob({ words, place }, () => Promise.resolve(answer))
+      void runJob({ words, place, input: { project, name: as ?? name, backup: id, as: as ?? '' } }, () =>
+        Promise.resolve(answer),
+      )
         .then(() =>
           as === null
             ? tellRestored(`${project}/${name} is as it was backed up at ${timeText(made)}.`, volume, undo)

@@ -1,4 +1,5 @@
 import type { Volume } from '../../api/records.ts'
+import { sortNaturally } from '../../ui/natural.ts'
 
 /** What a list of volumes shows, as in the address of the page. */
 export interface VolumeFilter {
@@ -13,7 +14,7 @@ export interface VolumeFilter {
 /** Returns the volumes that have all words of the text in their names, tags or boxes, in order. */
 export function selectVolumes(volumes: readonly Volume[], { text, project, use, sort }: VolumeFilter): Volume[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = volumes.filter(
+  const found = sortNaturally(volumes, ({ project, name }) => `${project}/${name}`).filter(
     (volume) =>
       (project === '' || volume.project === project) &&
       (use === '' || (use === 'attached') === volume.attachments.length > 0) &&

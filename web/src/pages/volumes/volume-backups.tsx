@@ -1,12 +1,13 @@
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
-import { runJob } from '../../api/jobs.ts'
+import { type JobInput, runJob } from '../../api/jobs.ts'
 import type { Backup, Volume } from '../../api/records.ts'
 import { refreshVolume, volumeBackupsQuery } from '../../api/volume-queries.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
+import { FailedJobs } from '../../ui/failed-jobs.tsx'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { Empty, Panel } from '../../ui/page.tsx'
@@ -23,7 +24,7 @@ export function VolumeBackups({ volume }: { volume: Volume }) {
   const { data: backups } = useSuspenseQuery(volumeBackupsQuery(volume))
   const { canWrite } = useRights()
   const { change } = useSearchState()
-  const [asked, setAsked] = useState<{ act: 'restore' | 'delete'; backup: Backup } | null>(null)
+  const [asked, setAsked] = useState<{ act: 'restore' | 'delete'; backup: Backup; again?: JobInput } | null>(null)
   const make = useMakeBackup(volume)
   return (
     <Panel
@@ -39,6 +40,14 @@ export function VolumeBackups({ volume }: { volume: Volume }) {
         )
       }
     >
+      <FailedJobs
+        place={placeOfVolume(volume)}
+        again={(again) => {
+          const backup = backups.find(({ id }) => id === again['backup'])
+          if (backup) setAsked({ act: 'restore', backup, again })
+          else tellError(new Error('The backup is not there any more.'))
+        }}
+      />
       <BackupSchedule volume={volume} />
       {backups.length === 0 ? (
         <Empty title="No backups yet">
@@ -57,7 +66,14 @@ export function VolumeBackups({ volume }: { volume: Volume }) {
           keyOf={({ id }) => id}
         />
       )}
-      {asked?.act === 'restore' && <RestoreBackup volume={volume} backup={asked.backup} close={() => setAsked(null)} />}
+      {asked?.act === 'restore' && (
+        <RestoreBackup
+          volume={volume}
+          backup={asked.backup}
+          {...(asked.again ? { again: asked.again } : {})}
+          close={() => setAsked(null)}
+        />
+      )}
       <DeleteBackup
         volume={volume}
         backup={asked?.act === 'delete' ? asked.backup : null}

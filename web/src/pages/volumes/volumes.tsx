@@ -1,10 +1,12 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useDeferredValue, useMemo } from 'react'
+import { useDeferredValue, useMemo, useState } from 'react'
+import type { JobInput } from '../../api/jobs.ts'
 import { volumesQuery } from '../../api/queries.ts'
 import type { Volume } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
+import { FailedJobs } from '../../ui/failed-jobs.tsx'
 import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
@@ -22,6 +24,7 @@ export function VolumesPage() {
   const { data: volumes } = useSuspenseQuery(volumesQuery)
   const { get, change } = useSearchState()
   const { canWrite } = useRights()
+  const [again, setAgain] = useState<JobInput>({})
   const text = useDeferredValue(get('q'))
   const [project, use, sort] = [get('project'), get('use'), get('sort')]
   const shown = useMemo(() => selectVolumes(volumes, { text, project, use, sort }), [volumes, text, project, use, sort])
@@ -38,6 +41,13 @@ export function VolumesPage() {
       }
     >
       <Jobs place="volumes" />
+      <FailedJobs
+        place="volumes"
+        again={(input) => {
+          setAgain(input)
+          change({ dialog: 'create' })
+        }}
+      />
       <List
         words={['volume', 'volumes']}
         total={volumes.length}
@@ -71,7 +81,14 @@ export function VolumesPage() {
           sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
         />
       </List>
-      <CreateVolume isOpen={get('dialog') === 'create' && canWrite} close={() => change({ dialog: '' })} />
+      <CreateVolume
+        again={again}
+        isOpen={get('dialog') === 'create' && canWrite}
+        close={() => {
+          setAgain({})
+          change({ dialog: '' })
+        }}
+      />
     </Page>
   )
 }
@@ -88,7 +105,7 @@ function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
           params={{ project, name: box }}
           preload={false}
           title={path}
-          className="hover:underline"
+          className="inline-flex min-h-6 min-w-6 items-center hover:underline"
         >
           {box}
           {isReadOnly && <span className="text-muted"> (reads)</span>}

@@ -1,8 +1,10 @@
+import { ApiError } from '@boxyard/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Ref } from '../../../api/records.ts'
 import { useLive } from '../../../shell/live-provider.tsx'
 import { Button } from '../../../ui/button.tsx'
+import { FaultForm, FaultRest } from '../../../ui/fault-form.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/page.tsx'
 import { textOf } from '../../boxes/form-text.ts'
@@ -17,6 +19,8 @@ export function RunCommand({ box }: { box: Ref }) {
   const { isPolled } = useLive()
   const refresh = (): void => void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
   const { live, run, isRunning } = useLiveCommand(box, { onChange: refresh, isStreamed: !isPolled })
+  // One that did not begin has no output to show.
+  const refused = live !== null && live.id === null && live.error instanceof ApiError ? live.error : null
   const start = (form: FormData): void => {
     const seconds = Number(textOf(form, 'timeout'))
     void run(textOf(form, 'line'), {
@@ -28,17 +32,19 @@ export function RunCommand({ box }: { box: Ref }) {
   }
   return (
     <Panel title="Run a command">
-      <form
+      <FaultForm
+        error={refused}
         className="flex flex-col gap-3"
         onSubmit={(event) => {
           event.preventDefault()
           start(new FormData(event.currentTarget))
         }}
       >
-        <div className="flex items-end gap-2">
+        <div className="flex items-start gap-2">
           <TextField
             label="Line for the shell"
             name="line"
+            apiNames={['command', 'shell']}
             required
             autoComplete="off"
             autoCapitalize="off"
@@ -46,13 +52,14 @@ export function RunCommand({ box }: { box: Ref }) {
             placeholder="uname -a"
             className="min-w-0 flex-1 [&_input]:font-mono"
           />
-          <Button type="submit" kind="primary" disabled={isRunning}>
+          <Button type="submit" kind="primary" className="mt-6" disabled={isRunning}>
             Run
           </Button>
         </div>
         <RunOptions isPolled={isPolled} />
-      </form>
-      {live && (
+        <FaultRest />
+      </FaultForm>
+      {live && refused === null && (
         <div className="mt-4 flex flex-col gap-2">
           <div className="flex flex-wrap items-center justify-between gap-2">
             <p role="status">
@@ -90,6 +97,7 @@ function RunOptions({ isPolled }: { isPolled: boolean }) {
         <TextField
           label="Time limit in seconds"
           name="timeout"
+          apiNames={['timeout_seconds']}
           type="number"
           min="0.001"
           step="any"

@@ -33,7 +33,10 @@ export function EntryRow({ at, entry, act }: { at: FilesAt; entry: FileEntry; ac
         </span>
       </span>
       <span className="w-16 text-right text-xs text-muted tabular-nums">{type === 'file' && bytesText(size)}</span>
-      <span className="w-28 font-mono text-xs text-muted max-md:hidden" title="Permissions, owner and group">
+      <span
+        className="w-36 truncate font-mono text-xs text-muted max-md:hidden"
+        title={`Permissions ${mode}, owner ${uid}, group ${gid}`}
+      >
         {mode} {uid}:{gid}
       </span>
       <span className="w-24 text-right text-xs text-muted max-sm:hidden">

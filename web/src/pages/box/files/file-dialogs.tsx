@@ -2,11 +2,10 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import type { FileEntry, Ref } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
-import { Problem } from '../../../ui/problem.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { boxResource } from '../../../ui/undo-end.ts'
 import { childOf, type FilePlace, nameOfPlace, parentOf, placeQuery } from './place.ts'
@@ -28,15 +27,19 @@ function NameDialog({ title, action, start, isOpen, close, act }: NameDialogProp
   const run = useMutation({ mutationFn: act, onSuccess: close })
   return (
     <Dialog title={title} isOpen={isOpen} close={close}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          run.mutate(name)
-        }}
+      <Form
+        action={action}
+        busy={action}
+        isBusy={run.isPending}
+        error={run.error}
+        close={close}
+        // Spaces at its ends are part of it.
+        send={() => run.mutate(name)}
       >
         <TextField
           label="Name"
+          name="name"
+          apiNames={['to']}
           required
           autoComplete="off"
           spellCheck={false}
@@ -44,14 +47,7 @@ function NameDialog({ title, action, start, isOpen, close, act }: NameDialogProp
           value={name}
           onChange={(event) => setName(event.target.value)}
         />
-        {run.error !== null && <Problem error={run.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={run.isPending}>
-            {action}
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -2,6 +2,7 @@ import { ApiError } from '@boxyard/sdk'
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { FileEntry, Ref } from '../../../api/records.ts'
+import { sortNaturally } from '../../../ui/natural.ts'
 import { type FilePlace, placeQuery } from './place.ts'
 
 /** A path of a box as it is now, or as a snapshot has it. */
@@ -52,7 +53,8 @@ export const contentQuery = (at: FilesAt) =>
 /** Returns the entries with the directories first, each in the order of their names. */
 export function directoriesFirst(files: readonly FileEntry[]): FileEntry[] {
   const isDirectory = ({ type }: FileEntry): boolean => type === 'directory'
-  return [...files.filter(isDirectory), ...files.filter((file) => !isDirectory(file))]
+  const sorted = sortNaturally(files, ({ path }) => path)
+  return [...sorted.filter(isDirectory), ...sorted.filter((file) => !isDirectory(file))]
 }
 
 /** Returns true for an error that says that nothing is at a path. */

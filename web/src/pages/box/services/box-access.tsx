@@ -4,6 +4,7 @@ import { boxQuery } from '../../../api/queries.ts'
 import type { Box } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
 import { Button } from '../../../ui/button.tsx'
+import { FaultForm, FaultRest } from '../../../ui/fault-form.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/page.tsx'
 import { textOf } from '../../boxes/form-text.ts'
@@ -20,14 +21,15 @@ export function BoxAccess({ box }: { box: Box }) {
     queries.setQueryData(boxQuery(box).queryKey, after)
   }
   const now = accessOf(box)
-  const set = usePublish(box)
+  const set = usePublish(box, { isOfForm: true })
   const changeDomains = async (what: 'publish' | 'unpublish', domains: string[]): Promise<void> => {
     keep(await api().call(what === 'publish' ? 'publishBox' : 'unpublishBox', { path, body: { domains } }))
   }
   return (
     <Panel title="URLs and access">
       <div className="grid gap-6 md:grid-cols-2">
-        <form
+        <FaultForm
+          error={set.error}
           key={`${now.auth} ${now.port}`}
           className="flex flex-col gap-3"
           onSubmit={(event) => {
@@ -67,7 +69,8 @@ export function BoxAccess({ box }: { box: Box }) {
               Set access
             </Button>
           )}
-        </form>
+          <FaultRest />
+        </FaultForm>
         <Domains domains={box.published_domains} change={canWrite ? changeDomains : null} />
       </div>
     </Panel>

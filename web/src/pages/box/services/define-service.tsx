@@ -3,10 +3,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import type { Ref, Service } from '../../../api/records.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { SelectField, TextAreaField, TextField } from '../../../ui/field.tsx'
-import { Problem } from '../../../ui/problem.tsx'
+import { Form } from '../../../ui/form.tsx'
+import { NAME_PATTERN } from '../../../ui/refusal-words.ts'
 import { tell } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
 import { joinCommand } from '../commands/command-words.ts'
@@ -50,22 +50,16 @@ export function DefineService({ box, service, isOpen, close }: DefineServiceProp
       isOpen={isOpen}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          put.mutate(new FormData(event.currentTarget))
-        }}
+      <Form
+        action={service === null ? 'Define and start' : 'Change'}
+        busy="Waiting for it…"
+        isBusy={put.isPending}
+        error={put.error}
+        close={close}
+        send={({ all }) => put.mutate(all)}
       >
         <ServiceFields service={service} />
-        {put.error !== null && <Problem error={put.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={put.isPending}>
-            {put.isPending ? 'Waiting for it…' : service === null ? 'Define and start' : 'Change'}
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -75,14 +69,7 @@ function ServiceFields({ service }: { service: Service | null }) {
   return (
     <>
       {service === null && (
-        <TextField
-          label="Name"
-          name="name"
-          required
-          autoComplete="off"
-          spellCheck={false}
-          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
-        />
+        <TextField label="Name" name="name" required autoComplete="off" spellCheck={false} pattern={NAME_PATTERN} />
       )}
       <CommandField value={spec === null ? '' : joinCommand(spec.command)} />
       <div className="grid gap-4 sm:grid-cols-2">
@@ -129,7 +116,6 @@ export function CommandField({ value }: { value: string }) {
       label="Command"
       name="command"
       required
-      rows={Math.min(8, value.split('\n').length)}
       autoComplete="off"
       autoCapitalize="off"
       defaultValue={value}
@@ -155,6 +141,7 @@ function ReadinessFields({ spec }: { spec: Service['spec'] | null }) {
           key={kind}
           label={kind === 'http' ? 'Path' : 'Command of the probe'}
           name="probe"
+          apiNames={['readiness']}
           required
           defaultValue={kind === start.kind ? start.value : kind === 'http' ? '/' : ''}
         />

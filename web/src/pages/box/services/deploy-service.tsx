@@ -3,10 +3,9 @@ import { useState } from 'react'
 import { api } from '../../../api/client.ts'
 import type { Ref, Service } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField, TextAreaField, TextField } from '../../../ui/field.tsx'
-import { Problem } from '../../../ui/problem.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { tell } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
 import { joinCommand } from '../commands/command-words.ts'
@@ -56,22 +55,16 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
       isOpen={isOpen}
       close={close}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          deploy.mutate(new FormData(event.currentTarget))
-        }}
+      <Form
+        action="Deploy"
+        busy="Waiting until it is ready…"
+        isBusy={deploy.isPending}
+        error={deploy.error}
+        close={close}
+        send={({ all }) => deploy.mutate(all)}
       >
         <DeployFields spec={service.spec} canSeeVariables={canWrite} />
-        {deploy.error !== null && <Problem error={deploy.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={deploy.isPending}>
-            {deploy.isPending ? 'Waiting until it is ready…' : 'Deploy'}
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -93,6 +86,7 @@ function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSee
       <TextField
         label="Seconds until it must be ready"
         name="seconds"
+        apiNames={['ready_seconds']}
         type="number"
         min="1"
         max="3600"
@@ -101,6 +95,7 @@ function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSee
       <CheckField
         label="In a copy of the box"
         name="fork"
+        apiNames={['isolation']}
         checked={isFork}
         onChange={(event) => setFork(event.target.checked)}
         hint="What it does to its disk no other version sees; data volumes are there to read."

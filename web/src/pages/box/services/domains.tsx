@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { Button } from '../../../ui/button.tsx'
+import { FaultForm, FaultRest } from '../../../ui/fault-form.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { textOf } from '../../boxes/form-text.ts'
@@ -14,12 +15,12 @@ interface DomainsProps {
 /** Further names at which something is served: added, and given up, which can be taken back. */
 export function Domains({ domains, change }: DomainsProps) {
   const run = useMutation({
-    mutationFn: async ({ what, domain }: { what: 'publish' | 'unpublish'; domain: string }) => change?.(what, [domain]),
+    mutationFn: async ({ what, domain }: Change) => change?.(what, [domain]),
     onSuccess: (_, { what, domain }) => {
       const undo = what === 'publish' ? 'unpublish' : 'publish'
       tell(`${domain} is ${what}ed.`, () => run.mutate({ what: undo, domain }))
     },
-    onError: tellError,
+    onError: (error, { isTyped }) => isTyped || tellError(error),
   })
   return (
     <div className="flex flex-col gap-3">
@@ -45,13 +46,14 @@ export function Domains({ domains, change }: DomainsProps) {
         </ul>
       )}
       {change && (
-        <form
-          className="flex items-end gap-2"
+        <FaultForm
+          error={run.variables?.isTyped ? run.error : null}
+          className="flex flex-wrap items-start gap-2"
           onSubmit={(event) => {
             event.preventDefault()
             const form = event.currentTarget
             run.mutate(
-              { what: 'publish', domain: textOf(new FormData(form), 'domain') },
+              { what: 'publish', domain: textOf(new FormData(form), 'domain'), isTyped: true },
               { onSuccess: () => form.reset() },
             )
           }}
@@ -59,16 +61,27 @@ export function Domains({ domains, change }: DomainsProps) {
           <TextField
             label="Another domain"
             name="domain"
+            apiNames={['domains']}
             required
             autoComplete="off"
             placeholder="shop.example.org"
             className="max-w-xs flex-1"
           />
-          <Button type="submit" disabled={run.isPending}>
+          <Button type="submit" className="mt-6" disabled={run.isPending}>
             Publish
           </Button>
-        </form>
+          <div className="basis-full empty:hidden">
+            <FaultRest />
+          </div>
+        </FaultForm>
       )}
     </div>
   )
+}
+
+interface Change {
+  what: 'publish' | 'unpublish'
+  domain: string
+  /** Whether it was typed into the form, which then shows why it was refused. */
+  isTyped?: boolean
 }

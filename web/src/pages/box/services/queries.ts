@@ -1,8 +1,9 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { Ref, Service } from '../../../api/records.ts'
+import { sortNaturally } from '../../../ui/natural.ts'
 
-/** The services of a box, by name. */
+/** The services of a box, by name, as people count. */
 export const servicesQuery = ({ project, name }: Ref) =>
   queryOptions({
     queryKey: ['services', project, name],
@@ -10,7 +11,7 @@ export const servicesQuery = ({ project, name }: Ref) =>
       const services: Service[] = []
       const input = { path: { project, name }, query: { max_results: 1000 }, signal }
       for await (const service of api().list('listServices', input)) services.push(service)
-      return services
+      return sortNaturally(services, (service) => service.name)
     },
   })
 

@@ -1,5 +1,6 @@
 import type { CallInput } from '@boxyard/sdk'
 import type { Service } from '../../../api/records.ts'
+import { FieldError } from '../../../ui/faults.ts'
 import { textOf } from '../../boxes/form-text.ts'
 import { joinCommand, splitCommand } from '../commands/command-words.ts'
 
@@ -11,7 +12,7 @@ type Spec = Service['spec']
 export const READINESS_KINDS = ['none', 'http', 'tcp', 'command'] as const
 export const RESTARTS = ['always', 'on-failure', 'never'] as const
 
-/** Returns the definition that a form tells; what the form does not show stays as `spec` has it. @throws Error for what cannot be read */
+/** Returns the definition that a form tells; what the form does not show stays as `spec` has it. @throws FieldError for what cannot be read */
 export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   const port = Number(textOf(form, 'port'))
   const cwd = textOf(form, 'cwd')
@@ -28,7 +29,7 @@ export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   }
 }
 
-/** Returns command and environment as a form has them; what was not edited is sent as it was. @throws Error for what cannot be read */
+/** Returns command and environment as a form has them; what was not edited is sent as it was. @throws FieldError for what cannot be read */
 export function programOfForm(form: FormData, spec: Spec | null): Pick<Spec, 'command' | 'env'> {
   // Browsers send line ends of text as CR LF.
   const [command, env] = ['command', 'env'].map((name) => textOf(form, name).replaceAll('\r\n', '\n')) as [
@@ -36,8 +37,11 @@ export function programOfForm(form: FormData, spec: Spec | null): Pick<Spec, 'co
     string,
   ]
   return {
-    command: spec !== null && command === joinCommand(spec.command) ? spec.command : splitCommand(command),
-    env: spec !== null && env === variableLines(spec.env) ? spec.env : variablesOf(env),
+    command:
+      spec !== null && command === joinCommand(spec.command)
+        ? spec.command
+        : at('command', () => splitCommand(command)),
+    env: spec !== null && env === variableLines(spec.env) ? spec.env : at('env', () => variablesOf(env)),
   }
 }
 
@@ -70,6 +74,15 @@ export function variableLines(variables: Record<string, string>): string {
     .join('\n')
 }
 
+/** Reads the value of a field. @throws FieldError for what cannot be read */
+function at<T>(field: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new FieldError(field, error instanceof Error ? error.message : String(error))
+  }
+}
+
 function readinessOfForm(form: FormData, spec: Spec | null): Readiness | null {
   const value = textOf(form, 'probe')
   const times: Partial<Pick<Readiness, 'interval_seconds' | 'timeout_seconds' | 'threshold'>> = {}
@@ -84,7 +97,7 @@ function readinessOfForm(form: FormData, spec: Spec | null): Readiness | null {
   const kept = spec?.readiness?.['command']
   if (kind === 'command' && before.kind === kind && before.value.replaceAll('\n', '') === value && Array.isArray(kept))
     return { ...times, command: kept.map(String) }
-  if (kind === 'command') return { ...times, command: splitCommand(value) }
+  if (kind === 'command') return { ...times, command: at('probe', () => splitCommand(value)) }
   return null
 }
 

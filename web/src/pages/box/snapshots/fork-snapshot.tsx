@@ -10,7 +10,7 @@ export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: str
       box={box}
       title={`Fork ${name} from ${snapshot ?? ''}`}
       about="Another box with the disk that the snapshot has. This one and its snapshots stay as they are."
-      suggested={`${name}-${snapshot}`}
+      ending={snapshot ?? ''}
       of={`${name} as ${snapshot} has it`}
       isOpen={snapshot !== null}
       close={close}

@@ -5,6 +5,7 @@ import type { Box } from '../../../api/records.ts'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Form, type FormValues } from '../../../ui/form.tsx'
+import { NAME_PATTERN } from '../../../ui/refusal-words.ts'
 import { tell } from '../../../ui/toasts.tsx'
 
 /** Asks for a name and a comment, and takes a snapshot of a box. */
@@ -47,7 +48,7 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
           name="name"
           autoComplete="off"
           spellCheck={false}
-          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+          pattern={NAME_PATTERN}
           hint="a–z, 0–9 and -; left empty it is v and the next number"
         />
         <TextField label="Comment" name="comment" autoComplete="off" maxLength={1024} />
@@ -55,6 +56,7 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
           <CheckField
             label="With its data volumes"
             name="data"
+            apiNames={['include_data']}
             hint={`${mounts.map((mount) => mount.name).join(', ')}, at the same instant: the box stands still for some 20 ms.`}
           />
         )}

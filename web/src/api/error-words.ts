@@ -1,0 +1,49 @@
+import { ApiError, ConnectionError, type RequestFault } from '@boxyard/sdk'
+
+/** Returns what an error says, for people: neither a pointer into a request nor the words of a browser or of its network. */
+export function errorWords(error: unknown): string {
+  if (error instanceof ApiError) return apiWords(error)
+  if (error instanceof ConnectionError) return isSentence(error) ? error.message : unreachableWords()
+  // Those of a browser are for whoever writes a page.
+  if (error instanceof DOMException || NATIVE.some((Class) => error instanceof Class)) return BROKEN
+  return error instanceof Error ? error.message : BROKEN
+}
+
+/** Says that the service does not answer, and whether that is for this device to mend. */
+export function unreachableWords(): string {
+  return globalThis.navigator?.onLine === false ? 'This device is offline.' : 'Boxyard cannot be reached.'
+}
+
+/** Returns a fault of a request as a sentence, with its field in words. */
+export function faultSentence({ pointer, detail }: RequestFault): string {
+  const part = pointer.split('/').findLast((each) => each !== '' && !/^\d+$/.test(each)) ?? ''
+  const name = NAMES[part] ?? part.replace(/_(seconds|bytes|base64)$/, '').replaceAll('_', ' ')
+  const label = name === '' ? 'The request' : `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+  const end = /[.!?]$/.test(detail) ? '' : '.'
+  return /^(must|is|are|has|needs|names)\b/.test(detail) ? `${label} ${detail}${end}` : `${label}: ${detail}${end}`
+}
+
+function apiWords(error: ApiError): string {
+  const [first, ...more] = error.errors
+  if (first !== undefined) return more.length === 0 ? faultSentence(first) : 'Some values are refused:'
+  if (error.code === 'unexpected_answer' && error.status >= 500) return 'Boxyard does not answer. Try again soon.'
+  return error.message
+}
+
+/** Whether an error tells what a user can read: what broke a connection is told in the words of its platform. */
+function isSentence({ message, cause }: Error): boolean {
+  return cause === undefined && /^[A-Z].*\.$/.test(message)
+}
+
+const BROKEN = 'Something failed in this page. Try again, or reload it.'
+const NATIVE = [TypeError, SyntaxError, RangeError, ReferenceError]
+/** Fields whose names say too little. */
+const NAMES: Readonly<Record<string, string>> = {
+  cpus: 'CPU',
+  ram_mb: 'memory',
+  storage_gb: 'disk',
+  size_gb: 'size',
+  env: 'environment',
+  cwd: 'directory',
+  domains: 'domain',
+}

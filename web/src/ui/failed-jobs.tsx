@@ -1,0 +1,37 @@
+import { TriangleAlert } from 'lucide-react'
+import { useSyncExternalStore } from 'react'
+import { dismissFailed, failedJobs, type JobInput, watchJobs } from '../api/jobs.ts'
+import { Button } from './button.tsx'
+
+/** The work of a place that has failed after its form was closed, each with its reason; `again` shows the form as it was filled. */
+export function FailedJobs({ place, again }: { place: string; again(input: JobInput): void }) {
+  const jobs = useSyncExternalStore(watchJobs, failedJobs).filter((job) => job.place === place)
+  if (jobs.length === 0) return null
+  return (
+    <ul aria-label="Failed" className="flex flex-col gap-2">
+      {jobs.map(({ id, words, reason, code, requestId, input }) => (
+        <li key={id} className="flex flex-wrap items-center gap-3 rounded-lg border border-bad bg-bad-soft p-3">
+          <TriangleAlert aria-hidden className="size-4 shrink-0 text-bad" />
+          <div className="min-w-0 flex-1 basis-60">
+            <p className="break-words">
+              <span className="font-medium">{words}</span> failed: {reason}
+            </p>
+            {code !== null && (
+              <p className="mt-1 font-mono text-xs text-muted">
+                {code} <span className="break-all select-all">{requestId}</span>
+              </p>
+            )}
+          </div>
+          <span className="flex gap-2">
+            <Button aria-label={`Try again: ${words}`} onClick={() => again(input)}>
+              Try again
+            </Button>
+            <Button kind="quiet" aria-label={`Dismiss: ${words}`} onClick={() => dismissFailed(id)}>
+              Dismiss
+            </Button>
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

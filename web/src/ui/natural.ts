@@ -1,0 +1,12 @@
+/** Returns what sorts a name as people count: `box-2` comes before `box-10`. Plain comparison of such keys is all a long list needs. */
+export function naturalKey(name: string): string {
+  return name.replace(/0*(\d+)/g, (_, digits: string) => String.fromCharCode(48 + Math.min(digits.length, 75)) + digits)
+}
+
+/** Returns the items by the keys of their names; those of equal names stay in their order. */
+export function sortNaturally<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
+  return items
+    .map((item) => [naturalKey(nameOf(item)), item] as const)
+    .sort(([a], [b]) => (a === b ? 0 : a < b ? -1 : 1))
+    .map(([, item]) => item)
+}
