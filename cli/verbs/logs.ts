@@ -3,6 +3,7 @@ import type { OutputPiece } from '../../sdk/typescript/src/terminal-stream.ts'
 import { writeBytes } from '../output/byte-output.ts'
 import { UsageError } from '../output/failures.ts'
 import type { OutputFormat } from '../output/printing.ts'
+import { reportLine } from '../output/terminal.ts'
 import { visibleJson } from '../output/visible-text.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
@@ -62,6 +63,7 @@ async function* piecesOfService(
   }
   let page = await read(lines === null ? 0 : undefined, false)
   let bytes: Buffer = Buffer.from(page.data, 'base64')
+  if (lines === null && page.truncated) tellMissing('the log', page.offset)
   if (lines !== null) bytes = lastLines(bytes, lines)
   for (;;) {
     if (bytes.length > 0) yield { stream: 'stdout', bytes }
@@ -78,16 +80,41 @@ async function* piecesOfCommand(
 ): AsyncGenerator<OutputPiece> {
   const path = { project: project(), name, exec }
   const offsets: ExecFollow['offsets'] = { stdout: 0, stderr: 0 }
-  if (lines !== null || !isFollowed) {
+  if (lines !== null) {
     const record = await boxyard.call('getExec', { path, query: { encoding: 'base64' } })
     for (const stream of STREAMS) {
-      let bytes: Buffer = Buffer.from(record[stream], 'base64')
-      if (lines !== null) bytes = lastLines(bytes, lines)
+      const tail = Buffer.from(record[stream], 'base64')
+      const bytes = lastLines(tail, lines)
       offsets[stream] = record.next_offset[stream]
+      if (bytes.length === tail.length && tail.length < offsets[stream] && lines > 0)
+        reportLine(`boxyard: The last ${lines} lines of ${stream} ${TOO_FAR}`)
       if (bytes.length > 0) yield { stream, bytes }
     }
   }
-  if (isFollowed) yield* followExec(boxyard, { project: project(), name, exec, offsets })
+  if (lines === null && !isFollowed) for (const stream of STREAMS) yield* keptOf(boxyard, path, stream)
+  if (isFollowed) yield* followExec(boxyard, { project: project(), name, exec, offsets, onMissing: tellMissing })
+}
+
+/** Reads what is kept of a stream, in pieces; of a command that runs up to now. */
+async function* keptOf(
+  boxyard: VerbContext['boxyard'],
+  path: { project: string; name: string; exec: string },
+  stream: OutputPiece['stream'],
+): AsyncGenerator<OutputPiece> {
+  for (let offset = 0; ; ) {
+    const query = { stream, offset, max_bytes: PIECE_BYTES, encoding: 'base64' as const }
+    const page = await persist(() => boxyard.call('getExecOutput', { path, query }))
+    if (page.truncated) tellMissing(stream, page.offset - offset)
+    const bytes = Buffer.from(page.data, 'base64')
+    if (bytes.length === 0) return
+    yield { stream, bytes }
+    offset = page.next_offset
+  }
+}
+
+// Always, and not only on a terminal: what is printed is not all.
+function tellMissing(source: string, bytes: number): void {
+  reportLine(`boxyard: ${bytes.toLocaleString('en')} bytes of ${source} are not kept any more, and left out here.`)
 }
 
 /** Returns the last lines of a text, as bytes. A pure function. */
@@ -116,6 +143,7 @@ function versionOf(flags: VerbFlags): Version {
 }
 
 const EXEC_ID = /^exe_[0-9a-z]{26}$/
+const TOO_FAR = 'begin before its last 1 MiB. Without --tail all is printed that is kept.'
 const STREAMS = ['stdout', 'stderr'] as const
 const NEWLINE = 0x0a
 const PIECE_BYTES = 1_048_576

@@ -159,6 +159,8 @@ export interface ExecFollow extends BoxRef {
   exec: string
   /** Where to begin, in bytes. */
   offsets: Record<OutputPiece['stream'], number>
+  /** Told how many bytes are not kept any more, and left out. */
+  onMissing?: ((stream: OutputPiece['stream'], bytes: number) => void) | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -183,6 +185,7 @@ export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGene
     // Else the same bytes would come again, for ever.
     if (!Number.isSafeInteger(page.next_offset) || page.next_offset < offset + bytes.length)
       throw unexpectedAnswer(200, `The service gave ${bytes.length} bytes from ${offset} on, and another offset next.`)
+    if (page.truncated) follow.onMissing?.(stream, page.offset - offset)
     if (bytes.length > 0) {
       paces[stream].reset()
       yield { stream, bytes }
