@@ -139,7 +139,8 @@ function cookieName(suffix: string): string {
 
 const FOREIGN =
   'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
-const NOT_WHOLE = 'The session is over, or of another browser: sign in again.'
+const NOT_WHOLE =
+  'This browser does not have the cookie of the session: it has expired, was deleted, or is of another browser. Sign in again.'
 const CIPHER = 'aes-256-gcm'
 const HOST_PREFIX = '__Host-'
 const KEY_BYTES = 32

@@ -6,7 +6,7 @@ import { forgetJobs } from './api/jobs.ts'
 import { takeLink } from './api/link-ticket.ts'
 import { ownPath } from './api/own-path.ts'
 import { createQueryClient } from './api/query-client.ts'
-import { hasSession, isSessionChange, keepReason, watchSession } from './api/session.ts'
+import { followOthers, hasSession, isSessionChange, keepReason, reasonKept, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
 import { startTheme } from './shell/theme.ts'
 import './styles.css'
@@ -47,8 +47,11 @@ function followSession(router: ReturnType<typeof createAppRouter>, queries: Quer
   })
   addEventListener('storage', (change) => {
     if (!isSessionChange(change)) return
-    keepReason(hasSession() ? null : 'The session was ended in another tab.')
-    void leave()
+    // What is not saved has kept the page: it goes on in the session that has begun.
+    const hasStayed = hasSession() && reasonKept() !== null && router.state.location.pathname !== SIGN_IN
+    keepReason(followOthers())
+    if (hasStayed) void queries.invalidateQueries()
+    else void leave()
   })
 }
 

@@ -1,4 +1,4 @@
-import type { ApiError } from './api-error.ts'
+import { type ApiError, ConnectionError } from './api-error.ts'
 import { parseJson, toApiError, unexpectedAnswer } from './problems.ts'
 
 /** What an answer that is held in memory may take. */
@@ -13,7 +13,8 @@ export const HOLD_LIMITS: HoldLimits = { answerBytes: 64 * 1024 * 1024, answerMs
 
 /**
  * Reads an answer as text. Of a refusal no more than 1 MiB is read, which is more than any problem has.
- * @throws ApiError `unexpected_answer` for an answer that is too long, or that does not end in time
+ * @throws ApiError `unexpected_answer` for an answer that is too long, or that does not end in time,
+ * ConnectionError for one that breaks off
  */
 export async function holdText(response: Response, limits: HoldLimits = HOLD_LIMITS): Promise<string> {
   const { body, ok, status } = response
@@ -40,6 +41,10 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
       bytes.set(value, length)
       length += value.length
     }
+  } catch (error) {
+    // As fetch has it of any lost connection, in words of its platform.
+    if (error instanceof TypeError) throw new ConnectionError('The answer broke off.', { cause: error })
+    throw error
   } finally {
     clearTimeout(timer)
     void reader.cancel().catch(() => undefined)

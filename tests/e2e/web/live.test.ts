@@ -195,7 +195,7 @@ describe('a session', () => {
     await visitorOf({ page: editing }, service).open('/boxes/yard/one/files?path=%2Fsrv%2Fnote', 'yard/one')
     await editing.getByLabel('Text of the file').fill('not saved')
     await visitor.press('Sign out')
-    await other.getByText('The session was ended in another tab.').waitFor()
+    await other.getByText('You signed out in another tab.').waitFor()
     await editing.getByRole('dialog').getByText('without saving').waitFor()
     expect(await editing.getByLabel('Text of the file').inputValue()).toBe('not saved')
 

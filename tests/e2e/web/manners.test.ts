@@ -157,7 +157,7 @@ describe('a sign-out that fails', () => {
     await user.page.route('**/v1/session', (route) => route.abort())
     await button('Sign out').click()
     await user.page.getByRole('heading', { name: 'You are not signed out' }).waitFor()
-    await dialog().getByText('The service cannot be reached.').waitFor()
+    await dialog().getByText('Boxyard cannot be reached.').waitFor()
     await button('Stay').click()
     await dialog().waitFor({ state: 'detached' })
     expect(await keyOf()).not.toBeNull()

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { ApiError } from '../../../sdk/typescript/src/api-error.ts'
+import { ApiError, ConnectionError } from '../../../sdk/typescript/src/api-error.ts'
 import { type Boxyard, createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
 import { holdText } from '../../../sdk/typescript/src/held-answers.ts'
 
@@ -169,6 +169,14 @@ describe('an answer', () => {
     })
     const held = holdText(new Response(body), { answerBytes: MIB, answerMs: 50 })
     expect((await refusalOf(held)).message).toBe('The answer did not end within 0.05 s.')
+  })
+
+  test('that breaks off is a lost connection', async () => {
+    const front = await serve((_, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('{', () => response.destroy())
+    })
+    await expect(readBox(clientOf(front.url))).rejects.toThrow(new ConnectionError('The answer broke off.'))
   })
 
   test.each(['', 'null', '[]', '"text"', '{"a":', 'NaN'])('that is %j is an error of the SDK', async (text) => {

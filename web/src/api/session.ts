@@ -1,4 +1,6 @@
 import { type ApiError, ConnectionError, toApiError } from '@boxyard/sdk'
+import { unreachableWords } from './error-words.ts'
+import { endKept, endOf, endWords, keepEnd, type SessionEnd } from './session-ends.ts'
 
 /**
  * The session of this origin: an httpOnly cookie, and a key that this page keeps and sends as a header. Neither is worth anything
@@ -6,6 +8,8 @@ import { type ApiError, ConnectionError, toApiError } from '@boxyard/sdk'
  */
 const KEY = 'boxyard.session'
 const HEADER = 'x-boxyard-session'
+/** When the session ends at the latest, in ms by the clock of this browser. */
+const ENDS_AT = 'boxyard.session-ends-at'
 
 /** Told when the session has ended, with the reason in words. */
 type Ended = (reason: string) => void
@@ -13,12 +17,13 @@ let onEnded: Ended = () => undefined
 
 /** Returns true if this browser has signed in here; whether the session still lives, the service tells. */
 export function hasSession(): boolean {
-  return localStorage.getItem(KEY) !== null
+  return sessionKey() !== null
 }
 
 /** Calls `ended` whenever the service no longer takes the session. */
 export function watchSession(ended: Ended): void {
   onEnded = ended
+  isOver = !hasSession()
 }
 
 /** Returns true for a change of what the browser keeps by which another tab has signed in, or out. */
@@ -26,13 +31,20 @@ export function isSessionChange(change: Record<'key' | 'oldValue' | 'newValue', 
   return change.key === null || (change.key === KEY && change.oldValue !== change.newValue)
 }
 
+/** Returns the half of the session that this page keeps; null without one. */
+export function sessionKey(): string | null {
+  return localStorage.getItem(KEY)
+}
+
 /** Returns the headers that make a request one of the session. */
 export function sessionHeaders(): Record<string, string> {
-  const key = localStorage.getItem(KEY)
+  const key = sessionKey()
   return key === null ? {} : { [HEADER]: key }
 }
 
 let reason: string | null = null
+/** Whether this page knows that it has no session: what it still asks for is refused for nothing new. */
+let isOver = false
 
 /** Keeps why the session has ended, for the page that is shown next: not in its address, where anybody could write one. */
 export function keepReason(words: string | null): void {
@@ -44,16 +56,47 @@ export function reasonKept(): string | null {
   return reason
 }
 
+/** Keeps the reason where a page that had a session finds none any more. */
+export function noteLoss(): void {
+  if (isOver) return
+  endHere({ kind: 'cleared' })
+  keepReason(endWords({ kind: 'cleared' }))
+}
+
+/** Takes over that another tab has ended the session, and returns why; null: it has begun another. */
+export function followOthers(): string | null {
+  isOver = !hasSession()
+  return isOver ? endWords(endKept() ?? { kind: 'cleared' }) : null
+}
+
 /** Sends a request of the session; forgets the session if the service does not take it. */
 export async function sessionFetch(request: Request): Promise<Response> {
-  const key = localStorage.getItem(KEY)
+  const key = sessionKey()
   for (const [name, value] of Object.entries(sessionHeaders())) request.headers.set(name, value)
   const response = await fetch(request)
-  if (response.status === 401 && key !== null && key === localStorage.getItem(KEY)) {
-    localStorage.removeItem(KEY)
-    onEnded(await reasonOf(response.clone()))
-  }
+  if (response.status === 401) noteRefusal(key, await problemIn(response.clone()))
   return response
+}
+
+/** Forgets the session of `key`, null for none, after a refusal, and tells why it has ended. */
+export function noteRefusal(key: string | null, error: ApiError): void {
+  if (key !== sessionKey() || isOver) return
+  // A tab that signs out has said so before the service has.
+  const told: SessionEnd = key === null ? { kind: 'cleared' } : (endKept() ?? endOf(error, endsAt(), Date.now()))
+  endHere(told)
+  onEnded(endWords(told))
+}
+
+function endsAt(): number {
+  return Number(localStorage.getItem(ENDS_AT) ?? Number.POSITIVE_INFINITY)
+}
+
+/** Ends the session here, and tells other tabs why, which hear of it by the change of the key. */
+function endHere(end: SessionEnd): void {
+  isOver = true
+  keepEnd(end)
+  localStorage.removeItem(ENDS_AT)
+  localStorage.removeItem(KEY)
 }
 
 /** A credential that a session is begun with: a token, or the ticket of a sign-in link, good once. */
@@ -67,8 +110,19 @@ export async function signIn(credential: Credential): Promise<void> {
   const response = await post('/v1/session', { ...sessionHeaders(), ...headers })
   const body = (await response.json()) as Record<string, unknown>
   if (!response.ok || typeof body['session'] !== 'string') throw toApiError(response.status, body)
+  keepEnd(null)
+  localStorage.setItem(ENDS_AT, String(endOfAnswer(response, body)))
   localStorage.setItem(KEY, body['session'])
   reason = null
+  isOver = false
+}
+
+/** Returns when a session ends that an answer has begun: the clock of the service may be another. */
+function endOfAnswer({ headers }: Response, { token }: Record<string, unknown>): number {
+  const { expires_at: end } = (token ?? {}) as Record<string, unknown>
+  const now = Date.now()
+  const serviceNow = Date.parse(headers.get('date') ?? '') || now
+  return typeof end === 'string' ? now + Date.parse(end) - serviceNow : Number.POSITIVE_INFINITY
 }
 
 /** What a sign-in link signs in with. */
@@ -90,15 +144,24 @@ export async function readLink(ticket: string): Promise<LinkFacts> {
 
 /** Ends the session at the service, and then here. @throws ApiError, ConnectionError: it goes on */
 export async function signOut(): Promise<void> {
-  const response = await reach(() => sessionFetch(new Request('/v1/session', { method: 'DELETE' })))
-  // One that the service does not take has ended already.
-  if (!response.ok && response.status !== 401) throw await problemIn(response)
-  forgetSession()
+  // Before the service refuses what other tabs ask for; this one asks for nothing new.
+  keepEnd({ kind: 'signed-out' })
+  isOver = true
+  try {
+    const response = await reach(() => sessionFetch(new Request('/v1/session', { method: 'DELETE' })))
+    // One that the service does not take has ended already.
+    if (!response.ok && response.status !== 401) throw await problemIn(response)
+  } catch (error) {
+    keepEnd(null)
+    isOver = false
+    throw error
+  }
+  endHere({ kind: 'signed-out' })
 }
 
 /** Forgets the session here; at the service it goes on until it is revoked or its time is over. */
 export function forgetSession(): void {
-  localStorage.removeItem(KEY)
+  endHere({ kind: 'forgotten' })
 }
 
 /** Sends the ticket of a link where no proxy logs it. */
@@ -114,19 +177,11 @@ async function reach(send: () => Promise<Response>): Promise<Response> {
   try {
     return await send()
   } catch (error) {
-    throw new ConnectionError('The service cannot be reached.', { cause: error })
+    throw new ConnectionError(unreachableWords(), { cause: error })
   }
 }
 
 /** Returns the error that an answer tells, whoever sent it. */
 export async function problemIn(response: Response): Promise<ApiError> {
   return toApiError(response.status, await response.json().catch(() => null))
-}
-
-async function reasonOf(response: Response): Promise<string> {
-  try {
-    return toApiError(response.status, await response.json()).message
-  } catch {
-    return 'The session has ended.'
-  }
 }

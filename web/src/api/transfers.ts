@@ -1,8 +1,9 @@
 import { ConnectionError, toApiError } from '@boxyard/sdk'
 import { api } from './client.ts'
+import { unreachableWords } from './error-words.ts'
 import { ownPath } from './own-path.ts'
 import type { Ref } from './records.ts'
-import { sessionHeaders } from './session.ts'
+import { noteRefusal, sessionHeaders, sessionKey } from './session.ts'
 
 export interface Upload {
   box: Ref
@@ -41,13 +42,18 @@ export interface SentAnswer {
 export function sendBytes({ method, path, headers, bytes, onProgress, signal }: BytesToSend): Promise<SentAnswer> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
+    const key = sessionKey()
     request.open(method, path)
     for (const [name, value] of Object.entries({ ...sessionHeaders(), ...headers }))
       request.setRequestHeader(name, value)
     request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded))
     request.addEventListener('load', () => {
       const body = fieldsOf(request.responseText)
-      if (request.status >= 300) return reject(toApiError(request.status, body))
+      if (request.status >= 300) {
+        const error = toApiError(request.status, body)
+        if (request.status === 401) noteRefusal(key, error)
+        return reject(error)
+      }
       const operation = request.getResponseHeader('operation-location')
       resolve({
         status: request.status,
@@ -55,7 +61,7 @@ export function sendBytes({ method, path, headers, bytes, onProgress, signal }: 
         headers: new Headers(operation === null ? {} : { 'operation-location': operation }),
       })
     })
-    request.addEventListener('error', () => reject(new ConnectionError('The service cannot be reached.')))
+    request.addEventListener('error', () => reject(new ConnectionError(unreachableWords())))
     request.addEventListener('abort', () => reject(signal.reason as Error))
     signal.addEventListener('abort', () => request.abort())
     request.send(bytes)
@@ -73,9 +79,9 @@ export interface Download {
 /** Lets the browser take bytes of a box to its disk, by a ticket that is shown to this origin. @throws ApiError, ConnectionError */
 export async function download({ project, name }: Ref, { operation, query, fileName }: Download): Promise<void> {
   const { url } = await api().call('createTicket', { path: { project, name }, body: { operation, query } })
-  if (url === undefined) throw new ConnectionError('The ticket came without its address; try again.')
+  if (url === undefined) throw new Error('The ticket came without its address. Try again.')
   const { pathname, search } = new URL(url)
-  if (ownPath(pathname) !== pathname) throw new ConnectionError('The ticket leads to another address; try again.')
+  if (ownPath(pathname) !== pathname) throw new Error('The ticket leads to another address. Try again.')
   save(pathname + search, fileName)
 }
 

@@ -1,6 +1,7 @@
 import { ConnectionError, OverflowError, type TerminalStream } from '@boxyard/sdk'
 import type { IDisposable, Terminal } from '@xterm/xterm'
 import { api } from '../api/client.ts'
+import { errorWords } from '../api/error-words.ts'
 import { createPauses, isForGood, pauseFor } from '../api/patience.ts'
 import type { Ref } from '../api/records.ts'
 import { Flood } from './flood.ts'
@@ -13,7 +14,8 @@ export type AttachmentState =
   | { kind: 'connecting' }
   | { kind: 'open' }
   | { kind: 'lost'; reason: string }
-  | { kind: 'ended'; reason: string }
+  /** `isRefused`: not by its shell. */
+  | { kind: 'ended'; reason: string; isRefused: boolean }
 
 export interface AttachOptions {
   box: Ref
@@ -113,8 +115,8 @@ export class Attachment {
         if (isSkipped || error instanceof OverflowError) this.#held.beginBrief()
         else if (signal.aborted) return
         else {
-          const reason = error instanceof Error ? error.message : String(error)
-          if (isForGood(error)) return onState({ kind: 'ended', reason })
+          const reason = errorWords(error)
+          if (isForGood(error)) return onState({ kind: 'ended', reason, isRefused: true })
           this.#held.endBrief()
           onState({ kind: 'lost', reason })
         }
@@ -177,7 +179,8 @@ export class Attachment {
         bytes += step.value.bytes.length
       }
       const { exitCode, message } = await stream.ended()
-      return { kind: 'ended', reason: message ?? `The shell has ended with code ${exitCode}.` }
+      const words = exitCode === null ? (message ?? 'The shell has ended.') : `Shell exited (${exitCode})`
+      return { kind: 'ended', reason: words, isRefused: false }
     } finally {
       watch.end()
       this.#connection = null

@@ -6,6 +6,7 @@ import { api } from '../../../api/client.ts'
 import type { FileContent } from '../../../api/records.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
+import { leaveWords } from '../../../ui/leave-words.ts'
 import { tell, tellError } from '../../../ui/toasts.tsx'
 import { boxResource } from '../../../ui/undo-end.ts'
 import { useFilesRefresh } from './file-dialogs.tsx'
@@ -89,8 +90,7 @@ export function TextEditor(props: TextEditorProps) {
         write={() => save.mutate({ content, over: conflict === 'deleted' ? 'nothing' : 'anything' })}
       />
       <Confirm
-        title={`Leave ${at.place.text} without saving?`}
-        about="What you changed here is lost."
+        {...leaveWords(`Leave ${at.place.text} without saving?`, 'What you changed here is lost.')}
         action="Leave"
         isOpen={blocker.status === 'blocked'}
         close={() => blocker.reset?.()}

@@ -1,9 +1,10 @@
 import { useBlocker } from '@tanstack/react-router'
 import { X } from 'lucide-react'
+import { errorWords } from '../../../api/error-words.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Confirm } from '../../../ui/confirm.tsx'
+import { leaveWords } from '../../../ui/leave-words.ts'
 import { Panel } from '../../../ui/page.tsx'
-import { wordsOf } from '../../../ui/problem.tsx'
 import { ProgressBar } from '../../../ui/progress-bar.tsx'
 import { bytesText } from '../../../ui/words.ts'
 import type { ItemUpload } from './upload-queue.ts'
@@ -39,7 +40,7 @@ export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
           <li key={upload.id} className="flex items-center gap-3">
             <div className="min-w-0 flex-1">
               <UploadProgress upload={upload} />
-              {upload.state === 'failed' && <p className="text-xs text-bad">{wordsOf(upload.error)}</p>}
+              {upload.state === 'failed' && <p className="text-xs text-bad">{errorWords(upload.error)}</p>}
             </div>
             {upload.state === 'taken' && <Button onClick={() => queue.again(upload.id)}>Replace it</Button>}
             {upload.state === 'failed' && <Button onClick={() => queue.again(upload.id)}>Try again</Button>}
@@ -56,8 +57,10 @@ export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
         {total > shown.length && <li className="text-muted">and {total - shown.length} more</li>}
       </ul>
       <Confirm
-        title="Leave while files are sent?"
-        about="Those that have not arrived are broken off, and leave nothing in the box."
+        {...leaveWords(
+          'Leave while files are sent?',
+          'Those that have not arrived are broken off, and leave nothing in the box.',
+        )}
         action="Leave"
         isOpen={blocker.status === 'blocked'}
         close={() => blocker.reset?.()}

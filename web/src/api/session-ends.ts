@@ -1,0 +1,49 @@
+import type { ApiError } from '@boxyard/sdk'
+
+/** Why a session has ended: what another tab, or the service, says of it. */
+export type SessionEnd =
+  | { kind: 'expired' | 'revoked' | 'signed-out' | 'forgotten' | 'cleared' }
+  | { kind: 'refused'; detail: string }
+
+/** Where the tabs of a browser tell each other why the session ends: before it does. */
+const KEPT = 'boxyard.session-end'
+
+/** Tells the other tabs why the session ends; null: it does not, or another has begun. */
+export function keepEnd(end: SessionEnd | null): void {
+  if (end === null) localStorage.removeItem(KEPT)
+  else localStorage.setItem(KEPT, JSON.stringify(end))
+}
+
+/** Returns why the session ends, as a tab has told; null: none has. */
+export function endKept(): SessionEnd | null {
+  try {
+    const end = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as SessionEnd | null
+    return end !== null && (end.kind === 'refused' ? typeof end.detail === 'string' : end.kind in WORDS) ? end : null
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Returns what the refusal of a session means. Its cookie goes at its time by the clock of this browser, and the service then sees half of a
+ * session: `endsAt` is that time.
+ */
+export function endOf({ code, message }: Pick<ApiError, 'code' | 'message'>, endsAt: number, now: number): SessionEnd {
+  if (code === 'token_expired' || (code === 'token_invalid' && now >= endsAt - CLOCK_MS)) return { kind: 'expired' }
+  return code === 'token_revoked' ? { kind: 'revoked' } : { kind: 'refused', detail: message }
+}
+
+/** Returns why the session has ended, for people. */
+export function endWords(end: SessionEnd): string {
+  return end.kind === 'refused' ? `Boxyard does not accept this session: ${end.detail}` : WORDS[end.kind]
+}
+
+const WORDS: Readonly<Record<Exclude<SessionEnd['kind'], 'refused'>, string>> = {
+  expired: 'Your session has expired.',
+  revoked: 'Your session, or the token that you signed in with, was revoked.',
+  'signed-out': 'You signed out in another tab.',
+  forgotten: 'You made this browser forget the session in another tab.',
+  cleared: 'This browser has deleted its data of Boxyard, and the session with it.',
+}
+/** Browsers delete cookies at whole seconds. */
+const CLOCK_MS = 2_000

@@ -1,0 +1,11 @@
+import { reasonKept } from '../api/session.ts'
+
+/** Returns what is asked before a page is left whose work would be lost: where that is since the session has ended, it says so. */
+export function leaveWords(title: string, lost: string): { title: string; about: string } {
+  const reason = reasonKept()
+  if (reason === null) return { title, about: lost }
+  return {
+    title: `Your session has ended. ${title}`,
+    about: `${reason} ${lost} To keep it, stay here and sign in again in another tab.`,
+  }
+}
