@@ -3,18 +3,22 @@ import { createRootRouteWithContext, createRoute, createRouter, Outlet, redirect
 import { liveCursorQuery } from './api/live-cursor.ts'
 import { ownPath } from './api/own-path.ts'
 import { meQuery } from './api/queries.ts'
-import { hasSession } from './api/session.ts'
+import { hasSession, noteLoss } from './api/session.ts'
 import { BOX_PARTS } from './pages/box/parts.ts'
-import { Failure, Missing } from './pages/failure.tsx'
+import { Failure, FailureAlone, Missing, MissingPart, PartFailure } from './pages/failure.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { landOnPages } from './shell/landing.ts'
 import { Layout } from './shell/layout.tsx'
 import { lazyPage } from './shell/page-files.ts'
+import { PendingPage, Starting } from './shell/pending-page.tsx'
 import { Loading } from './ui/page.tsx'
 
 /** Makes the table of pages. Each is a file of its own, beside that of the first load. */
 export function createAppRouter(queries: QueryClient) {
-  const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet, notFoundComponent: Missing })
+  const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+    component: Outlet,
+    errorComponent: FailureAlone,
+  })
   const signIn = createRoute({
     getParentRoute: () => root,
     path: '/sign-in',
@@ -25,9 +29,12 @@ export function createAppRouter(queries: QueryClient) {
     getParentRoute: () => root,
     id: 'session',
     component: Layout,
-    errorComponent: Failure,
+    errorComponent: FailureAlone,
+    pendingComponent: Starting,
     beforeLoad: ({ location }) => {
-      if (!hasSession()) redirect({ to: '/sign-in', search: pageAfter(location.href), throw: true })
+      if (hasSession()) return
+      noteLoss()
+      redirect({ to: '/sign-in', search: pageAfter(location.href), throw: true })
     },
     // Before pages read: what changes from then on, the events tell.
     loader: ({ context: { queries: store } }) =>
@@ -40,7 +47,14 @@ export function createAppRouter(queries: QueryClient) {
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
   const box = page('/boxes/$project/$name', VIEWS.BoxPage)
   const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
-    createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf })
+    createRoute({
+      getParentRoute: () => box,
+      path,
+      component,
+      validateSearch: textsOf,
+      errorComponent: PartFailure,
+      pendingComponent: Loading,
+    })
   const pages = [
     page('/', VIEWS.Overview),
     page('/boxes', VIEWS.BoxesPage),
@@ -49,6 +63,7 @@ export function createAppRouter(queries: QueryClient) {
       ofBox('/terminal', VIEWS.Terminals),
       ...BOX_PARTS.map(([path, component]) => ofBox(path, component)),
       ofBox('/connect', VIEWS.Connect),
+      createRoute({ getParentRoute: () => box, path: '$', component: MissingPart }),
     ]),
     page('/volumes', VIEWS.VolumesPage),
     page('/volumes/$project/$name', VIEWS.VolumePage),
@@ -59,6 +74,7 @@ export function createAppRouter(queries: QueryClient) {
     page('/tokens', VIEWS.TokensPage),
     page('/audit', VIEWS.AuditPage),
     page('/settings', VIEWS.SettingsPage),
+    createRoute({ getParentRoute: () => session, path: '$', component: Missing }),
   ]
   const router = createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
@@ -66,9 +82,12 @@ export function createAppRouter(queries: QueryClient) {
     defaultPreload: 'intent',
     // A page of another box or volume is another page: what was asked for on the first, undo included, stays its.
     defaultRemountDeps: ({ params }) => params,
-    defaultPendingComponent: Loading,
+    defaultPendingComponent: PendingPage,
     defaultErrorComponent: Failure,
     scrollRestoration: true,
+    // All of a query are texts: `?status=409`, not `?status=%22409%22`, and `?q=1.0` stays what it is.
+    parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+    stringifySearch: queryText,
   })
   landOnPages(router)
   return router
@@ -80,13 +99,17 @@ function pageAfter(given: unknown): { to?: string } {
   return to === '/' ? {} : { to }
 }
 
-/** Takes texts of the query: filters and views, so that every state of a page has a link. */
+/** Takes the texts of the query: filters and views, so that every state of a page has a link. */
 function textsOf(search: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(search).flatMap(([name, value]) =>
-      typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
-    ),
+    Object.entries(search).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   )
+}
+
+/** Returns the query of an address, with its `?`; empty without parts. */
+function queryText(search: Record<string, unknown>): string {
+  const text = new URLSearchParams(textsOf(search)).toString()
+  return text === '' ? '' : `?${text}`
 }
 
 /** What pages show. */

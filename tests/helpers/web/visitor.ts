@@ -26,7 +26,9 @@ export function visitorOf(user: { readonly page: Page }, service: () => { url: s
   // Playwright at times does not hear of `load` when the machine is busy.
   const open: ConsoleVisitor['open'] = async (path, heading) => {
     await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
-    await user.page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+    // That of a page on its way has nothing below it yet.
+    const isThere = user.page.locator(':not([data-pending])')
+    await user.page.getByRole('heading', { name: heading, exact: true }).and(isThere).first().waitFor()
   }
   return {
     open,

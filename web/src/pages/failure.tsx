@@ -1,6 +1,6 @@
 import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
-import { useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { mayHeal } from '../api/patience.ts'
 import { PageFileError } from '../shell/page-files.ts'
 import { Button } from '../ui/button.tsx'
@@ -8,7 +8,39 @@ import { Empty, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 
 /** Stands for a page that could not be shown; tries again by itself where that may help. */
-export function Failure({ error, reset }: ErrorComponentProps) {
+export function Failure(props: ErrorComponentProps) {
+  return (
+    <Page title="This page cannot be shown">
+      <FailureNote {...props}>
+        <Link to="/" className="self-start underline">
+          Go to the overview
+        </Link>
+      </FailureNote>
+    </Page>
+  )
+}
+
+/** Stands for all of the console, which has no frame yet. */
+export function FailureAlone(props: ErrorComponentProps) {
+  return (
+    <main>
+      <Failure {...props} />
+    </main>
+  )
+}
+
+/** Stands for a part of a page, whose frame stays. */
+export function PartFailure(props: ErrorComponentProps) {
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <h2 className="text-lg font-semibold">This part cannot be shown</h2>
+      <FailureNote {...props} />
+    </div>
+  )
+}
+
+/** Says why, and what helps; `children` is the way out where nothing does. */
+function FailureNote({ error, reset, children }: ErrorComponentProps & { children?: ReactNode }) {
   const router = useRouter()
   const boundary = useQueryErrorResetBoundary()
   const retry = (): void => {
@@ -29,7 +61,7 @@ export function Failure({ error, reset }: ErrorComponentProps) {
     return () => clearInterval(timer)
   }, [isTried, error])
   return (
-    <Page title="This page cannot be shown">
+    <>
       {error instanceof PageFileError ? (
         <Problem error={error}>
           <Button onClick={() => location.reload()}>Reload</Button>
@@ -37,12 +69,8 @@ export function Failure({ error, reset }: ErrorComponentProps) {
       ) : (
         <Problem error={error} retry={retry} />
       )}
-      {!isTried && (
-        <Link to="/" className="self-start underline">
-          Go to the overview
-        </Link>
-      )}
-    </Page>
+      {!isTried && children}
+    </>
   )
 }
 
@@ -56,6 +84,15 @@ export function Missing() {
         </Link>
       </Empty>
     </Page>
+  )
+}
+
+/** Stands for a part of a box that is not there. */
+export function MissingPart() {
+  return (
+    <div className="p-6">
+      <Empty title="There is nothing at this address">Choose one of the parts above.</Empty>
+    </div>
   )
 }
 

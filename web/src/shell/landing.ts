@@ -24,7 +24,7 @@ export function landOnPages(router: AnyRouter): void {
 
 /** Returns the heading in sight: that of a page that is being left is kept, hidden, while the next one reads what it shows. */
 function headingOf(): HTMLElement | null {
-  const headings = document.querySelectorAll<HTMLElement>('main h1')
+  const headings = document.querySelectorAll<HTMLElement>('main h1:not([data-pending])')
   return [...headings].find((each) => each.getClientRects().length > 0) ?? null
 }
 

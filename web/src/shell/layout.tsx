@@ -3,11 +3,11 @@ import { Link, Outlet } from '@tanstack/react-router'
 import { Menu, Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { meQuery } from '../api/queries.ts'
-import { Loading } from '../ui/page.tsx'
 import { Toasts } from '../ui/toasts.tsx'
 import { LiveProvider, useLive } from './live-provider.tsx'
 import { loadPagesWhenIdle } from './page-files.ts'
 import { Palette } from './palette.tsx'
+import { PendingPage, ProgressLine } from './pending-page.tsx'
 import { PLACES } from './places.ts'
 import { useRights } from './rights.ts'
 import { SignOut } from './sign-out.tsx'
@@ -23,10 +23,11 @@ export function Layout() {
       <a href="#content" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-panel focus:p-3">
         Skip to the content
       </a>
+      <ProgressLine />
       <div className="flex min-h-dvh flex-col md:flex-row">
         <Sidebar openPalette={() => setPaletteOpen(true)} />
         <main id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
-          <Suspense fallback={<Loading />}>
+          <Suspense fallback={<PendingPage />}>
             <Outlet />
           </Suspense>
         </main>
@@ -106,7 +107,7 @@ function SessionMenu() {
             : 'Whether changes are shown as they happen'
         }
       >
-        <span aria-hidden className={`size-2 rounded-full ${isOpen ? 'bg-good' : 'bg-warn'}`} />
+        <span aria-hidden className={`dot size-2 rounded-full ${isOpen ? 'bg-good' : 'bg-warn'}`} />
         {isOpen ? (isPolled ? 'Every ten seconds' : 'Live') : 'Connecting'}
       </p>
       <p className="truncate" title={me.name}>

@@ -46,3 +46,17 @@ export const DARK: ITheme = {
   brightCyan: '#9de6ed',
   brightWhite: '#ffffff',
 }
+
+/** Marks of what is found, all of them and the one that is gone to, on a light and on a dark page. */
+export const FOUND_LIGHT = {
+  matchBackground: '#ffe9a8',
+  matchOverviewRuler: '#8a5200',
+  activeMatchBackground: '#ffc34d',
+  activeMatchColorOverviewRuler: '#b3261e',
+}
+export const FOUND_DARK = {
+  matchBackground: '#5a4a12',
+  matchOverviewRuler: '#f0b45a',
+  activeMatchBackground: '#8a6a00',
+  activeMatchColorOverviewRuler: '#ff8f86',
+}

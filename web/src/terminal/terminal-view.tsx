@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { copyText } from '../ui/copy.tsx'
 import { FilterInput } from '../ui/field.tsx'
 import { Attachment, type AttachmentState } from './attachment.ts'
-import { DARK, LIGHT } from './colours.ts'
+import { DARK, FOUND_DARK, FOUND_LIGHT, LIGHT } from './colours.ts'
 import { drawByGpu } from './gpu-renderer.ts'
 import type { Unsent } from './held-input.ts'
 import { useKeyboardHeight } from './keyboard-height.ts'
@@ -32,6 +32,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   const [unsent, setUnsent] = useState<Unsent | null>(null)
   const [attempt, setAttempt] = useState(0)
   const [isSearching, setSearching] = useState(false)
+  const [found, setFound] = useState<Found | null>(null)
   const isDark = useIsDark()
   const opened = useRef(onOpen)
   opened.current = onOpen
@@ -39,6 +40,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     const element = place.current
     if (!element) return undefined
     const { terminal, search, close } = openTerminal(element, () => setSearching(true))
+    search.onDidChangeResults(setFound)
     const attachment = new Attachment(terminal, {
       box: { project, name },
       session,
@@ -77,12 +79,18 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     >
       {isSearching && (
         <TerminalSearch
+          found={found}
           find={(text, isBack) => {
-            if (isBack) parts.current?.search.findPrevious(text)
-            else parts.current?.search.findNext(text)
+            const options = { decorations: isDark ? FOUND_DARK : FOUND_LIGHT }
+            if (text === '') {
+              parts.current?.search.clearDecorations()
+              setFound(null)
+            } else if (isBack) parts.current?.search.findPrevious(text, options)
+            else parts.current?.search.findNext(text, options)
           }}
           close={() => {
             setSearching(false)
+            setFound(null)
             parts.current?.search.clearDecorations()
             parts.current?.terminal.focus()
           }}
@@ -90,7 +98,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
       )}
       <div className="relative min-h-8 flex-1">
         <div className="absolute inset-x-0 top-0 z-10">
-          <Bar state={state} again={() => setAttempt(attempt + 1)} />
+          <Bar state={state} />
           {unsent && <UnsentBar unsent={unsent} isOpen={state.kind === 'open'} answer={answer} />}
         </div>
         {/* It takes no part in the height of what it fills: else the page could grow with the window, but never shrink. */}
@@ -100,6 +108,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
           className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&>.xterm]:h-full [&>.xterm]:p-1"
         />
       </div>
+      {state.kind === 'ended' && <EndedBar state={state} again={() => setAttempt(attempt + 1)} />}
     </section>
   )
 }
@@ -110,9 +119,9 @@ function openTerminal(element: HTMLElement, find: () => void) {
     fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
     fontSize: 13,
     scrollback: 10_000,
-    cursorBlink: true,
+    cursorBlink: !stillness().matches,
     minimumContrastRatio: 4.5,
-    // Widths of characters are one.
+    // Widths of characters and the marks of finds are proposed.
     allowProposedApi: true,
   })
   const fit = new FitAddon()
@@ -133,10 +142,13 @@ function openTerminal(element: HTMLElement, find: () => void) {
   terminal.focus()
   void drawByGpu(terminal)
   const disown = ownPaletteKey(element, () => terminal.input(CONTROL_K))
+  const onStillness = (): void => void (terminal.options.cursorBlink = !stillness().matches)
+  stillness().addEventListener('change', onStillness)
   const observer = new ResizeObserver(() => fit.fit())
   observer.observe(element)
   const close = (): void => {
     observer.disconnect()
+    stillness().removeEventListener('change', onStillness)
     disown()
     element.removeEventListener('paste', onPaste, { capture: true })
     terminal.dispose()
@@ -145,18 +157,26 @@ function openTerminal(element: HTMLElement, find: () => void) {
 }
 
 /** Lies on the terminal: one that became smaller and larger at each break would tell its shell so. */
-function Bar({ state, again }: { state: AttachmentState; again(): void }) {
-  if (state.kind === 'open') return null
+function Bar({ state }: { state: AttachmentState }) {
+  if (state.kind === 'open' || state.kind === 'ended') return null
   const words =
-    state.kind === 'connecting'
-      ? 'Connecting…'
-      : state.kind === 'lost'
-        ? `${state.reason} The session goes on; connecting again…`
-        : state.reason
+    state.kind === 'connecting' ? 'Connecting…' : `${state.reason} The session keeps running. Connecting again…`
   return (
     <div role="status" className="flex items-center justify-between gap-3 bg-warn-soft px-3 py-2">
       <span>{words}</span>
-      {state.kind === 'ended' && <Button onClick={again}>Begin anew</Button>}
+    </div>
+  )
+}
+
+/** Stands below the terminal: nothing is attached that would be told of another size. */
+function EndedBar({ state, again }: { state: AttachmentState & { kind: 'ended' }; again(): void }) {
+  return (
+    <div
+      role="status"
+      className={`flex items-center justify-between gap-3 border-t border-line px-3 py-2 ${state.isRefused ? 'bg-warn-soft' : 'bg-raised'}`}
+    >
+      <span>{state.reason}</span>
+      <Button onClick={again}>{state.isRefused ? 'Try again' : 'Start a new shell'}</Button>
     </div>
   )
 }
@@ -184,7 +204,19 @@ function UnsentBar({ unsent: { isKept, isUnsure }, isOpen, answer }: UnsentBarPr
   )
 }
 
-function TerminalSearch({ find, close }: { find(text: string, isBack: boolean): void; close(): void }) {
+/** Which of the finds is marked, from 0, and how many there are; -1: there are very many. */
+interface Found {
+  resultIndex: number
+  resultCount: number
+}
+
+interface TerminalSearchProps {
+  found: Found | null
+  find(text: string, isBack: boolean): void
+  close(): void
+}
+
+function TerminalSearch({ found, find, close }: TerminalSearchProps) {
   const [text, setText] = useState('')
   return (
     <search className="flex gap-2 border-b border-line bg-panel p-2">
@@ -201,6 +233,9 @@ function TerminalSearch({ find, close }: { find(text: string, isBack: boolean): 
           if (event.key === 'Enter') find(text, event.shiftKey)
         }}
       />
+      <span role="status" className="min-w-20 self-center text-muted tabular-nums">
+        {text === '' || found === null ? '' : foundWords(found)}
+      </span>
       <Button onClick={() => find(text, true)}>Previous</Button>
       <Button onClick={() => find(text, false)}>Next</Button>
       <Button kind="quiet" onClick={close}>
@@ -208,6 +243,11 @@ function TerminalSearch({ find, close }: { find(text: string, isBack: boolean): 
       </Button>
     </search>
   )
+}
+
+function foundWords({ resultIndex, resultCount }: Found): string {
+  if (resultCount === 0) return 'Not found'
+  return resultIndex < 0 ? `${resultCount} or more` : `${resultIndex + 1} of ${resultCount}`
 }
 
 /** Takes the keys that are not the shell's: Ctrl-Shift-C copies, Ctrl-Shift-F finds; the browser pastes with Ctrl-Shift-V. */
@@ -224,6 +264,11 @@ function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): 
     return false
   }
   return event.code !== 'KeyV'
+}
+
+/** Whether the user wants nothing to move. */
+function stillness(): MediaQueryList {
+  return matchMedia('(prefers-reduced-motion: reduce)')
 }
 
 const CONTROL_K = '\u000b'

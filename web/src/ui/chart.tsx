@@ -13,6 +13,8 @@ interface ChartProps {
   values: readonly (readonly (number | null)[])[]
   /** Words of a value. */
   words(value: number): string
+  /** Words of a step of the scale; left out: those of a value. */
+  stepWords?(value: number): string
   /** The most that the scale shows at least. */
   top?: number
   /** Steps of the scale are powers of two. */
@@ -20,20 +22,20 @@ interface ChartProps {
 }
 
 /** Lines over time. Its last values are in words above it, for those who do not see it. */
-export function Chart({ title, names, times, values, words, top = 0, isBytes = false }: ChartProps) {
+export function Chart({ title, names, times, values, words, stepWords = words, top = 0, isBytes = false }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot | null>(null)
   const isDark = useIsDark()
   const last = values.map((line) => line.at(-1) ?? null)
   const data = dataOf(times, values)
-  const latest = useRef({ words, data })
-  latest.current = { words, data }
+  const latest = useRef({ stepWords, data })
+  latest.current = { stepWords, data }
   const key = names.join()
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
     const options = optionsOf({ names: key.split(','), width: element.clientWidth, top, isBytes }, (value) =>
-      latest.current.words(value),
+      latest.current.stepWords(value),
     )
     const made = new UPlot(options, latest.current.data, element)
     chart.current = made
@@ -51,16 +53,28 @@ export function Chart({ title, names, times, values, words, top = 0, isBytes = f
     <figure className="rounded-lg border border-line bg-panel p-4">
       <figcaption className="mb-2 flex flex-wrap justify-between gap-2">
         <span className="font-semibold">{title}</span>
-        <span className="text-muted tabular-nums">
-          {last
-            .map(
-              (value, index) => `${names.length > 1 ? `${names[index]} ` : ''}${value === null ? '–' : words(value)}`,
-            )
-            .join(' · ')}
+        <span className="flex flex-wrap gap-x-4 text-muted tabular-nums">
+          {last.map((value, index) => (
+            <span key={names[index]} className="inline-flex items-center gap-1.5">
+              {names.length > 1 && <LineMark index={index} />}
+              {names.length > 1 && `${names[index]} `}
+              {value === null ? '–' : words(value)}
+            </span>
+          ))}
         </span>
       </figcaption>
       <div ref={place} aria-hidden className="h-40 w-full" />
     </figure>
+  )
+}
+
+/** A piece of a line as the chart draws it. */
+function LineMark({ index }: { index: number }) {
+  const { colour, dash } = LINES[index] ?? LINES[0]
+  return (
+    <svg aria-hidden width="20" height="8" data-line={index} className="shrink-0 forced-color-adjust-none">
+      <line x1="0" y1="4" x2="20" y2="4" stroke={`var(${colour})`} strokeWidth="2" strokeDasharray={dash.join(' ')} />
+    </svg>
   )
 }
 
@@ -77,7 +91,6 @@ function optionsOf(
 ): UPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
-  const lines = [colour('--accent'), colour('--warn')]
   const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   return {
     width,
@@ -94,7 +107,8 @@ function optionsOf(
       {},
       ...names.map((label, index) => ({
         label,
-        stroke: lines[index] ?? colour('--text'),
+        stroke: colour((LINES[index] ?? LINES[0]).colour),
+        dash: [...(LINES[index] ?? LINES[0]).dash],
         width: 1.5,
         spanGaps: false,
         points: { show: false },
@@ -103,9 +117,11 @@ function optionsOf(
     axes: [
       {
         ...axis,
-        size: 28,
+        size: 22,
         space: 80,
-        values: (...[, ticks, , , step]) => ticks.map((tick) => clockText(tick, step < 60)),
+        // Half a time of day is before its line: at the left end it would lie over the scale.
+        values: (chart, ticks, _axis, _space, step) =>
+          ticks.map((tick) => (chart.valToPos(tick, 'x') < HALF_TIME_PX ? null : clockText(tick, step < 60))),
       },
       {
         ...axis,
@@ -118,6 +134,13 @@ function optionsOf(
 }
 
 const HEIGHT_PX = 160
+/** Half as wide as a time of day with seconds. */
+const HALF_TIME_PX = 28
+/** Each line by its colour, and those behind the first by their dashes as well. */
+const LINES = [
+  { colour: '--accent', dash: [] },
+  { colour: '--warn', dash: [6, 3] },
+] as const
 /** The least time that a chart shows. */
 const SPAN_SECONDS = 60
 const POWERS = Array.from({ length: 48 }, (_, power) => 2 ** power)

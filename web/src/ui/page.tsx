@@ -1,3 +1,4 @@
+import { LoaderCircle } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useEffect } from 'react'
 import { fullnessOf } from './words.ts'
@@ -49,7 +50,8 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 /** Says that something is on its way. */
 export function Loading({ what = 'Loading' }: { what?: string }) {
   return (
-    <p role="status" className="p-4 text-muted">
+    <p role="status" className="flex items-center justify-center gap-2 p-8 text-muted">
+      <LoaderCircle aria-hidden className="size-4 animate-spin" />
       {what}…
     </p>
   )

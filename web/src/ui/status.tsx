@@ -18,7 +18,7 @@ const TONES: Record<string, string> = {
 export function Status({ status, title }: { status: string; title?: string | undefined }) {
   return (
     <span className="inline-flex items-center gap-1.5" title={title}>
-      <span aria-hidden className={`size-2 rounded-full ${TONES[status] ?? 'bg-strong'}`} />
+      <span aria-hidden className={`dot size-2 shrink-0 rounded-full ${TONES[status] ?? 'bg-strong'}`} />
       {status}
     </span>
   )

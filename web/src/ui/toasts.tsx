@@ -36,6 +36,7 @@ export function Toasts() {
   const shown = useSyncExternalStore(notices.watch, notices.list)
   const region = useRef<HTMLDivElement>(null)
   const { take, leave } = useToastKey(region)
+  useRoomBelow(region)
   const dismiss = (id: number): void => {
     // Of the last one the focus goes back to where it came from, else to the one beside it.
     if (notices.list().length > 1) region.current?.focus()
@@ -105,6 +106,28 @@ function Toast({ notice: { text, error, undo }, dismiss }: { notice: Notice; dis
     </div>
   )
 }
+
+/** Gives the page as much room at its end as the notices take; a page that is at its end stays there, with what they would lie over in sight. */
+function useRoomBelow(region: React.RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const page = document.documentElement
+    const measure = (): void => {
+      const height = region.current?.childElementCount ? region.current.offsetHeight + NOTICES_MARGIN_PX : 0
+      const isAtEnd = window.scrollY + window.innerHeight >= page.scrollHeight - 1
+      page.style.setProperty('--notices', `${height}px`)
+      if (isAtEnd && height > 0) window.scrollTo({ top: page.scrollHeight })
+    }
+    const observer = new ResizeObserver(measure)
+    if (region.current) observer.observe(region.current)
+    return () => {
+      observer.disconnect()
+      page.style.removeProperty('--notices')
+    }
+  }, [region])
+}
+
+/** As far as they are from the foot of the window, above as below. */
+const NOTICES_MARGIN_PX = 32
 
 /** Makes F8 go to the newest notice, and back to where the focus came from. */
 function useToastKey(region: React.RefObject<HTMLElement | null>) {

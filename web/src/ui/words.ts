@@ -8,7 +8,7 @@ export function bytesText(bytes: number | null | undefined): string {
     unit++
   }
   const digits = unit === 0 || value >= 100 ? 0 : 1
-  return `${value.toFixed(digits)} ${UNITS[unit]}`
+  return `${Number(value.toFixed(digits))} ${UNITS[unit]}`
 }
 
 /** Returns how long ago a time was, such as `5 min ago`. */

@@ -6,7 +6,7 @@ import { Chart } from '../../ui/chart.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { Panel } from '../../ui/page.tsx'
 import { Chip } from '../../ui/status.tsx'
-import { bytesText } from '../../ui/words.ts'
+import { bytesText, countWords } from '../../ui/words.ts'
 import { useBoxRef } from './box.tsx'
 import { withGaps } from './metrics-history.ts'
 import { useReadings } from './readings.ts'
@@ -35,6 +35,7 @@ export function BoxFigures() {
           times={lines.times}
           values={lines.cores}
           words={coresText}
+          stepWords={(value) => String(Number(value.toFixed(2)))}
           top={last?.cpu.limit_cores ?? 1}
         />
         <Chart
@@ -71,7 +72,7 @@ function BoxFacts({ box }: { box: Box }) {
     ['Base', box.base ?? '–'],
     ['Fork of', box.fork_of ?? '–'],
     ['Node', box.node],
-    ['Size', `${config.cpus} cores, ${config.ram_mb} MiB, ${config.storage_gb} GiB of disk`],
+    ['Size', `${countWords(config.cpus, 'core')}, ${config.ram_mb} MiB, ${config.storage_gb} GiB of disk`],
     [
       'Volumes',
       mounts.map(({ name, path, read_only }) => `${name} at ${path}${read_only ? ' (read only)' : ''}`).join(', ') ||
@@ -95,7 +96,7 @@ function BoxFacts({ box }: { box: Box }) {
 }
 
 function coresText(value: number): string {
-  return `${value.toFixed(2)} cores`
+  return countWords(Number(value.toFixed(2)), 'core')
 }
 
 function rateText(value: number): string {

@@ -135,7 +135,8 @@ const sessionsQuery = ({ project, name }: Ref) =>
     queryKey: ['sessions', project, name],
     queryFn: async ({ signal }) => {
       const { sessions } = await api().call('listSessions', { path: { project, name }, signal })
-      return sessions.map((session) => session.name)
+      // As they were begun: a tab stays where it is when another is begun before it by name.
+      return sessions.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at)).map((each) => each.name)
     },
   })
 

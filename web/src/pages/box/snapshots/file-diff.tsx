@@ -157,7 +157,7 @@ function Line({ row }: { row: TextDiffRow }) {
         <span aria-hidden>{sign}</span>
         <span className="sr-only">{word}</span>
       </td>
-      <td className="pr-3 whitespace-pre">{row.text === '' ? ' ' : row.text}</td>
+      <td className="w-full pr-3 whitespace-pre">{row.text === '' ? ' ' : row.text}</td>
     </tr>
   )
 }

@@ -1,0 +1,57 @@
+import { useRouterState } from '@tanstack/react-router'
+import { useTitle } from '../ui/page.tsx'
+import { PLACES } from './places.ts'
+
+/** A page on its way: its title at once, and where its content will be. The next heading gets the focus, not this one. */
+export function PendingPage() {
+  const title = titleOf(useRouterState({ select: ({ location }) => location.pathname }))
+  useTitle(title)
+  return (
+    <div aria-busy className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <h1 data-pending className="flex min-h-8 items-center text-xl font-semibold break-all">
+        {title}
+      </h1>
+      <p role="status" className="sr-only">
+        Loading…
+      </p>
+      {BLOCKS.map((height) => (
+        <div key={height} aria-hidden className={`${height} animate-pulse rounded-lg bg-raised`} />
+      ))}
+    </div>
+  )
+}
+
+/** The console on its way, before it knows what the session may see. */
+export function Starting() {
+  return (
+    <main aria-busy className="grid min-h-dvh place-items-center">
+      <div className="flex flex-col items-center gap-3 text-muted">
+        <img src="/icon.svg" alt="" className="size-10 animate-pulse" />
+        <p role="status">Loading…</p>
+      </div>
+    </main>
+  )
+}
+
+/** A line at the top of the window while a page that was gone to is on its way. */
+export function ProgressLine() {
+  const isUnderWay = useRouterState({ select: ({ status }) => status === 'pending' })
+  return (
+    <div
+      role="status"
+      aria-label="Loading the page"
+      className={`pointer-events-none fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden ${isUnderWay ? '' : 'hidden'}`}
+    >
+      <div className="progress-line h-full w-1/3 bg-accent" />
+    </div>
+  )
+}
+
+/** Returns what the heading of a page will be, as far as its address tells. */
+function titleOf(pathname: string): string {
+  const [, kind = '', project, name] = pathname.split('/')
+  if (project && name && (kind === 'boxes' || kind === 'volumes')) return `${project}/${name}`
+  return PLACES.find(({ to }) => to === `/${kind}`)?.name ?? 'Boxyard'
+}
+
+const BLOCKS = ['h-9', 'h-40', 'h-64']
