@@ -43,18 +43,11 @@ export function createAppRouter(queries: QueryClient) {
         store.query({ ...liveCursorQuery, staleTime: 'static' }),
       ]),
   })
-  const page = <Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
+  const page = <Path extends string>(path: Path, component: View) =>
     createRoute({ getParentRoute: () => session, path, component, validateSearch: textsOf })
   const box = page('/boxes/$project/$name', VIEWS.BoxPage)
-  const ofBox = <Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
-    createRoute({
-      getParentRoute: () => box,
-      path,
-      component,
-      validateSearch: textsOf,
-      errorComponent: PartFailure,
-      pendingComponent: Loading,
-    })
+  const ofBox = <Path extends string>(path: Path, component: View) =>
+    createRoute({ getParentRoute: () => box, path, component, validateSearch: textsOf, ...OF_PART })
   const pages = [
     page('/', VIEWS.Overview),
     page('/boxes', VIEWS.BoxesPage),
@@ -63,7 +56,7 @@ export function createAppRouter(queries: QueryClient) {
       ofBox('/terminal', VIEWS.Terminals),
       ...BOX_PARTS.map(([path, component]) => ofBox(path, component)),
       ofBox('/connect', VIEWS.Connect),
-      createRoute({ getParentRoute: () => box, path: '$', component: MissingPart }),
+      ofBox('$', MissingPart),
     ]),
     page('/volumes', VIEWS.VolumesPage),
     page('/volumes/$project/$name', VIEWS.VolumePage),
@@ -74,7 +67,7 @@ export function createAppRouter(queries: QueryClient) {
     page('/tokens', VIEWS.TokensPage),
     page('/audit', VIEWS.AuditPage),
     page('/settings', VIEWS.SettingsPage),
-    createRoute({ getParentRoute: () => session, path: '$', component: Missing }),
+    page('$', Missing),
   ]
   const router = createRouter({
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
@@ -85,8 +78,7 @@ export function createAppRouter(queries: QueryClient) {
     defaultPendingComponent: PendingPage,
     defaultErrorComponent: Failure,
     scrollRestoration: true,
-    // All of a query are texts: `?status=409`, not `?status=%22409%22`, and `?q=1.0` stays what it is.
-    parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+    parseSearch: readQuery,
     stringifySearch: queryText,
   })
   landOnPages(router)
@@ -106,11 +98,21 @@ function textsOf(search: Record<string, unknown>): Record<string, string> {
   )
 }
 
+/** Reads the query of an address, of which all are texts: `?status=409`, not `?status=%22409%22`, and `?q=1.0` stays what it is. */
+function readQuery(query: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(query))
+}
+
 /** Returns the query of an address, with its `?`; empty without parts. */
 function queryText(search: Record<string, unknown>): string {
   const text = new URLSearchParams(textsOf(search)).toString()
   return text === '' ? '' : `?${text}`
 }
+
+type View = ReturnType<typeof lazyPage> | typeof Missing
+
+/** What stands for a part of a box that fails, or is on its way: the frame stays. */
+const OF_PART = { errorComponent: PartFailure, pendingComponent: Loading }
 
 /** What pages show. */
 const VIEWS = {

@@ -102,6 +102,7 @@ describe('a page on its way', () => {
     await page.goto(`${service().url}/boxes`, { waitUntil: 'commit' })
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('status', { name: 'Loading the page' }).waitFor()
+    await page.locator('nav[aria-label="Pages"] [aria-current="page"]', { hasText: 'Settings' }).waitFor()
     go()
     await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor()
     await page.getByRole('status', { name: 'Loading the page' }).waitFor({ state: 'hidden' })

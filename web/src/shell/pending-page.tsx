@@ -40,7 +40,7 @@ export function ProgressLine() {
     <div
       role="status"
       aria-label="Loading the page"
-      className={`pointer-events-none fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden ${isUnderWay ? '' : 'hidden'}`}
+      className={`progress-late pointer-events-none fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden ${isUnderWay ? '' : 'hidden'}`}
     >
       <div className="progress-line h-full w-1/3 bg-accent" />
     </div>

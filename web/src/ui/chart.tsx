@@ -120,7 +120,7 @@ function optionsOf(
         size: 22,
         space: 80,
         // Half a time of day is before its line: at the left end it would lie over the scale.
-        values: (chart, ticks, _axis, _space, step) =>
+        values: (...[chart, ticks, , , step]) =>
           ticks.map((tick) => (chart.valToPos(tick, 'x') < HALF_TIME_PX ? null : clockText(tick, step < 60))),
       },
       {

@@ -1,7 +1,21 @@
 import { TriangleAlert } from 'lucide-react'
-import { useSyncExternalStore } from 'react'
+import { useState, useSyncExternalStore } from 'react'
 import { dismissFailed, failedJobs, type JobInput, watchJobs } from '../api/jobs.ts'
 import { Button } from './button.tsx'
+
+/** Returns what a form is filled with that is shown again: `show` opens it so, `close` closes it, after which it is empty. */
+export function useAgain(dialog: { open(input: JobInput): void; close(): void }) {
+  const [input, setInput] = useState<JobInput>({})
+  const show = (failed: JobInput): void => {
+    setInput(failed)
+    dialog.open(failed)
+  }
+  const close = (): void => {
+    setInput({})
+    dialog.close()
+  }
+  return { input, show, close }
+}
 
 /** The work of a place that has failed after its form was closed, each with its reason; `again` shows the form as it was filled. */
 export function FailedJobs({ place, again }: { place: string; again(input: JobInput): void }) {

@@ -1,11 +1,10 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo, useState } from 'react'
-import type { JobInput } from '../../api/jobs.ts'
 import { basesQuery, sharedBasesQuery } from '../../api/queries.ts'
 import type { Base } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FailedJobs } from '../../ui/failed-jobs.tsx'
+import { FailedJobs, useAgain } from '../../ui/failed-jobs.tsx'
 import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List } from '../../ui/list.tsx'
@@ -25,7 +24,10 @@ export function BasesPage() {
   const { get, change } = useSearchState()
   const rights = useRights()
   const [deleted, setDeleted] = useState<Base | null>(null)
-  const [again, setAgain] = useState<JobInput>({})
+  const again = useAgain({
+    open: ({ source = '' }) => change({ dialog: 'make', of: source }),
+    close: () => change({ dialog: '', of: '' }),
+  })
   const bases = useMemo(() => [...shared, ...own], [shared, own])
   const text = useDeferredValue(get('q'))
   const [project, sort] = [get('project'), get('sort')]
@@ -44,13 +46,7 @@ export function BasesPage() {
       }
     >
       <Jobs place="bases" />
-      <FailedJobs
-        place="bases"
-        again={(input) => {
-          setAgain(input)
-          change({ dialog: 'make', of: input['source'] ?? '' })
-        }}
-      />
+      <FailedJobs place="bases" again={again.show} />
       <List
         words={['base', 'bases']}
         total={bases.length}
@@ -83,14 +79,7 @@ export function BasesPage() {
           there in milliseconds.
         </p>
       )}
-      <MakeBase
-        again={again}
-        isOpen={get('dialog') === 'make' && rights.canWrite}
-        close={() => {
-          setAgain({})
-          change({ dialog: '', of: '' })
-        }}
-      />
+      <MakeBase again={again.input} isOpen={get('dialog') === 'make' && rights.canWrite} close={again.close} />
       <DeleteBase base={deleted} close={() => setDeleted(null)} />
     </Page>
   )

@@ -58,7 +58,6 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
       )
     },
   })
-  const { count, unit } = intervalOf(before?.interval_seconds ?? 86_400)
   return (
     <Form
       action="Save"
@@ -68,49 +67,54 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
       send={(form) => update.mutate(isOn ? bodyOf(form) : { interval_seconds: null })}
     >
       <CheckField label="Back up by itself" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
-      {isOn && (
-        <div className="grid grid-cols-2 gap-4">
-          <TextField
-            label="Every"
-            name="count"
-            apiNames={['interval_seconds']}
-            type="number"
-            required
-            min="1"
-            step="1"
-            defaultValue={count}
-          />
-          <SelectField label="Unit" name="unit" defaultValue={unit.seconds}>
-            {UNITS.map(({ name: word, seconds }) => (
-              <option key={word} value={seconds}>
-                {word}
-              </option>
-            ))}
-          </SelectField>
-          <TextField
-            label="Older ones kept"
-            name="keep_count"
-            type="number"
-            min="1"
-            max="10000"
-            step="1"
-            placeholder="all"
-            defaultValue={before ? (before.keep_count ?? '') : 7}
-            hint="beside the newest"
-          />
-          <TextField
-            label="Kept for days"
-            name="keep_days"
-            apiNames={['keep_seconds']}
-            type="number"
-            min="0.001"
-            step="any"
-            placeholder="for ever"
-            defaultValue={before?.keep_seconds ? before.keep_seconds / 86_400 : ''}
-          />
-        </div>
-      )}
+      {isOn && <ScheduleFields before={before} />}
     </Form>
+  )
+}
+
+function ScheduleFields({ before }: { before: Volume['backup_schedule'] }) {
+  const { count, unit } = intervalOf(before?.interval_seconds ?? 86_400)
+  return (
+    <div className="grid grid-cols-2 gap-4">
+      <TextField
+        label="Every"
+        name="count"
+        apiNames={['interval_seconds']}
+        type="number"
+        required
+        min="1"
+        step="1"
+        defaultValue={count}
+      />
+      <SelectField label="Unit" name="unit" defaultValue={unit.seconds}>
+        {UNITS.map(({ name: word, seconds }) => (
+          <option key={word} value={seconds}>
+            {word}
+          </option>
+        ))}
+      </SelectField>
+      <TextField
+        label="Older ones kept"
+        name="keep_count"
+        type="number"
+        min="1"
+        max="10000"
+        step="1"
+        placeholder="all"
+        defaultValue={before ? (before.keep_count ?? '') : 7}
+        hint="beside the newest"
+      />
+      <TextField
+        label="Kept for days"
+        name="keep_days"
+        apiNames={['keep_seconds']}
+        type="number"
+        min="0.001"
+        step="any"
+        placeholder="for ever"
+        defaultValue={before?.keep_seconds ? before.keep_seconds / 86_400 : ''}
+      />
+    </div>
   )
 }
 

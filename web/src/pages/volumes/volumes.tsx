@@ -1,12 +1,11 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useDeferredValue, useMemo, useState } from 'react'
-import type { JobInput } from '../../api/jobs.ts'
+import { useDeferredValue, useMemo } from 'react'
 import { volumesQuery } from '../../api/queries.ts'
 import type { Volume } from '../../api/records.ts'
 import { useRights } from '../../shell/rights.ts'
 import { Button } from '../../ui/button.tsx'
-import { FailedJobs } from '../../ui/failed-jobs.tsx'
+import { FailedJobs, useAgain } from '../../ui/failed-jobs.tsx'
 import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
@@ -24,7 +23,7 @@ export function VolumesPage() {
   const { data: volumes } = useSuspenseQuery(volumesQuery)
   const { get, change } = useSearchState()
   const { canWrite } = useRights()
-  const [again, setAgain] = useState<JobInput>({})
+  const again = useAgain({ open: () => change({ dialog: 'create' }), close: () => change({ dialog: '' }) })
   const text = useDeferredValue(get('q'))
   const [project, use, sort] = [get('project'), get('use'), get('sort')]
   const shown = useMemo(() => selectVolumes(volumes, { text, project, use, sort }), [volumes, text, project, use, sort])
@@ -41,13 +40,7 @@ export function VolumesPage() {
       }
     >
       <Jobs place="volumes" />
-      <FailedJobs
-        place="volumes"
-        again={(input) => {
-          setAgain(input)
-          change({ dialog: 'create' })
-        }}
-      />
+      <FailedJobs place="volumes" again={again.show} />
       <List
         words={['volume', 'volumes']}
         total={volumes.length}
@@ -81,14 +74,7 @@ export function VolumesPage() {
           sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
         />
       </List>
-      <CreateVolume
-        again={again}
-        isOpen={get('dialog') === 'create' && canWrite}
-        close={() => {
-          setAgain({})
-          change({ dialog: '' })
-        }}
-      />
+      <CreateVolume again={again.input} isOpen={get('dialog') === 'create' && canWrite} close={again.close} />
     </Page>
   )
 }

@@ -40,22 +40,7 @@ export function RunCommand({ box }: { box: Ref }) {
           start(new FormData(event.currentTarget))
         }}
       >
-        <div className="flex items-start gap-2">
-          <TextField
-            label="Line for the shell"
-            name="line"
-            apiNames={['command', 'shell']}
-            required
-            autoComplete="off"
-            autoCapitalize="off"
-            spellCheck={false}
-            placeholder="uname -a"
-            className="min-w-0 flex-1 [&_input]:font-mono"
-          />
-          <Button type="submit" kind="primary" className="mt-6" disabled={isRunning}>
-            Run
-          </Button>
-        </div>
+        <LineField isRunning={isRunning} />
         <RunOptions isPolled={isPolled} />
         <FaultRest />
       </FaultForm>
@@ -84,6 +69,27 @@ export function RunCommand({ box }: { box: Ref }) {
         </div>
       )}
     </Panel>
+  )
+}
+
+function LineField({ isRunning }: { isRunning: boolean }) {
+  return (
+    <div className="flex items-start gap-2">
+      <TextField
+        label="Line for the shell"
+        name="line"
+        apiNames={['command', 'shell']}
+        required
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+        placeholder="uname -a"
+        className="min-w-0 flex-1 [&_input]:font-mono"
+      />
+      <Button type="submit" kind="primary" className="mt-6" disabled={isRunning}>
+        Run
+      </Button>
+    </div>
   )
 }
 
