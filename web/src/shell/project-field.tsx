@@ -4,16 +4,24 @@ import { boxesQuery, volumesQuery } from '../api/queries.ts'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { sortNaturally } from '../ui/natural.ts'
 import { NAME_PATTERN } from '../ui/refusal-words.ts'
+import { useSearchState } from '../ui/search-state.ts'
 import { useRights } from './rights.ts'
 
 /** The project that something is made in: one of the session's, or any. */
 export function ProjectField({ value, change }: { value: string; change(project: string): void }) {
   const { projects, isOfAll } = useRights()
-  const known = useKnownProjects()
+  const { known, isKnown } = useProjects()
   const id = useId()
   if (!isOfAll) {
     return (
-      <SelectField label="Project" name="project" value={value} onChange={(event) => change(event.target.value)}>
+      <SelectField
+        label="Project"
+        name="project"
+        required
+        value={value}
+        onChange={(event) => change(event.target.value)}
+      >
+        {value === '' && <option value="">Choose a project</option>}
         {projects.map((each) => (
           <option key={each}>{each}</option>
         ))}
@@ -25,7 +33,8 @@ export function ProjectField({ value, change }: { value: string; change(project:
       <TextField
         label="Project"
         name="project"
-        required
+        // Until the projects have come the dialog does not begin here.
+        required={isKnown}
         pattern={NAME_PATTERN}
         value={value}
         list={`${id}-known`}
@@ -44,11 +53,40 @@ export function ProjectField({ value, change }: { value: string; change(project:
 
 /** Returns the projects that the session knows: its own, or for all those that have something. */
 export function useKnownProjects(): string[] {
+  return useProjects().known
+}
+
+function useProjects(): { known: string[]; isKnown: boolean } {
   const { projects, isOfAll, canRead } = useRights()
   const enabled = isOfAll && canRead
-  const { data: boxes } = useQuery({ ...boxesQuery, enabled })
-  const { data: volumes } = useQuery({ ...volumesQuery, enabled })
-  if (!isOfAll) return [...projects]
-  const found = new Set([...(boxes ?? []), ...(volumes ?? [])].map(({ project }) => project))
-  return sortNaturally([...found], (each) => each)
+  const boxes = useQuery({ ...boxesQuery, enabled })
+  const volumes = useQuery({ ...volumesQuery, enabled })
+  if (!isOfAll) return { known: [...projects], isKnown: true }
+  const all = [...(boxes.data ?? []), ...(volumes.data ?? [])]
+  const known = sortNaturally([...new Set(all.map(({ project }) => project))], (each) => each)
+  return { known, isKnown: !enabled || (!boxes.isPending && !volumes.isPending) }
 }
+
+/**
+ * Returns the project that something new is for until another is chosen: the one that the page shows, else the last one that something was
+ * made in, else the only one; empty where the user has to choose.
+ */
+export function useFirstProject(): string {
+  const { get } = useSearchState()
+  const { isOfAll } = useRights()
+  const { known, isKnown } = useProjects()
+  const may = (project: string): boolean => project !== '' && (isOfAll || known.includes(project))
+  const [only = '', ...others] = known
+  return [get('project'), lastProject()].find(may) ?? (isKnown && others.length === 0 ? only : '')
+}
+
+/** Notes the project that something was made in, for this browser and as long as the tab is open. */
+export function rememberProject(project: string): void {
+  sessionStorage.setItem(KEY, project)
+}
+
+function lastProject(): string {
+  return sessionStorage.getItem(KEY) ?? ''
+}
+
+const KEY = 'boxyard.project'

@@ -55,7 +55,11 @@ export class Attachment {
         if (INTERRUPTS.has(text) && this.#flood.isOn()) void this.#skip()
       }),
       terminal.onBinary((text) => {
-        if (!this.#isReplaying) this.#send(Uint8Array.from(text, (char) => char.charCodeAt(0)), false)
+        if (!this.#isReplaying)
+          this.#send(
+            Uint8Array.from(text, (char) => char.charCodeAt(0)),
+            false,
+          )
       }),
       terminal.onResize(({ cols, rows }) => void this.#connection?.stream.resize(cols, rows).catch(() => undefined)),
     ]

@@ -20,7 +20,13 @@ export async function drawByGpu(terminal: Terminal): Promise<void> {
 
 function hasGpu(): boolean {
   const context = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true })
+  if (context === null) return false
+  const info = context.getExtension('WEBGL_debug_renderer_info')
+  const name: unknown = context.getParameter(info?.UNMASKED_RENDERER_WEBGL ?? context.RENDERER)
   // Browsers keep few contexts at once.
-  context?.getExtension('WEBGL_lose_context')?.loseContext()
-  return context !== null
+  context.getExtension('WEBGL_lose_context')?.loseContext()
+  return !EMULATED.test(String(name))
 }
+
+/** Renderers that use the processor; not every browser counts them as a caveat. */
+const EMULATED = /swiftshader|llvmpipe|softpipe|software|basic render/i

@@ -1,6 +1,5 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
-import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'react'
@@ -11,6 +10,7 @@ import { Button } from '../ui/button.tsx'
 import { copyText } from '../ui/copy.tsx'
 import { FilterInput } from '../ui/field.tsx'
 import { Attachment, type AttachmentState } from './attachment.ts'
+import { setCellWidths } from './cell-widths.ts'
 import { DARK, FOUND_DARK, FOUND_LIGHT, LIGHT } from './colours.ts'
 import { drawByGpu } from './gpu-renderer.ts'
 import type { Unsent } from './held-input.ts'
@@ -105,7 +105,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
         <div
           ref={place}
           data-state={state.kind}
-          className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&>.xterm]:h-full [&>.xterm]:p-1"
+          className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&_.xterm-viewport]:bg-transparent! [&>.xterm]:h-full [&>.xterm]:p-1"
         />
       </div>
       {state.kind === 'ended' && <EndedBar state={state} again={() => setAttempt(attempt + 1)} />}
@@ -128,7 +128,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   const search = new SearchAddon()
   terminal.loadAddon(fit)
   terminal.loadAddon(search)
-  terminal.loadAddon(new UnicodeGraphemesAddon())
+  setCellWidths(terminal)
   terminal.open(element)
   terminal.attachCustomKeyEventHandler((event) => takeKey(event, terminal, find))
   const onPaste = (event: ClipboardEvent): void => {

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { FaultForm, FaultRest } from './fault-form.tsx'
+import { MissingRead, useMissingRead } from './missing-reads.tsx'
 
 interface FormProps {
   /** The word of the button, such as `Create`. */
@@ -21,6 +22,7 @@ interface FormProps {
 /** The form of a dialog, which shows what it failed with and can be sent again. */
 export function Form({ action, close, send, children, ...state }: FormProps) {
   const { isDanger = false, isBusy = false, busy = `${action}…`, error = null, isReady = true } = state
+  const missing = useMissingRead()
   return (
     <FaultForm
       error={error}
@@ -41,9 +43,10 @@ export function Form({ action, close, send, children, ...state }: FormProps) {
     >
       {children}
       <FaultRest />
+      {missing && <MissingRead query={missing} />}
       <div className="flex justify-end gap-2">
         <Button onClick={close}>Cancel</Button>
-        <Button type="submit" kind={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady}>
+        <Button type="submit" kind={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady || missing !== null}>
           {isBusy ? busy : action}
         </Button>
       </div>

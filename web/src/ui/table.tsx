@@ -1,16 +1,20 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
-/** A table whose head names its columns; scrolls sideways on a narrow screen. */
+/** A table whose head names its columns and stays in sight; scrolls sideways on a narrow screen, with its head. */
 export function Table({ label, head, children }: { label: string; head: readonly string[]; children: ReactNode }) {
+  const frame = useRef<HTMLDivElement>(null)
+  const isWide = useIsWide(frame)
   return (
     <div
+      ref={frame}
       tabIndex={0}
       role="region"
       aria-label={label}
-      className="overflow-x-auto rounded-lg border border-line bg-panel"
+      // A head sticks to what scrolls next around it.
+      className={`rounded-lg border border-line bg-panel ${isWide ? 'overflow-x-auto' : 'overflow-x-clip'}`}
     >
       <table className="w-full text-left">
-        <thead className="border-b border-line text-xs text-muted">
+        <thead className="sticky top-0 z-10 border-b border-line bg-panel text-xs text-muted">
           <tr>
             {head.map((name) => (
               <th key={name} scope="col" className="px-3 py-2 font-medium whitespace-nowrap">
@@ -38,4 +42,20 @@ export function Row({ children }: { children: ReactNode }) {
 /** A cell of a row. */
 export function Cell({ children, isNumber = false }: { children?: ReactNode; isNumber?: boolean }) {
   return <td className={`px-3 py-2 align-top ${isNumber ? 'text-right tabular-nums' : ''}`}>{children}</td>
+}
+
+/** Returns whether what a frame holds is wider than the frame. */
+function useIsWide(frame: RefObject<HTMLDivElement | null>): boolean {
+  const [isWide, setWide] = useState(true)
+  useLayoutEffect(() => {
+    const { current } = frame
+    const content = current?.firstElementChild
+    if (!current || !content) return undefined
+    const measure = (): void => setWide(content.scrollWidth > current.clientWidth)
+    const observer = new ResizeObserver(measure)
+    for (const each of [current, content]) observer.observe(each)
+    measure()
+    return () => observer.disconnect()
+  }, [frame])
+  return isWide
 }

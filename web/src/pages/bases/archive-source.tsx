@@ -3,6 +3,7 @@ import { useBlocker } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { type JobInput, runJob } from '../../api/jobs.ts'
 import { sendBytes } from '../../api/transfers.ts'
+import { rememberProject } from '../../shell/project-field.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import type { FormValues } from '../../ui/form.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
@@ -73,6 +74,7 @@ export function useArchiveUpload(project: string, close: () => void) {
       })
       stop.current = null
       const name = form.has('shared') ? form.text('name') : `${project}/${form.text('name')}`
+      rememberProject(project)
       close()
       const words = `Making the base ${name} of ${bytes.name}`
       void runJob({ words, place: 'bases', input: inputOf(form, project) }, () => Promise.resolve(answer))

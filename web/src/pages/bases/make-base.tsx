@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { type JobInput, runJob } from '../../api/jobs.ts'
 import { boxesQuery, boxSnapshotsQuery } from '../../api/queries.ts'
-import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
+import { ProjectField, rememberProject, useFirstProject } from '../../shell/project-field.tsx'
 import { useRights } from '../../shell/rights.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
@@ -39,7 +39,7 @@ export function MakeBase({ again, isOpen, close }: MakeBaseProps & { isOpen: boo
 }
 
 function MakeBaseForm({ again, close }: MakeBaseProps) {
-  const [first = 'demo'] = useKnownProjects()
+  const first = useFirstProject()
   const [chosen, setProject] = useState<string | null>(again['project'] ?? null)
   const { get, change } = useSearchState()
   const source = SOURCES.find((each) => each === get('of')) ?? 'image'
@@ -124,6 +124,7 @@ function useMakeBase(project: string, source: Source, close: () => void) {
       const query = { wait_seconds: source === 'image' ? 0 : 20 }
       // What is refused at once is shown in the dialog; an image may take minutes, and is told of where it ends.
       const answer = await api().callFully('createBase', { path: { project }, query, body })
+      rememberProject(project)
       close()
       const name = body.shared ? body.name : `${project}/${body.name}`
       let isStopped = false

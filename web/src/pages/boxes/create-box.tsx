@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { basesQuery, configQuery, sharedBasesQuery } from '../../api/queries.ts'
-import { useRights } from '../../shell/rights.ts'
+import { ProjectField, rememberProject, useFirstProject } from '../../shell/project-field.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
@@ -21,8 +21,9 @@ export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void })
 function CreateBoxForm({ close }: { close(): void }) {
   const navigate = useNavigate()
   const { data: config } = useQuery(configQuery)
-  const { projects } = useRights()
-  const [project, setProject] = useState(projects[0] ?? 'demo')
+  const first = useFirstProject()
+  const [chosen, setProject] = useState<string | null>(null)
+  const project = chosen ?? first
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const create = async ({ text }: FormValues): Promise<void> => {
@@ -36,6 +37,7 @@ function CreateBoxForm({ close }: { close(): void }) {
         base: text('base'),
         config: { cpus: Number(text('cpus')) || size?.cpus, ram_mb: Number(text('ram_mb')) || size?.ram_mb } as never,
       })
+      rememberProject(project)
       close()
       await navigate({ to: '/boxes/$project/$name', params: { project, name } })
     } catch (fault) {
@@ -59,36 +61,13 @@ function CreateBoxForm({ close }: { close(): void }) {
 }
 
 function BoxFields({ project, setProject }: { project: string; setProject(project: string): void }) {
-  const { projects } = useRights()
   const { data: config } = useQuery(configQuery)
   const { data: shared = [] } = useQuery(sharedBasesQuery)
   const { data: own = [] } = useQuery(basesQuery)
   const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
   return (
     <div className="grid gap-4 sm:grid-cols-2">
-      {projects.length > 0 ? (
-        <SelectField
-          label="Project"
-          name="project"
-          value={project}
-          onChange={(event) => setProject(event.target.value)}
-        >
-          {projects.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </SelectField>
-      ) : (
-        <TextField
-          label="Project"
-          name="project"
-          required
-          autoComplete="off"
-          spellCheck={false}
-          pattern={NAME_PATTERN}
-          value={project}
-          onChange={(event) => setProject(event.target.value)}
-        />
-      )}
+      <ProjectField value={project} change={setProject} />
       <TextField
         label="Name"
         name="name"
@@ -99,7 +78,12 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
         pattern={NAME_PATTERN}
         hint="a–z, 0–9 and -"
       />
-      <SelectField label="Base" name="base" defaultValue={config?.defaults.base} key={bases.length}>
+      <SelectField
+        label="Base"
+        name="base"
+        defaultValue={config?.defaults.base}
+        key={`${bases.length} ${config?.defaults.base ?? ''}`}
+      >
         {bases.map((each) => (
           <option key={each}>{each}</option>
         ))}

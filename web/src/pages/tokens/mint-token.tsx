@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { meQuery, tokensQuery } from '../../api/queries.ts'
 import type { Me } from '../../api/records.ts'
-import { useKnownProjects } from '../../shell/project-field.tsx'
+import { rememberProject, useFirstProject, useKnownProjects } from '../../shell/project-field.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CodeLine } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -66,6 +66,8 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
   const mint = useMutation({
     mutationFn: (body: CallInput<'createToken'>['body']) => api().call('createToken', { body }),
     onSuccess: async (minted) => {
+      const [only, ...others] = minted.projects === '*' ? [] : minted.projects
+      if (only !== undefined && others.length === 0) rememberProject(only)
       show(minted)
       await queries.invalidateQueries({ queryKey: tokensQuery.queryKey })
     },
@@ -126,12 +128,13 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
 
 function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll: boolean): void }) {
   const known = useKnownProjects()
+  const first = useFirstProject()
   if (me.projects !== '*') {
     return (
       <fieldset className="flex flex-col gap-2">
         <legend className="mb-2 text-sm font-medium">In</legend>
-        {me.projects.map((each, index) => (
-          <CheckField key={each} label={each} name={`project ${each}`} defaultChecked={index === 0} />
+        {me.projects.map((each) => (
+          <CheckField key={each} label={each} name={`project ${each}`} defaultChecked={each === first} />
         ))}
       </fieldset>
     )
@@ -146,7 +149,8 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
           required
           autoComplete="off"
           spellCheck={false}
-          defaultValue={known[0] ?? ''}
+          key={first}
+          defaultValue={first}
           hint={`With commas between them${known.length > 0 ? `; there are ${known.slice(0, 8).join(', ')}` : ''}.`}
         />
       )}

@@ -6,7 +6,7 @@ import { api } from '../../api/client.ts'
 import { type JobInput, runJob } from '../../api/jobs.ts'
 import { configQuery, volumesQuery } from '../../api/queries.ts'
 import { storedBackupsQuery, volumeSnapshotsQuery } from '../../api/volume-queries.ts'
-import { ProjectField, useKnownProjects } from '../../shell/project-field.tsx'
+import { ProjectField, rememberProject, useFirstProject } from '../../shell/project-field.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
@@ -41,7 +41,7 @@ type Source = 'empty' | 'volume' | 'snapshot' | 'backup'
 
 function CreateVolumeForm({ again, close }: CreateVolumeProps) {
   const [chosen, setProject] = useState<string | null>(again['project'] ?? null)
-  const [first = 'demo'] = useKnownProjects()
+  const first = useFirstProject()
   const project = chosen ?? first
   const [source, setSource] = useState<Source>(again['from_backup'] === undefined ? 'empty' : 'backup')
   const { data: config } = useQuery(configQuery)
@@ -107,6 +107,7 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
         await runJob(words, begin)
         await end(name)
       }
+      rememberProject(project)
       close()
       if (source !== 'backup') await navigate({ to: '/volumes/$project/$name', params: { project, name } })
     },
