@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 import { useConsole } from '../../helpers/web/visited-console.ts'
 import { axeFindings, isFocused, loadAxe } from '../../helpers/web/visitor.ts'
@@ -121,5 +121,135 @@ describe('a dialog', () => {
     await visitor.open('/volumes/yard/db', 'yard/db')
     await button('Delete first').click()
     await eventually(() => isFocused(dialog().getByRole('button', { name: 'Cancel' })))
+  })
+})
+
+/** As long as a name may be. */
+const LONG = `team-${'long-'.repeat(11)}xyz`
+
+describe('a list', () => {
+  beforeAll(async () => {
+    const tags = { env: 'a-b-c', owner: 'some-long-name-of-a-team', third: 'x', fourth: 'y' }
+    await client.post(`/v1/projects/${LONG}/boxes`, { name: 'short', tags })
+    await client.post(`/v1/projects/${LONG}/boxes`, { name: `box-${'x'.repeat(59)}` })
+    await client.post(`/v1/projects/${LONG}/data`, { name: 'volume', size_gb: 0.1 })
+    await client.post('/v1/tokens', { name: 'long', projects: [LONG], permissions: ['read'] })
+  })
+
+  test.each([390, 1440])('with long names is no wider than a screen of %d pixels', async (width) => {
+    await user.page.setViewportSize({ width, height: 844 })
+    const lists = ['Boxes', 'Volumes', 'Bases', 'Projects', 'Events', 'Tokens', 'Audit']
+    for (const heading of ['Overview', ...lists]) {
+      await visitor.open(heading === 'Overview' ? '/' : `/${heading.toLowerCase()}`, heading)
+      await eventually(async () => (await user.page.getByText('Loading…').count()) === 0)
+      const excess = await user.page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect({ heading, isWider: excess > 0 }).toEqual({ heading, isWider: false })
+    }
+    await visitor.open('/boxes', 'Boxes')
+    const link = user.page.getByRole('link', { name: `${LONG}/short`, exact: true })
+    expect(await link.getAttribute('title')).toBe(`${LONG}/short`)
+    const [cell, name] = [await link.boundingBox(), await link.getByText('short', { exact: true }).boundingBox()]
+    expect(name?.width ?? 0).toBeGreaterThan(20)
+    expect((name?.x ?? 0) + (name?.width ?? 0)).toBeLessThanOrEqual((cell?.x ?? 0) + (cell?.width ?? 0) + 1)
+  })
+
+  test('shows the first tags in one line, and the number of the others', async () => {
+    await user.page.setViewportSize({ width: 1280, height: 800 })
+    await visitor.open('/boxes', 'Boxes')
+    const row = user.page.getByRole('row', { name: new RegExp(`${LONG}/short`) })
+    await row.getByText('+2', { exact: true }).waitFor()
+    expect((await row.boundingBox())?.height).toBeLessThanOrEqual(41)
+    for (const tag of ['env=a-b-c', 'owner=some-long-name-of-a-team'])
+      expect((await row.getByText(tag, { exact: true }).boundingBox())?.height).toBeLessThan(24)
+    await user.page.locator('[title*="fourth=y"]').waitFor()
+  })
+
+  test('keeps its head and what is done with the chosen ones in sight', async () => {
+    const { body } = await client.get(`${YARD}/boxes/one`)
+    const boxes = Array.from({ length: 200 }, (_, at) => ({
+      ...body,
+      id: `${body.id}-${at}`,
+      name: `box-${1000 + at}`,
+    }))
+    const json = { boxes, has_more: false, next_continuation_token: null }
+    await user.page.route('**/v1/projects/-/boxes?*', (route) => route.fulfill({ json }))
+    await user.page.setViewportSize({ width: 1280, height: 700 })
+    await visitor.open('/boxes', 'Boxes')
+    await visitor.sees('200 boxes')
+    await user.page.mouse.move(640, 400)
+    await user.page.mouse.wheel(0, 4_000)
+    await user.page.getByLabel('Choose yard/box-1100').check()
+    for (const seen of [user.page.getByRole('toolbar', { name: 'Chosen boxes' }), user.page.getByLabel('Choose all')])
+      await untilSucceeds(async () => {
+        const { y = -1, height = 0 } = (await seen.boundingBox()) ?? {}
+        expect(y).toBeGreaterThanOrEqual(0)
+        expect(y + height).toBeLessThanOrEqual(700)
+      })
+  })
+})
+
+describe('the first picture of a page', () => {
+  test.each([
+    ['dark', null, 'rgb(15, 20, 18)'],
+    ['light', null, 'rgb(246, 247, 246)'],
+    ['light', 'dark', 'rgb(15, 20, 18)'],
+    ['dark', 'light', 'rgb(246, 247, 246)'],
+  ] as const)(
+    'on a %s machine, with %s chosen, has its colours before the program has come',
+    async (machine, chosen, colour) => {
+      await user.page.emulateMedia({ colorScheme: machine })
+      await user.page.evaluate(
+        `localStorage.${chosen === null ? "removeItem('boxyard.theme')" : `setItem('boxyard.theme', '${chosen}')`}`,
+      )
+      await user.page.route('**/assets/*.js', () => undefined)
+      await user.page.goto(`${service().url}/boxes`, { waitUntil: 'commit' })
+      const background = 'document.body && getComputedStyle(document.body).backgroundColor'
+      await untilSucceeds(async () => expect(await user.page.evaluate(background)).toBe(colour))
+      await user.page.unrouteAll({ behavior: 'ignoreErrors' })
+    },
+  )
+})
+
+describe('a dialog for something new', () => {
+  const projectIn = (name: string): Promise<string> => dialog().getByLabel(name, { exact: true }).inputValue()
+
+  test('is for the project that the page shows, else for the last one, else asks', async () => {
+    for (const [path, heading, field] of [
+      ['/boxes?create=box', 'Create a box', 'Project'],
+      ['/volumes?dialog=create', 'Create a volume', 'Project'],
+      ['/bases?dialog=make', 'Make a base', 'Project'],
+      ['/tokens?dialog=mint', 'Mint a token', 'Projects'],
+    ] as const) {
+      await visitor.open(path, heading)
+      expect(await projectIn(field)).toBe('')
+    }
+    await visitor.open(`/boxes?create=box&project=${LONG}`, 'Create a box')
+    await eventually(async () => (await projectIn('Project')) === LONG)
+    await visitor.open('/boxes?create=box', 'Create a box')
+    await dialog().getByLabel('Project', { exact: true }).fill('yard')
+    await dialog().getByLabel('Name', { exact: true }).fill('chosen')
+    await button('Create').click()
+    await user.page.getByRole('heading', { level: 1, name: 'yard/chosen' }).waitFor()
+    await visitor.open('/volumes?dialog=create', 'Create a volume')
+    await eventually(async () => (await projectIn('Project')) === 'yard')
+  })
+
+  test.each([
+    ['/boxes?create=box', 'Create a box', 'Memory in MiB', 'Create'],
+    ['/bases?dialog=make&of=box', 'Make a base', 'Box', 'Make'],
+  ])('that opened while the service was away says so, and fills up: %s', async (path, heading, field, action) => {
+    const reads = (url: URL): boolean => /^\/v1\/(config|bases|projects\/-\/(bases|data))$/.test(url.pathname)
+    const boxes = (url: URL): boolean => url.pathname === '/v1/projects/-/boxes' && action === 'Make'
+    for (const each of [reads, boxes]) await user.page.route(each, (route) => route.abort())
+    await user.page.evaluate(`sessionStorage.setItem('boxyard.project', 'yard')`)
+    // Bases of another page are read with the list itself.
+    if (action === 'Make') await user.page.unroute(reads)
+    await visitor.open(path, heading)
+    await dialog().getByRole('alert').waitFor()
+    expect(await button(action).isDisabled()).toBe(true)
+    await user.page.unrouteAll({ behavior: 'ignoreErrors' })
+    await eventually(async () => (await dialog().getByRole('alert').count()) === 0)
+    expect(await dialog().getByLabel(field, { exact: true }).inputValue()).not.toBe('')
+    expect(await button(action).isDisabled()).toBe(false)
   })
 })

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { useConsole } from '../../helpers/web/visited-console.ts'
-import { visitorOf } from '../../helpers/web/visitor.ts'
+import { isFocused, visitorOf } from '../../helpers/web/visitor.ts'
 
 const { client, service, user, visitor, changeBrowser } = useConsole(useOwnService())
 const SIGN_IN = 'Sign in to Boxyard'
@@ -161,6 +162,16 @@ describe('a sign-in link', () => {
     expect(await signedInAs()).toBe('admin')
     await other.close()
     user.complaints.splice(0)
+  })
+})
+
+describe('the field for a token', () => {
+  test('has the focus where no link is asked about', async () => {
+    await changeBrowser()
+    await visitor.open('/sign-in', SIGN_IN)
+    await eventually(() => isFocused(user.page.getByLabel('Access token')))
+    await user.page.keyboard.type('no.such.token\n')
+    await visitor.sees('token_invalid')
   })
 })
 

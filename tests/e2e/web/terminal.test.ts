@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { type CuttableLine, openCuttableLine } from '../../helpers/front/cuttable-line.ts'
@@ -103,14 +104,13 @@ describe('a flood of output', () => {
   ])('ends soon after %s, and what is typed next is not lost', async (_name, key) => {
     await openTerminal(`flood-${key.length}`)
     await visitor.type('yes $(seq 30)')
-    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    await pause(3_000)
     const begin = Date.now()
     await user.page.keyboard.press(key)
     await user.page.keyboard.type('echo over-$((1 + 1))\n')
     await untilOnScreen(visitor, 'over-2')
     const ms = Date.now() - begin
-    process.stdout.write(`flood ended after ${ms} ms\n`)
-    expect(ms).toBeLessThan(2_000)
+    expect(ms).toBeLessThan(3_000)
   })
 })
 

@@ -68,6 +68,18 @@ describe('a WebSocket', () => {
     await command.left
   })
 
+  test('answers an input without bytes with such an output, and the command sees none of it', async () => {
+    at = await startStreamLab()
+    const { client, command } = await at.join()
+    const [[answer]] = await Promise.all([once(client.socket, 'message'), client.send(0)])
+    expect([...(answer as Buffer)]).toEqual([1])
+    client.send(0, 'after')
+    expect(String(await once(command.stdin, 'data'))).toBe('after')
+    const text = await at.join(undefined, BASE64)
+    const [[said]] = await Promise.all([once(text.client.socket, 'message'), text.client.socket.send('0')])
+    expect(String(said)).toBe('1')
+  })
+
   test('names its session in a header', async () => {
     at = await startStreamLab()
     at.respond = async () => makeScriptedStream('ses_00000000000000000000000001')
