@@ -74,18 +74,15 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
     // Closes only after the client has read everything up to the status.
     send(CHANNELS.status, status, () => closeWith(1000, ''))
   }
-  const input = createInput(stream, intake)
+  const answer = (): void => void (socket.bufferedAmount === 0 && send(CHANNELS.stdout, EMPTY, () => undefined))
+  const input = createInput(stream, { intake, answer })
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     facts.bytesIn += data.length
     // As much was read for it: ws makes a message of what the connection brought.
     notePassing(2 * data.length)
     try {
-      const frame = decodeFrame(protocol, data, !isBinary)
-      input.take(frame)
-      // Clients that see no pings of the protocol, as in browsers, ask by an input without bytes. While output is queued, that is the answer.
-      if (frame.kind === 'input' && frame.bytes.length === 0 && socket.bufferedAmount === 0)
-        send(CHANNELS.stdout, EMPTY, () => undefined)
+      input.take(decodeFrame(protocol, data, !isBinary))
     } catch (error) {
       if (error instanceof FrameFault) close(error.closeCode, error.message)
       else close(1011, 'The command could not be told.')
@@ -147,9 +144,13 @@ function endOf(output: Readable): Promise<void> {
 
 /**
  * Writes the client's input to the command; pauses the client while the command does not read. Of sizes that come faster than every
- * 20 ms, or than the input after them, the last counts.
+ * 20 ms, or than the input after them, the last counts. An input without bytes asks for an answer, as browsers see no
+ * pings of the protocol: output that is queued already, else one without bytes.
  */
-function createInput({ stdin, terminal }: CommandStream, intake: Intake): ClientInput {
+function createInput(
+  { stdin, terminal }: CommandStream,
+  { intake, answer }: { intake: Intake; answer(): void },
+): ClientInput {
   const sizes = createSizes((size) => terminal?.resize(size))
   const resume = (): void => intake.resume()
   stdin.on('drain', resume)
@@ -158,7 +159,9 @@ function createInput({ stdin, terminal }: CommandStream, intake: Intake): Client
   const take = (frame: ClientFrame): void => {
     if (frame.kind === 'resize') sizes.take({ cols: frame.cols, rows: frame.rows })
     if (frame.kind === 'inputEnd') stdin.end()
-    if (frame.kind !== 'input' || frame.bytes.length === 0 || !isWritable(stdin)) return
+    if (frame.kind !== 'input') return
+    if (frame.bytes.length === 0) return answer()
+    if (!isWritable(stdin)) return
     sizes.flush()
     if (!stdin.write(frame.bytes)) intake.pause()
   }

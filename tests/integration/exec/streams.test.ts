@@ -71,12 +71,16 @@ describe('a WebSocket', () => {
   test('answers an input without bytes with such an output, and the command sees none of it', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
-    const [[answer]] = await Promise.all([once(client.socket, 'message'), client.send(0)])
+    const answered = once(client.socket, 'message')
+    client.send(0)
+    const [answer] = await answered
     expect([...(answer as Buffer)]).toEqual([1])
     client.send(0, 'after')
     expect(String(await once(command.stdin, 'data'))).toBe('after')
     const text = await at.join(undefined, BASE64)
-    const [[said]] = await Promise.all([once(text.client.socket, 'message'), text.client.socket.send('0')])
+    const answeredInText = once(text.client.socket, 'message')
+    text.client.socket.send('0')
+    const [said] = await answeredInText
     expect(String(said)).toBe('1')
   })
 

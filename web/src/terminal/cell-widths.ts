@@ -1,16 +1,20 @@
-import type { Terminal } from '@xterm/xterm'
+/** What of a terminal knows the widths of characters; xterm's own types bring those of a browser, which tests have not. */
+interface WidthsOfTerminal {
+  register(provider: { version: string; wcwidth: typeof wcwidth; charProperties: typeof charProperties }): void
+  activeVersion: string
+}
 
 /**
  * Gives a terminal the widths that browsers draw characters in, by the Unicode of the browser: emoji, also those of several code points,
  * and East Asian characters take two cells. xterm's own are of Unicode 6; its add-ons end at Unicode 11, or take one cell for each emoji.
  */
-export function setCellWidths({ unicode }: Pick<Terminal, 'unicode'>): void {
+export function setCellWidths({ unicode }: { unicode: WidthsOfTerminal }): void {
   unicode.register({ version: VERSION, wcwidth, charProperties })
   unicode.activeVersion = VERSION
 }
 
 /** Returns how many cells a code point takes alone. */
-export function wcwidth(code: number): 0 | 1 | 2 {
+function wcwidth(code: number): 0 | 1 | 2 {
   const { width } = traitsOf(code)
   return width
 }

@@ -24,8 +24,8 @@ interface TerminalViewProps {
   onOpen(): void
 }
 
-/** A terminal of a session of a box, as large as its place. */
-export function TerminalView({ box: { project, name }, session, onOpen }: TerminalViewProps) {
+/** Keeps a terminal of a session in a place of the page. */
+function useTerminal({ box: { project, name }, session, onOpen }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null)
   const parts = useRef<{ terminal: Terminal; search: SearchAddon; attachment: Attachment } | null>(null)
   const [state, setState] = useState<AttachmentState>({ kind: 'connecting' })
@@ -53,6 +53,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
     parts.current = { terminal, search, attachment }
     return () => {
       attachment.close()
+      setUnsent(null)
       close()
       parts.current = null
     }
@@ -64,6 +65,13 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   useEffect(() => {
     if (parts.current) parts.current.terminal.options.screenReaderMode = isRead
   }, [isRead, attempt, session])
+  const begin = (): void => setAttempt(attempt + 1)
+  return { place, parts, state, unsent, isSearching, setSearching, found, setFound, isDark, begin }
+}
+
+/** A terminal of a session of a box, as large as its place. */
+export function TerminalView(props: TerminalViewProps) {
+  const { place, parts, state, unsent, isSearching, setSearching, found, setFound, isDark, begin } = useTerminal(props)
   const keyboardPx = useKeyboardHeight()
   /** Ends the question about unsent input. */
   const answer = (isSent: boolean): void => {
@@ -73,7 +81,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
   }
   return (
     <section
-      aria-label={`Terminal ${session}`}
+      aria-label={`Terminal ${props.session}`}
       className="flex min-h-0 flex-1 flex-col"
       style={{ paddingBottom: keyboardPx }}
     >
@@ -108,7 +116,7 @@ export function TerminalView({ box: { project, name }, session, onOpen }: Termin
           className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&_.xterm-viewport]:bg-transparent! [&>.xterm]:h-full [&>.xterm]:p-1"
         />
       </div>
-      {state.kind === 'ended' && <EndedBar state={state} again={() => setAttempt(attempt + 1)} />}
+      {state.kind === 'ended' && <EndedBar state={state} again={begin} />}
     </section>
   )
 }
