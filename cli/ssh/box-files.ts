@@ -5,6 +5,7 @@ import type { AnswerOf, CallInput } from '../../sdk/typescript/src/calls.ts'
 import { holdObject } from '../../sdk/typescript/src/held-answers.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
+import type { FileSpace } from './sftp-text.ts'
 
 /** A file as the API tells of it. */
 export type BoxFile = AnswerOf<'statFile'>
@@ -50,6 +51,8 @@ export interface BoxFiles {
   rename(from: string, to: string, options?: { overwrite: boolean }): Promise<void>
   /** Makes a link. */
   link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>
+  /** Returns what the disk of the box, or the volume, that a path is on may hold and holds: what `df` tells is of the whole pool. */
+  space(path: string): Promise<FileSpace>
   /** Changes attributes. */
   change(path: string, change: FileChange): Promise<void>
 }
@@ -132,6 +135,18 @@ export function createBoxFiles(
     link: async (path, target, kind) => {
       await checkFree(path)
       await run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path], user)
+    },
+    space: async (path) => {
+      const { data_mounts: mounts } = await boxyard.call('getBox', { path: at })
+      const above = mounts.filter((mount) => path === mount.path || path.startsWith(`${mount.path}/`))
+      const [mount] = above.toSorted((one, two) => two.path.length - one.path.length)
+      if (mount === undefined) {
+        const { storage } = await boxyard.call('getBoxMetrics', { path: at })
+        return { limitBytes: storage.limit_bytes, usedBytes: storage.used_bytes, isReadOnly: false }
+      }
+      const volume = await boxyard.call('getVolume', { path: { project: box.project, name: mount.name } })
+      const limitBytes = volume.size_gb * 1024 ** 3
+      return { limitBytes, usedBytes: volume.used_bytes ?? 0, isReadOnly: mount.read_only }
     },
     change: async (path, { mode, uid, gid, mtime, sizeBytes }) => {
       if (sizeBytes !== undefined) await run(['truncate', '-s', String(sizeBytes), path], user)

@@ -14,7 +14,7 @@ export function announceExtensions(sftp: SFTPWrapper): void {
     channelData: {
       value: (channel: number, version: Buffer) => {
         inside._protocol = protocol
-        const answer = withExtensions(version, Object.keys(EXTENSIONS))
+        const answer = withExtensions(version)
         outgoing.window -= answer.length - version.length
         protocol.channelData(channel, answer)
       },
@@ -24,22 +24,27 @@ export function announceExtensions(sftp: SFTPWrapper): void {
 
 /** Serves an extended request, which `data` are the strings of. @throws FileError for one that is none of ours, and what the server throws */
 export function serveExtension(server: SftpServer, name: string, data: Uint8Array | undefined): Promise<SftpReply> {
-  const serve = Object.hasOwn(EXTENSIONS, name) ? EXTENSIONS[name] : undefined
-  const [from, to] = stringsOf(data ?? new Uint8Array())
-  if (serve === undefined || from === undefined || to === undefined)
-    throw new FileError('unsupported', `${name}: it is not supported.`)
-  return serve(server, from, to)
+  const extension = Object.hasOwn(EXTENSIONS, name) ? EXTENSIONS[name] : undefined
+  const [path, other = ''] = stringsOf(data ?? new Uint8Array())
+  if (extension === undefined || path === undefined) throw new FileError('unsupported', `${name}: it is not supported.`)
+  return extension.serve(server, path, other)
 }
 
-/** Extensions of OpenSSH (PROTOCOL, section 4) that take two paths. */
-const EXTENSIONS: Readonly<Record<string, (server: SftpServer, from: string, to: string) => Promise<SftpReply>>> = {
-  'posix-rename@openssh.com': (server, from, to) => server.replace(from, to),
-  'hardlink@openssh.com': (server, from, to) => server.hardLink(to, from),
+/** Extensions of OpenSSH (PROTOCOL, section 4), by their names; each takes one path or two. */
+const EXTENSIONS: Readonly<Record<string, Extension>> = {
+  'posix-rename@openssh.com': { version: '1', serve: (server, from, to) => server.replace(from, to) },
+  'hardlink@openssh.com': { version: '1', serve: (server, target, path) => server.hardLink(path, target) },
+  'statvfs@openssh.com': { version: '2', serve: (server, path) => server.space(path) },
 }
 
-/** Returns a version packet with extensions, each with the version that these have. A pure function. */
-function withExtensions(version: Buffer, names: readonly string[]): Buffer {
-  const more = names.flatMap((name) => [name, '1']).map(encodeString)
+interface Extension {
+  version: string
+  serve(server: SftpServer, path: string, other: string): Promise<SftpReply>
+}
+
+/** Returns a version packet with the extensions. A pure function. */
+function withExtensions(version: Buffer): Buffer {
+  const more = Object.entries(EXTENSIONS).flatMap(([name, extension]) => [name, extension.version].map(encodeString))
   const packet = Buffer.concat([version, ...more])
   packet.writeUInt32BE(packet.length - LENGTH_BYTES, 0)
   return packet

@@ -35,8 +35,13 @@ export function readNamesAsBytes(sftp: SFTPWrapper): void {
 /** Answers with names, whose bytes need not be UTF-8: those ssh2 would replace. */
 export function sendNames(sftp: SFTPWrapper, id: number, names: FileEntry[]): void {
   if (names.every(({ filename, longname }) => isText(filename) && isText(longname))) return void sftp.name(id, names)
+  sendPacket(sftp, namesPacket(id, names))
+}
+
+/** Sends an answer that ssh2 has no call for, after those that wait: a packet with its length before it. */
+export function sendPacket(sftp: SFTPWrapper, packet: Buffer): void {
   const inside = sftp as unknown as SftpInside
-  inside._buffer.push(namesPacket(id, names))
+  inside._buffer.push(packet)
   if (inside._buffer.length === 1) drain(inside)
 }
 

@@ -36,6 +36,8 @@ export interface SftpServer {
   readLink(path: string): Promise<SftpReply>
   link(path: string, target: string): Promise<SftpReply>
   hardLink(path: string, target: string): Promise<SftpReply>
+  /** Tells how much the disk that a path is on holds, and may hold. */
+  space(path: string): Promise<SftpReply>
   /** Lets go of all that is open; files that were written and not closed stay as they were. */
   leave(): Promise<void>
 }
@@ -110,6 +112,7 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
       await files.link(absolute(path), absolute(target), 'hard')
       return OK
     },
+    space: async (path) => ({ kind: 'space', space: await files.space((await files.follow(absolute(path))).path) }),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Attributes, FileEntry } from 'ssh2'
 import { pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import type { BoxFile } from './box-files.ts'
+import { encodeString } from './wire-types.ts'
 
 /** The answer to a request of SFTP. */
 export type SftpReply =
@@ -9,6 +10,28 @@ export type SftpReply =
   | { kind: 'data'; bytes: Uint8Array }
   | { kind: 'names'; names: FileEntry[] }
   | { kind: 'attrs'; attrs: Attributes }
+  | { kind: 'space'; space: FileSpace }
+
+/** The disk that a path is on: what it may hold, and what it holds. */
+export interface FileSpace {
+  limitBytes: number
+  usedBytes: number
+  isReadOnly: boolean
+}
+
+/** Returns an extended answer with a disk as statvfs@openssh.com has it (PROTOCOL of OpenSSH, section 4.4). A pure function. */
+export function spacePacket(id: number, { limitBytes, usedBytes, isReadOnly }: FileSpace): Buffer {
+  const blocks = Math.floor(limitBytes / BLOCK_BYTES)
+  const free = Math.max(0, Math.floor((limitBytes - usedBytes) / BLOCK_BYTES))
+  // Files are not counted: as statvfs(3) tells it of btrfs.
+  const files = [0, 0, 0]
+  const numbers = [BLOCK_BYTES, BLOCK_BYTES, blocks, free, free, ...files, 0, isReadOnly ? 1 : 0, NAME_BYTES]
+  const body = Buffer.alloc(5 + numbers.length * 8)
+  body.writeUInt8(EXTENDED_REPLY, 0)
+  body.writeUInt32BE(id, 1)
+  for (const [index, value] of numbers.entries()) body.writeBigUInt64BE(BigInt(value), 5 + index * 8)
+  return encodeString(body)
+}
 
 /** Returns the attributes of a file as SFTP has them. A pure function. */
 export function attributesOf({ type, mode, size_bytes: size, uid, gid, modified_at: modified }: BoxFile): Attributes {
@@ -40,6 +63,9 @@ function permissionsOf(mode: number): string {
   return bits.join('')
 }
 
+const EXTENDED_REPLY = 201
+const BLOCK_BYTES = 4096
+const NAME_BYTES = 255
 const TYPE_BITS: Readonly<Record<BoxFile['type'], number>> = {
   fifo: 0o010000,
   character: 0o020000,

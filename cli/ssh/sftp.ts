@@ -1,9 +1,9 @@
 import type { SFTPWrapper } from 'ssh2'
 import type { SshGuest } from './guest.ts'
 import { announceExtensions, serveExtension } from './sftp-extensions.ts'
-import { readNamesAsBytes, type SftpInside, sendNames } from './sftp-names.ts'
+import { readNamesAsBytes, type SftpInside, sendNames, sendPacket } from './sftp-names.ts'
 import { createSftpServer, type SftpServer, statusOf } from './sftp-server.ts'
-import type { SftpReply } from './sftp-text.ts'
+import { type SftpReply, spacePacket } from './sftp-text.ts'
 
 /**
  * Serves SFTP (version 3) on the files of a box, until the client ends it or `gone`. One request after another, since their effects
@@ -66,6 +66,8 @@ function send(sftp: SFTPWrapper, id: number, reply: SftpReply): void {
       return sendNames(sftp, id, reply.names)
     case 'attrs':
       return sftp.attrs(id, reply.attrs)
+    case 'space':
+      return sendPacket(sftp, spacePacket(id, reply.space))
   }
 }
 

@@ -73,6 +73,35 @@ describe('sftp', () => {
     return lab.run('sftp', [...lab.config(), '-b', '-', HOST], { input: `${lines.join('\n')}\n` })
   }
 
+  test('tells the space of the disk and of a volume, as they are bounded', async () => {
+    const rowOf = async (path: string): Promise<number[]> => {
+      const { code, stdout } = await sftp(`df ${path}`)
+      const line =
+        stdout
+          .toString()
+          .split('\n')
+          .find((each) => /^\s*\d/.test(each)) ?? ''
+      return [
+        code ?? -1,
+        ...line
+          .trim()
+          .split(/\s+/)
+          .map((field) => Number.parseInt(field, 10)),
+      ]
+    }
+    const [code, size = 0, used = 0, available = 0] = await rowOf('/srv')
+    expect([code, size]).toEqual([0, 10 * 1024 ** 2])
+    expect(used).toBeGreaterThan(0)
+    expect(size - used - available).toBeLessThan(1024)
+    const volumes = '/v1/projects/demo/data'
+    expect((await client.post(volumes, { name: 'spacious', size_gb: 2 })).status).toBe(201)
+    const attached = await client.post(`${volumes}/spacious/attach`, { box: 'web', path: '/srv/spacious' })
+    expect([attached.status, attached.body]).toEqual([200, expect.anything()])
+    expect(await sftp('df /srv/spacious')).toMatchObject({ code: 0, stderr: '' })
+    expect((await rowOf('/srv/spacious')).slice(0, 2)).toEqual([0, 2 * 1024 ** 2])
+    expect((await sftp('df /srv/none')).code).toBe(1)
+  })
+
   test('makes, lists, renames and removes', async () => {
     writeFileSync(lab.path('notes'), 'notes\n')
     const { code, stdout, stderr } = await sftp(
