@@ -9,4 +9,4 @@ export function withValues(variables: readonly string[], here: NodeJS.ProcessEnv
   })
 }
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/

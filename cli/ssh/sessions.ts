@@ -122,7 +122,7 @@ async function sendSignal({ boxyard, box }: SshGuest, { id }: TerminalStream, na
 }
 
 function isAllowed(name: string): boolean {
-  return /^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name) && !/^BOX(YARD)?_/.test(name)
+  return /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/.test(name) && !/^BOX(YARD)?_/.test(name)
 }
 
 // A terminal of unknown size reports 0.

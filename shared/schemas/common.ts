@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { RESERVED_HOST_NAMES } from '../reserved-names.ts'
 
 /** The name of a node of a cluster, or of this host. */
 export const nodeNameSchema = z
@@ -14,6 +15,15 @@ export const nameSchema = z
     'must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends',
   )
   .meta({ id: 'Name', description: 'A name, unique in its project.', examples: ['web'] })
+
+/** The name of a new box, which is its host name too. */
+export const boxNameSchema = nameSchema
+  .refine((name) => !RESERVED_HOST_NAMES.has(name), {
+    error: 'must be no name that Linux reserves for the machine itself, such as localhost: choose another',
+  })
+  .meta({
+    description: 'Name and host name of the box, unique in its project; none that Linux reserves, such as `localhost`.',
+  })
 
 /** A project in a path that lists: a name, or `-` for every project the token may read. */
 export const projectOrAllSchema = z
@@ -43,7 +53,9 @@ export function definitionBytes(...parts: readonly unknown[]): number {
 /** Environment of a box or a command; `BOX_*` and `BOXYARD_*` are refused by the core as `environment_reserved`. */
 export const environmentSchema = z
   .record(
-    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'names match [A-Za-z_][A-Za-z0-9_]*, at most 255 characters'),
+    z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/, 'names match [A-Za-z_][A-Za-z0-9_.-]*, at most 255 characters'),
     withoutNul(z.string().max(32_768)),
   )
   .refine((map) => Object.keys(map).length <= 512, 'at most 512 variables')

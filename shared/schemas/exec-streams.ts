@@ -83,7 +83,7 @@ export const consoleQuery = z.strictObject({
 })
 
 // The value is bounded as in `POST B/exec`.
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,254}=[^\0]{0,32768}$/
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}=[^\0]{0,32768}$/
 
 export type ExecStreamQuery = z.output<typeof execStreamQuery>
 export type ConsoleQuery = z.output<typeof consoleQuery>

@@ -11,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import { RESERVED_HOST_NAMES } from '../../../shared/reserved-names.ts'
 
 /** A box's entry in the hosts file of its project. */
 export interface HostName {
@@ -62,9 +63,10 @@ export function createHostsFiles(directory: string, isLive: (address: string) =>
   }
 }
 
-/** Returns the text of a hosts file, sorted by name. */
+/** Returns the text of a hosts file, sorted by name, without boxes of earlier versions that have a reserved name. */
 export function hostsText(hosts: readonly HostName[]): string {
-  const sorted = hosts.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const named = hosts.filter(({ name }) => !RESERVED_HOST_NAMES.has(name))
+  const sorted = named.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   return [...LOCALHOST_LINES, ...sorted.map(({ name, address }) => `${address} ${name}`), ''].join('\n')
 }
 

@@ -63,6 +63,12 @@ describe('a command', () => {
     expect(stdout.toString()).toBe('hello C web\n')
   })
 
+  test('gets variables with points and hyphens in their names, which some shells keep for themselves', async () => {
+    const { stdout } = await lab.ssh(['-o', 'SetEnv=app.log-level=warn', HOST, 'cat /proc/$$/environ | tr "\\0" "\\n"'])
+    expect(stdout.toString()).toMatch(/^app\.log-level=warn$/m)
+    expect(stdout.toString()).toMatch(/^LANG=C\.UTF-8$/m)
+  })
+
   test('runs as the user that is named', async () => {
     const made = `echo ann:x:1000:1000::/home/ann:/bin/ash >> /etc/passwd; mkdir /home/ann`
     await client.shell('demo', 'web', made)

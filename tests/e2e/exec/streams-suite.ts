@@ -41,6 +41,12 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect((await kube().run(at, ['true'])).status.status).toBe('Success')
     })
 
+    test('sends variables whose names have points and hyphens', async () => {
+      const stream = await open(['env'], { env: 'app.log-level=warn' })
+      await stream.closed
+      expect(stream.text(1).split('\n')).toContain('app.log-level=warn')
+    })
+
     test('sends input and end of input', async () => {
       const run = await kube().run(at, ['sh', '-c', 'wc -c; echo over'], {
         stdin: Readable.from([Buffer.alloc(300_000)]),

@@ -8,7 +8,10 @@ export function defineExecSuite(client: Client): void {
 
   describe('commands', () => {
     beforeAll(async () => {
-      await client.post('/v1/projects/run/boxes', { name: 'it', environment: { FROM_BOX: 'b', BOTH: 'b' } })
+      await client.post('/v1/projects/run/boxes', {
+        name: 'it',
+        environment: { FROM_BOX: 'b', BOTH: 'b', 'of.the-box': 'b' },
+      })
     })
     afterAll(async () => {
       await client.delete(box)
@@ -35,6 +38,15 @@ export function defineExecSuite(client: Client): void {
       })
       expect(run.body.stdout).toBe('in ä\nb e 1 /tmp 1234:99\n')
       expect(run.body).toMatchObject({ user: '1234:99', cwd: '/tmp' })
+    })
+
+    test('variables may have points and hyphens in their names', async () => {
+      const { body } = await exec({ command: ['env'], env: { 'app.log-level': 'warn' } })
+      expect(body.stdout.split('\n')).toEqual(
+        expect.arrayContaining(['app.log-level=warn', 'of.the-box=b', 'LANG=C.UTF-8']),
+      )
+      for (const name of ['1.a', '-a', '.a', 'a=b', 'a b', ''])
+        expect([name, (await exec({ command: ['env'], env: { [name]: 'x' } })).status]).toEqual([name, 400])
     })
 
     test('it has the umask 0022, whatever that of the service is', async () => {

@@ -22,6 +22,8 @@ describe('hosts files', () => {
     const hosts = [
       { name: 'web', address: '10.213.0.9' },
       { name: 'db', address: '10.213.0.12' },
+      { name: 'localhost', address: '10.213.0.13' },
+      { name: 'ip6-loopback', address: '10.213.0.14' },
     ]
     expect(hostsText(hosts)).toBe(
       '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n10.213.0.12 db\n10.213.0.9 web\n',
