@@ -233,7 +233,8 @@ interface StorageParts {
 /** Returns the configuration of a box for what a request leaves out. */
 function defaultConfig({ region, limits }: AgentSettings): BoxDefaults['config'] {
   const { networkMbps: network_mbps, diskMbps: disk_mbps, diskIops: disk_iops } = limits
-  return { cpus: 1, ram_mb: 512, region, storage_gb: 10, network_mbps, disk_mbps, disk_iops, nesting: false }
+  const own = { nesting: false, shm_mb: null, core_dumps: false }
+  return { cpus: 1, ram_mb: 512, region, storage_gb: 10, network_mbps, disk_mbps, disk_iops, ...own }
 }
 
 /** Wires data volumes, their snapshots and backups, and bases. */

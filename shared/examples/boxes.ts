@@ -8,6 +8,8 @@ export const BOX_CONFIG = {
   disk_mbps: null,
   disk_iops: null,
   nesting: false,
+  shm_mb: null as number | null,
+  core_dumps: false,
 }
 
 /** A box as the OpenAPI document shows one. */

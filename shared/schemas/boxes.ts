@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import {
   boxEnvironmentSchema,
+  boxNameSchema,
   cpusSchema,
   environmentSchema,
   gibSchema,
@@ -65,6 +66,14 @@ export const boxConfigInputSchema = z
       description:
         'Reads and writes a second, together, that the box may make the disk do; at most `disk_iops` of the defaults of `GET /v1/config`, if that is not null.',
     }),
+    shm_mb: z.int().min(1, 'must be at least 1').max(16_777_216).nullable().meta({
+      description:
+        'MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`. In force at once, but for what it holds already.',
+    }),
+    core_dumps: z.boolean().nullable().meta({
+      description:
+        'True: programs that crash may leave core dumps on the disk of the box (docs/inside.md#core-dumps). In force from the next command.',
+    }),
     nesting: z.boolean().nullable().meta({
       description:
         'True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.',
@@ -92,6 +101,8 @@ export const boxConfigSchema = z
       description:
         'Reads and writes a second, together, that the box may make the disk do, likewise; null: without a bound.',
     }),
+    shm_mb: z.int().nullable().meta({ description: 'MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.' }),
+    core_dumps: z.boolean().meta({ description: 'Whether programs may leave core dumps on its disk.' }),
     nesting: z.boolean().meta({ description: 'Whether its next start lets containers and sandboxes run in it.' }),
   })
   .meta({ id: 'BoxConfig' })
@@ -99,7 +110,7 @@ export const boxConfigSchema = z
 /** `POST P/boxes`. */
 export const createBoxBodySchema = z
   .strictObject({
-    name: nameSchema,
+    name: boxNameSchema,
     base: nameSchema
       .nullable()
       .optional()

@@ -202,7 +202,7 @@ function newRecord(
     forkOf: origin.forkOf,
     root: `sub_${id}`,
     desired: { power: 'running', generation: 1 },
-    observed: { status: 'pending', reason: 'creating', message: null, since: now, generation: 0, bootId: null },
+    observed: { ...UNBORN, since: now },
     config: {
       cpus: body.config?.cpus ?? origin.config.cpus,
       ram_mb: body.config?.ram_mb ?? origin.config.ram_mb,
@@ -212,6 +212,8 @@ function newRecord(
       disk_mbps: body.config?.disk_mbps ?? origin.config.disk_mbps,
       disk_iops: body.config?.disk_iops ?? origin.config.disk_iops,
       nesting: body.config?.nesting ?? origin.config.nesting,
+      shm_mb: body.config?.shm_mb ?? origin.config.shm_mb,
+      core_dumps: body.config?.core_dumps ?? origin.config.core_dumps,
     },
     environment: body.environment ?? origin.environment,
     tags: body.tags ?? {},
@@ -277,5 +279,13 @@ function sourceNotFound(project: string, name: string): ServiceError {
   return new ServiceError('box_not_found', `No box named "${name}" in project "${project}" to fork from.`)
 }
 
+const UNBORN = {
+  status: 'pending',
+  reason: 'creating',
+  message: null,
+  generation: 0,
+  bootId: null,
+  hasRun: false,
+} as const
 const SHARES = ['network_mbps', 'disk_mbps', 'disk_iops'] as const
 const ROOM_BYTES = 64 * 1024 ** 2

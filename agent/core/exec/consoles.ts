@@ -53,6 +53,7 @@ export function createConsoles({ runtime, clock, activity, actorContext }: Conso
       cwd: query.cwd ?? null,
       environment: commandEnvironment(box),
       user: query.user ?? null,
+      dumpsCore: box.config.core_dumps,
       terminal: { cols: query.cols, rows: query.rows },
       accounts: boxAccounts(box, actorContext.current()),
     })

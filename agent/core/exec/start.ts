@@ -52,6 +52,7 @@ export function newStart({ clock, actorContext }: ExecStartDeps, box: BoxRecord,
     cwd: options.cwd ?? null,
     environment: commandEnvironment(box, options.env),
     user: options.user ?? null,
+    dumpsCore: box.config.core_dumps,
     accounts: boxAccounts(box, actorContext.current()),
     ...(options.terminal === null ? {} : { terminal: options.terminal }),
   }

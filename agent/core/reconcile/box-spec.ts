@@ -34,6 +34,9 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
     environment: environmentOf(record),
     graceSeconds: record.gracePeriodSeconds,
     nesting: record.config.nesting,
+    isNew: record.observed.hasRun === false,
+    // Versions that did not tell mounted other files over these.
+    writesNames: record.observed.hasRun !== true,
     mounts: boxMountsOf(record, filesystem),
   }
 }
@@ -43,11 +46,13 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
  * its record is of a time when it might have more.
  */
 export function limitsOf({ config }: Pick<BoxRecord, 'config'>, most: BoxShares): BoxLimits {
-  const { cpus, ram_mb: ramMb } = config
+  const { cpus, ram_mb: ramMb, shm_mb: shmMb } = config
   const { networkMbps, diskMbps, diskIops } = sharesOf(config)
   return {
     cpus,
     ramMb,
+    // More than its memory would end what writes there instead of refusing it.
+    shmMb: Math.min(shmMb ?? Math.floor(ramMb / 2), ramMb),
     networkMbps: lesser(networkMbps, most.networkMbps),
     diskMbps: lesser(diskMbps, most.diskMbps),
     diskIops: lesser(diskIops, most.diskIops),

@@ -14,6 +14,7 @@ export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: num
     since: at.now,
     generation: record.desired.generation,
     bootId: status === 'running' ? at.bootId : null,
+    ...(status === 'running' ? { hasRun: true } : {}),
   }
   return bumped({ ...record, desired: { ...record.desired, power }, observed }, at.now)
 }

@@ -91,7 +91,8 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
 export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): Omit<ExecRequest, 'command'> {
   const { cwd, user, env } = spec
   const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }
-  return { cwd, user, environment: commandEnvironment(box, own), accounts: boxAccounts(box, null) }
+  const dumpsCore = box.config.core_dumps
+  return { cwd, user, environment: commandEnvironment(box, own), dumpsCore, accounts: boxAccounts(box, null) }
 }
 
 // Reads the box at each probe: its environment, which all of its services have, may be long and is not kept while they run.

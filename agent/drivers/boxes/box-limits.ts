@@ -1,6 +1,6 @@
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
-import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
+import type { RuntimeProblem } from '../../ports/boxes/problems.ts'
 import type { MountLine } from '../host/mount-info.ts'
 import { raiseTerminals, terminalProblems } from '../host/terminals.ts'
 import { cloneLimitMounts, planLimitMounts, prepareCovers } from './limit-mounts.ts'

@@ -6,6 +6,7 @@ import { CRUN_COMMAND } from '../host/crun.ts'
 import { boundNamespaces } from '../host/nesting.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
+import { writeOwnFiles } from './own-files.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
 /** The host's part of a box: network slot and init. */
@@ -47,14 +48,10 @@ export function initFailure(reason: string): ServiceError {
 
 function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): Omit<BoxParts, 'seccompFilter'> {
   const home = workHome(host, spec.id)
-  const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
-  for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${home}/${name}`, text, { mode: 0o644 })
-  const files: Record<string, string> = {
-    hosts: slot.hostsFile,
-    'resolv.conf': slot.resolvFile,
-    hostname: `${home}/hostname`,
-    'machine-id': `${home}/machine-id`,
-  }
+  fs.writeFileSync(`${home}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
+  const resolvConf = fs.readFileSync(slot.resolvFile, 'utf8')
+  writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+  const files: Record<string, string> = { hosts: slot.hostsFile, 'machine-id': `${home}/machine-id` }
   const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
   return {
     stagedRoot: `${home}/root`,

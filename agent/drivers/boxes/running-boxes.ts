@@ -2,8 +2,9 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxLimits } from '../../ports/boxes/limits.ts'
-import type { HostNetwork } from '../../ports/boxes/network.ts'
-import type { BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
+import type { HostNetwork, Resolvers } from '../../ports/boxes/network.ts'
+import type { RuntimeProblem } from '../../ports/boxes/problems.ts'
+import type { BoxMount, BoxSpec, BoxUsage, RuntimeBox } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
@@ -17,8 +18,10 @@ import { createDiskLimits, type DiskLimits } from './disk-limits.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
 import { type BoxMounts, createBoxMounts } from './mounts.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
+import { followResolvers } from './own-files.ts'
+import { makeOwnIdentity } from './own-identity.ts'
 import { clearRun } from './root.ts'
-import type { ReplaceTask, StageTask } from './tree.ts'
+import { resizeSharedMemory } from './shared-memory.ts'
 
 export interface RunningBoxesOptions {
   /** 8 characters of `[a-z0-9]` that mark everything of this instance. */
@@ -30,7 +33,7 @@ export interface RunningBoxesOptions {
   initPath: string
   /** Output files of detached commands. */
   execFiles: ExecFiles
-  network: Pick<HostNetwork, 'addressOf'>
+  network: Pick<HostNetwork, 'addressOf'> & Resolvers
   /** True: lxcfs shows boxes their limits in /proc; default false. */
   usesLxcfs?: boolean
   /** False: boxes may use all CPUs of the host, within their limit; default true. */
@@ -93,6 +96,8 @@ export class RunningBoxes {
     await this.#shims.open()
     this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
+    const roots = (): string[] => this.list().flatMap(({ id }) => this.read(id)?.rootPath ?? [])
+    this.#options.network.onResolvers((text) => roots().forEach((root) => followResolvers(root, text)))
   }
 
   /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the thread that mounts. A failure is met again by what needs them. */
@@ -126,14 +131,16 @@ export class RunningBoxes {
 
   /** Starts a box unless it runs. Removes left-over parts first, and again if the start fails. */
   start(spec: BoxSpec, parts: BoxLife, onWaiting?: (why: string) => void): Promise<RuntimeBox> {
-    const { id } = spec
-    return this.#lock.run(id, async () => {
+    return this.#lock.run(spec.id, async () => {
+      const { id } = spec
       const running = this.read(id)
       if (running !== null) return { id, isRunning: true, pid: running.pid }
       await parts.remove(id)
       try {
         await clearRun(spec.rootPath)
-        return await parts.start(spec, onWaiting)
+        const box = await parts.start(spec, onWaiting)
+        if (spec.isNew) await makeOwnIdentity({ ...this.#options, commands: this.commands }, spec)
+        return box
       } catch (error) {
         await parts.remove(id)
         throw error
@@ -224,14 +231,9 @@ export class RunningBoxes {
     return box === null ? [] : this.#mounts.list(box)
   }
 
-  /** Mounts the root of a box whose container another runtime makes. */
-  stage(task: StageTask): Promise<void> {
-    return this.#mounts.stage(task)
-  }
-
-  /** Replaces the root of a running warm pod's container by that of a box. */
-  replaceRoot(task: ReplaceTask): Promise<void> {
-    return this.#mounts.replaceRoot(task)
+  /** Mounts roots of boxes whose containers another runtime makes: before they run, or of a warm pod in place of its own. */
+  get roots(): Pick<BoxMounts, 'stage' | 'replaceRoot'> {
+    return this.#mounts
   }
 
   /** As `Runtime.problems`. */
@@ -239,12 +241,13 @@ export class RunningBoxes {
     return [...(this.#limits?.problems() ?? []), ...this.disk.problems()]
   }
 
-  resize(id: string, { cpus, ramMb, ...shares }: BoxLimits): Promise<void> {
-    return this.whileRunning(id, async ({ cgroups }, { rootPath }) => {
+  resize(id: string, { cpus, ramMb, shmMb, ...shares }: BoxLimits): Promise<void> {
+    return this.whileRunning(id, async ({ cgroups }, box) => {
       // Applies the change that may be refused first.
       await cgroups.setMemory(id, ramMb)
       cgroups.setCpus(id, cpus)
-      this.disk.bound(id, shares, rootPath)
+      resizeSharedMemory(box, shmMb)
+      this.disk.bound(id, shares, box.rootPath)
     })
   }
 

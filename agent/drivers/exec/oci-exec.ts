@@ -11,7 +11,7 @@ import type { ProcessRoom } from '../host/cgroup/process-room.ts'
 import { CRUN_COMMAND, type Crun, type CrunOutcome } from '../host/crun.ts'
 import type { ExitWatcher } from '../host/exit-watcher.ts'
 import { readInnerPid } from '../host/handle.ts'
-import { type BoxUser, buildExecProcess, type FileLimit } from '../host/oci-spec.ts'
+import { type BoxUser, buildExecProcess, type ProcessLimits } from '../host/oci-spec.ts'
 import { signalMembers } from '../host/signals.ts'
 import { type ExecEnds, type ExecStreams, openPipes } from './pipes.ts'
 import { openTerminal } from './terminal.ts'
@@ -22,7 +22,8 @@ export interface ExecDeps {
   cgroups: BoxCgroups
   watcher: ExitWatcher
   logger: Logger
-  fileLimit: FileLimit
+  /** Reads the limits of a command that starts now. */
+  processLimits(): ProcessLimits
   /** A directory in memory that only this process uses. */
   workDir: string
   /** Returns a name for the command's cgroup that no other command has. */
@@ -82,10 +83,10 @@ export function explainFailedStart(message: string, program: string | null, cwd:
 }
 
 function openEnds(
-  { workDir, fileLimit }: ExecDeps,
+  { workDir, processLimits }: ExecDeps,
   { request, cwd, idBase, user, nesting = false }: ExecTask,
 ): ExecEnds {
-  const process = buildExecProcess({ ...request, cwd, nesting }, user, fileLimit)
+  const process = buildExecProcess({ ...request, cwd, nesting }, user, processLimits())
   if (request.terminal !== undefined) return openTerminal(workDir, process)
   const isMerged = request.mergesOutput === true
   return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })

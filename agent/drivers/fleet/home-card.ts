@@ -12,6 +12,8 @@ export function encodeCard({ createdAt, base, forkOf, port, config, storageGb }:
     diskMbps: config.disk_mbps,
     diskIops: config.disk_iops,
     nesting: config.nesting,
+    shmMb: config.shm_mb,
+    coreDumps: config.core_dumps,
   }
   const all = { base, forkOf, port, createdAt: timestamp(createdAt), config: withoutNull({ ...limits, storageGb }) }
   return withoutNull(all)
@@ -45,6 +47,8 @@ function decodeConfig(limits: Record<string, unknown>, storageGb: number): BoxCo
     disk_mbps: numberOr(limits['diskMbps']),
     disk_iops: numberOr(limits['diskIops']),
     nesting: limits['nesting'] === true,
+    shm_mb: numberOr(limits['shmMb']),
+    core_dumps: limits['coreDumps'] === true,
   }
 }
 

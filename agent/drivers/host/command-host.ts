@@ -9,7 +9,7 @@ import { findCgroupLayout } from './cgroup/layout.ts'
 import { CRUN_COMMAND, type Crun, createCrun } from './crun.ts'
 import { createExitWatcher, type ExitWatcher } from './exit-watcher.ts'
 import { type BoxHandles, createBoxHandles } from './handle.ts'
-import type { FileLimit } from './oci-spec.ts'
+import type { ProcessLimit, ProcessLimits } from './oci-spec.ts'
 
 /** Host resources for starting commands in boxes, used by the agent and the shim. */
 export interface CommandHost {
@@ -19,7 +19,7 @@ export interface CommandHost {
   cgroups: BoxCgroups
   handles: BoxHandles
   watcher: ExitWatcher
-  fileLimit: FileLimit
+  processLimits(): ProcessLimits
   /** A tmpfs directory, which vanishes with this process. */
   workDir: string
   /** Stops the watcher and unmounts what was mounted. */
@@ -49,6 +49,7 @@ export function openCommandHost(options: CommandHostOptions): CommandHost {
   const workDir = mountWorkDir(`${runDir}/${workName}`)
   const readOnlyCrun = bindReadOnly(crunPath, `${workDir}/${CRUN_COMMAND}`)
   const watcher = createExitWatcher(logger)
+  const files = readFileLimit()
   const cgroups = createBoxCgroups(layout, instanceId, { base: findBoxesHome(layout, runDir), bindsCpus })
   return {
     crun: createCrun({ crunPath: readOnlyCrun, stateDir: `${workDir}/crun`, watcher }),
@@ -56,7 +57,7 @@ export function openCommandHost(options: CommandHostOptions): CommandHost {
     cgroups,
     handles: createBoxHandles(`${runDir}/boxes`),
     watcher,
-    fileLimit: readFileLimit(),
+    processLimits: () => ({ files, core: readCoreLimit() }),
     workDir,
     close: () => {
       watcher.close()
@@ -92,12 +93,28 @@ function mountWorkDir(path: string): string {
   return path
 }
 
-// Stay within the agent's own hard limit: raising it takes a capability that the host may withhold.
-function readFileLimit(): FileLimit {
-  const limits = fs.readFileSync('/proc/self/limits', 'utf8')
-  const [, value] = /^Max open files\s+\S+\s+(\S+)/m.exec(limits) ?? []
-  const hard = Math.min(value === undefined || value === 'unlimited' ? FILES_MAX : Number(value), FILES_MAX)
+function readFileLimit(): ProcessLimit {
+  const hard = Math.min(readHardLimit('Max open files'), FILES_MAX)
   return { soft: Math.min(hard, FILES_SOFT), hard }
+}
+
+// The kernel writes a core dump in the root of the process that crashed, except where the host hands all dumps to a program ("|") or a
+// socket ("@") of its own. Read each time, since that may change.
+function readCoreLimit(): ProcessLimit {
+  const isFile = !/^[|@]/.test(fs.readFileSync('/proc/sys/kernel/core_pattern', 'utf8'))
+  const hard = isFile ? readHardLimit('Max core file size') : 0
+  return { soft: hard, hard }
+}
+
+// Stays within the agent's own hard limit: raising it takes a capability that the host may withhold.
+function readHardLimit(name: string): number {
+  const line =
+    fs
+      .readFileSync('/proc/self/limits', 'utf8')
+      .split('\n')
+      .find((each) => each.startsWith(name)) ?? ''
+  const [, hard = 'unlimited'] = line.slice(name.length).trim().split(/\s+/)
+  return hard === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(hard)
 }
 
 function readMountInfo(): string {

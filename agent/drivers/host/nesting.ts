@@ -30,11 +30,9 @@ export async function boundNamespaces(userNamespace: string): Promise<void> {
 
 /**
  * Capabilities of root in a box with nesting, beside those of every box, in its user namespace alone: to mount and to configure
- * its network. The last three are among Docker's defaults for containers, which cannot give what they lack; they allow nothing here.
+ * its network. The last two are among Docker's defaults for containers, which cannot give what they lack; they allow nothing here.
  */
-export const NESTING_CAPABILITIES = ['SYS_ADMIN', 'NET_ADMIN', 'NET_RAW', 'MKNOD', 'AUDIT_WRITE'].map(
-  (name) => `CAP_${name}`,
-)
+export const NESTING_CAPABILITIES = ['SYS_ADMIN', 'NET_ADMIN', 'MKNOD', 'AUDIT_WRITE'].map((name) => `CAP_${name}`)
 
 /** Most namespaces of each kind in a box with nesting. */
 export const NAMESPACES_MAX = { user: 256, mnt: 512, pid: 256, net: 128, uts: 256, ipc: 256, cgroup: 256, time: 256 }

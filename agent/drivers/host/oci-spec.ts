@@ -20,7 +20,7 @@ export interface BoxParts {
 }
 
 /** The part of a box's specification in its container's configuration; in a pod the hostname is the pod's. */
-export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string; nesting?: boolean }
+export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string; nesting?: boolean; shmMb?: number }
 
 /** User that a command runs as, with ids of the box's user namespace. */
 export interface BoxUser {
@@ -32,10 +32,18 @@ export interface BoxUser {
   home: string
 }
 
-/** Soft and hard limit of open files per process. */
-export interface FileLimit {
+/** Soft and hard limit of a process. */
+export interface ProcessLimit {
   soft: number
   hard: number
+}
+
+/** Limits of commands. */
+export interface ProcessLimits {
+  /** Open files. */
+  files: ProcessLimit
+  /** Bytes of a core dump, of a box that may have some. */
+  core: ProcessLimit
 }
 
 /** Builds the OCI configuration of a box, the content of `config.json`. */
@@ -56,6 +64,7 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
     },
     mounts: [
       ...SYSTEM_MOUNTS,
+      sharedMemory(spec.shmMb ?? FIRST_SHARED_MB),
       ...(parts.cgroupVersion === 2 ? [cgroupMount(isNesting)] : []),
       ...(isNesting ? nestingMounts(parts.cgroupVersion) : []),
       { destination: INIT_PATH, type: 'bind', source: parts.init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
@@ -102,7 +111,7 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
 export function buildExecProcess(
   request: ExecRequest & { cwd: string; nesting?: boolean },
   user: BoxUser,
-  files: FileLimit,
+  limits: ProcessLimits,
 ): OciProcess {
   const allowed = request.nesting === true ? [...CAPABILITIES, ...NESTING_CAPABILITIES] : CAPABILITIES
   const { terminal } = request
@@ -123,7 +132,10 @@ export function buildExecProcess(
     env: environmentList(withLanguage(environment)),
     cwd: request.cwd,
     capabilities: capabilitySets(allowed, user.uid === 0 ? allowed : []),
-    rlimits: [...NO_CORE, { type: 'RLIMIT_NOFILE', ...files }],
+    rlimits: [
+      ...(request.dumpsCore === true ? [{ type: 'RLIMIT_CORE', ...limits.core }] : NO_CORE),
+      { type: 'RLIMIT_NOFILE', ...limits.files },
+    ],
   }
 }
 
@@ -149,8 +161,14 @@ export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
 export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
 /** Path of the reaper in a box: on a tmpfs, so that it leaves nothing in the root. */
 export const INIT_PATH = '/dev/boxyard/init'
+/** The mount of POSIX shared memory. */
+export const SHARED_MEMORY = { destination: '/dev/shm', type: 'tmpfs', source: 'shm' } as const
 /** Directories that a root must have as mount points. */
 export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev'] as const
+
+function sharedMemory(sizeMb: number): OciMount {
+  return { ...SHARED_MEMORY, options: ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${sizeMb}m`] }
+}
 
 function cgroupMount(isNesting: boolean): OciMount {
   const options = ['nosuid', 'noexec', 'nodev', 'relatime', isNesting ? 'rw' : 'ro']
@@ -219,6 +237,8 @@ const DEFAULT_COLORTERM = 'truecolor'
 const FEW_COLORS = /^(dumb|unknown|network|linux|ansi|vt\d)/
 const DEFAULT_LANG = 'C.UTF-8'
 const LANGUAGE_VARIABLES = ['LANG', 'LC_ALL', 'LC_CTYPE']
+// Size of /dev/shm in a warm pod, until a box takes it.
+const FIRST_SHARED_MB = 64
 const NEW_NAMESPACES = ['pid', 'mount', 'ipc', 'uts', 'cgroup']
 const PROCESS = { terminal: false, noNewPrivileges: true }
 // The host's core_pattern may pipe core dumps to a program on the host.
@@ -226,19 +246,24 @@ const NO_CORE = [{ type: 'RLIMIT_CORE', soft: 0, hard: 0 }]
 // crun loads the compiled filter of the annotation, but only if there is a seccomp section.
 const STUB_SECCOMP = { defaultAction: 'SCMP_ACT_ALLOW' }
 
-// Docker's defaults without AUDIT_WRITE, MKNOD and NET_RAW.
+// Docker's defaults without AUDIT_WRITE and MKNOD. The last three are for programs whose files have them, as fping, Vault and compositors do: the
+// kernel starts none whose file has a capability that the bounding set lacks (EPERM). IPC_LOCK and SYS_NICE give nothing here but
+// rights over processes and memory segments of the box, and what NET_RAW gives the filter of system calls takes again.
 const CAPABILITIES = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'KILL',
-  'NET_BIND_SERVICE',
-  'SETFCAP',
-  'SETGID',
-  'SETPCAP',
-  'SETUID',
+  ...[
+    'CHOWN',
+    'DAC_OVERRIDE',
+    'FOWNER',
+    'FSETID',
+    'KILL',
+    'NET_BIND_SERVICE',
+    'SETFCAP',
+    'SETGID',
+    'SETPCAP',
+    'SETUID',
+  ],
   'SYS_CHROOT',
+  ...['IPC_LOCK', 'NET_RAW', 'SYS_NICE'],
 ].map((name) => `CAP_${name}`)
 
 const SYSTEM_MOUNTS: readonly OciMount[] = [
@@ -254,12 +279,6 @@ const SYSTEM_MOUNTS: readonly OciMount[] = [
     type: 'devpts',
     source: 'devpts',
     options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${TERMINALS_PER_BOX}`],
-  },
-  {
-    destination: '/dev/shm',
-    type: 'tmpfs',
-    source: 'shm',
-    options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=65536k'],
   },
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },

@@ -43,7 +43,9 @@ export function buildSeccompProfile(machine: NodeJS.Architecture, { nesting = fa
 
 function plainRules(): SeccompRule[] {
   return [
-    ...allowIfArgument('socket', ALLOWED_SOCKET_FAMILIES),
+    ...allowIfArgument('socket', LOCAL_FAMILIES),
+    ...allowSockets(INTERNET_TYPES),
+    ...allowOptions(),
     {
       names: ['clone'],
       action: 'SCMP_ACT_ALLOW',
@@ -54,11 +56,13 @@ function plainRules(): SeccompRule[] {
 }
 
 function nestingRules(): SeccompRule[] {
-  const families = ALLOWED_SOCKET_FAMILIES.filter((family) => family !== AF_NETLINK)
+  const families = LOCAL_FAMILIES.filter((family) => family !== AF_NETLINK)
   return [
     { names: NESTING_CALLS, action: 'SCMP_ACT_ALLOW' },
     { names: KEYRING_CALLS, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+    { names: ['setsockopt'], action: 'SCMP_ACT_ALLOW' },
     ...allowIfArgument('socket', families),
+    ...allowSockets([...INTERNET_TYPES, SOCK_RAW]),
     ...NESTING_NETLINK_PROTOCOLS.map((protocol): SeccompRule => {
       const args = [AF_NETLINK, protocol].map((value, at) => ({ index: at * 2, value, op: 'SCMP_CMP_EQ' as const }))
       return { names: ['socket'], action: 'SCMP_ACT_ALLOW', args }
@@ -72,6 +76,48 @@ function allowIfArgument(name: string, values: readonly number[], index = 0): Se
     action: 'SCMP_ACT_ALLOW',
     args: [{ index, value, op: 'SCMP_CMP_EQ' }],
   }))
+}
+
+/** Allows sockets of IPv4 and IPv6 of some types. None is SOCK_PACKET, by which the kernel gives out packet sockets under AF_INET. */
+function allowSockets(types: readonly number[]): SeccompRule[] {
+  return INTERNET_FAMILIES.flatMap((family) =>
+    types.map((type): SeccompRule => {
+      // The kernel takes the type from the lowest four bits; above are flags.
+      const typed = { index: 1, value: 0xf, valueTwo: type, op: 'SCMP_CMP_MASKED_EQ' as const }
+      return {
+        names: ['socket'],
+        action: 'SCMP_ACT_ALLOW',
+        args: [{ index: 0, value: family, op: 'SCMP_CMP_EQ' }, typed],
+      }
+    }),
+  )
+}
+
+/**
+ * Allows all socket options but IP_TRANSPARENT and IPV6_TRANSPARENT, with which CAP_NET_RAW sends under any address. Compares the bits that
+ * the kernel reads, the lower 32 of each argument.
+ */
+function allowOptions(): SeccompRule[] {
+  const levelBits = [1, 2, 4, 6, 7, 8, 9].map((bit) => ({ value: 1 << bit, valueTwo: 1 << bit }))
+  const otherLevels = [...levelBits, { value: WHOLE, valueTwo: SOL_SOCKET }].map((bits): SeccompRule => {
+    return { names: ['setsockopt'], action: 'SCMP_ACT_ALLOW', args: [{ index: 1, ...bits, op: 'SCMP_CMP_MASKED_EQ' }] }
+  })
+  const others = TRANSPARENT.flatMap(({ level, option }) =>
+    blocksBeside(option).map((block): SeccompRule => {
+      const atLevel = { index: 1, value: WHOLE, valueTwo: level, op: 'SCMP_CMP_MASKED_EQ' as const }
+      const args = [atLevel, { index: 2, ...block, op: 'SCMP_CMP_MASKED_EQ' as const }]
+      return { names: ['setsockopt'], action: 'SCMP_ACT_ALLOW', args }
+    }),
+  )
+  return [...otherLevels, ...others]
+}
+
+/** Returns the blocks, as masks with their values, that make up 0–127 without `excluded`: in each, one bit is another and lower ones are free. */
+function blocksBeside(excluded: number): { value: number; valueTwo: number }[] {
+  return Array.from({ length: OPTION_BITS }, (_, bit) => {
+    const mask = (WHOLE - ((1 << bit) - 1)) >>> 0
+    return { value: mask, valueTwo: ((excluded ^ (1 << bit)) & mask) >>> 0 }
+  })
 }
 
 /** Allows ioctl where any bit of the type byte (bits 8–15 of the command) differs from `type`. */
@@ -96,7 +142,20 @@ const BTRFS_IOCTL_TYPE = 0x94
 // FICLONE, FICLONERANGE, FIDEDUPERANGE: reflink copies stay inside the box's own subvolume.
 const ALLOWED_BTRFS_IOCTLS = [0x40049409, 0x4020940d, 0xc0189436]
 const AF_NETLINK = 16
-const ALLOWED_SOCKET_FAMILIES = [1, 2, 10, AF_NETLINK]
+const LOCAL_FAMILIES = [1, AF_NETLINK]
+const INTERNET_FAMILIES = [2, 10]
+// SOCK_STREAM, SOCK_DGRAM and SOCK_SEQPACKET.
+const INTERNET_TYPES = [1, 2, 5]
+const SOCK_RAW = 3
+const SOL_SOCKET = 1
+// IPPROTO_IP with IP_TRANSPARENT, IPPROTO_IPV6 with IPV6_TRANSPARENT.
+const TRANSPARENT = [
+  { level: 0, option: 19 },
+  { level: 41, option: 75 },
+]
+// Options of these levels are below 128.
+const OPTION_BITS = 7
+const WHOLE = 0xffffffff
 const ALLOWED_PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0xffffffff]
 // NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET.
 const CLONE_NEW_FLAGS = 0x7e020000
@@ -121,7 +180,7 @@ const ALWAYS = `
   eventfd eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch fanotify_mark
   timerfd_create timerfd_gettime timerfd_gettime64 timerfd_settime timerfd_settime64
   ioprio_get ioprio_set
-  socketpair bind listen accept accept4 connect shutdown getsockname getpeername getsockopt setsockopt
+  socketpair bind listen accept accept4 connect shutdown getsockname getpeername getsockopt
   send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg recvmmsg_time64
   brk mmap mmap2 mprotect mremap munmap msync madvise mincore mseal mlock mlock2 mlockall munlock munlockall membarrier
   memfd_create memfd_secret remap_file_pages pkey_alloc pkey_free pkey_mprotect map_shadow_stack process_mrelease

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
-import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
+import type { RuntimeProblem } from '../../ports/boxes/problems.ts'
 
 /** Terminals (pseudo-terminal pairs) of a box at once, the `max` of its devpts mount. Each may hold 100 KiB of uncharged kernel memory. */
 export const TERMINALS_PER_BOX = 64

@@ -1,13 +1,13 @@
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import { watchRemovedTables } from '../../lib/syscalls/netlink.ts'
-import type { NetworkProblem } from '../../ports/boxes/network.ts'
+import type { NetworkProblem, Resolvers } from '../../ports/boxes/network.ts'
 import { type ResolverSettings, resolvConfText, writeInPlace } from './files.ts'
 import { readResolvers } from './host.ts'
 import { packetFilterRemoved } from './problems.ts'
 
 /** Restores the packet filter and the boxes' resolvers after other programs change them. */
-export interface NetworkMaintenance {
+export interface NetworkMaintenance extends Resolvers {
   /** Returns the current nameservers of boxes. */
   nameservers(): readonly string[]
   /** Checks `filter` and the resolvers from now on, when a table is removed and every five seconds; then calls `also`. */
@@ -25,7 +25,7 @@ export interface KeptFilter {
 }
 
 export interface NetworkMaintenanceOptions {
-  /** Path of the boxes' resolv.conf, written at once and later updated in place. */
+  /** Path of the resolv.conf for boxes, written at once and later updated in place. */
   resolvFile: string
   /** Nameservers for boxes that cannot reach the host's own. */
   dns: readonly string[]
@@ -45,6 +45,7 @@ export function openNetworkMaintenance({
   let removedAt = Number.NEGATIVE_INFINITY
   let kept: KeptFilter | null = null
   let stop = (): void => undefined
+  let tell = (_resolvConf: string): void => undefined
   writeInPlace(resolvFile, resolvConfText(resolvers))
 
   const heal = (): void => {
@@ -59,9 +60,14 @@ export function openNetworkMaintenance({
     resolvers = now
     writeInPlace(resolvFile, text)
     kept?.setResolvers(now.nameservers)
+    tell(text)
   }
   return {
     nameservers: () => resolvers.nameservers,
+    onResolvers: (listener) => {
+      tell = listener
+      listener(resolvConfText(resolvers))
+    },
     start: (filter, also) => {
       kept = filter
       const runChecks = (): void => {

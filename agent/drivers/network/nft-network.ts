@@ -169,6 +169,10 @@ class NftNetwork implements Network {
     if (release) await releaseInstance(HOST_CLAIMS_DIR, parts.instance, this.#settings.instanceId)
   }
 
+  onResolvers(listener: (resolvConf: string) => void): void {
+    this.#opened().maintenance.onResolvers(listener)
+  }
+
   #opened(): Parts {
     if (!this.#parts) throw new ServiceError('runtime_unavailable', 'The network is not open.')
     return this.#parts

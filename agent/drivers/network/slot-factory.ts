@@ -178,6 +178,8 @@ function openBoxSide({ idBase }: PreparedSlot): RouteSocket {
   writeSetting('ipv6/conf/default/disable_ipv6', '1')
   // The kernel interprets these in the writer's user namespace, the host's.
   writeSetting('ipv4/ping_group_range', `${idBase} ${idBase + IDS_PER_SLOT - 1}`)
+  // Also a user of a box may listen at any port: they are the box's own.
+  writeSetting('ipv4/ip_unprivileged_port_start', '0')
   return openRouteSocket()
 }
 

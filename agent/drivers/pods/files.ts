@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import { writeOwnFiles } from '../boxes/own-files.ts'
 import { prepareMountPoints } from '../boxes/root.ts'
 import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 import type { PodFiles } from './network.ts'
@@ -21,14 +22,10 @@ export function createPodFiles(runDir: string): PodFileHomes {
     rootOf: (spec, { hostsFile, resolvFile }) => {
       const directory = home(spec.id)
       fs.mkdirSync(directory, { recursive: true, mode: 0o711 })
-      const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
-      for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${directory}/${name}`, text, { mode: 0o644 })
-      const files: Record<string, string> = {
-        hosts: hostsFile,
-        'resolv.conf': resolvFile,
-        hostname: `${directory}/hostname`,
-        'machine-id': `${directory}/machine-id`,
-      }
+      fs.writeFileSync(`${directory}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
+      const resolvConf = fs.readFileSync(resolvFile, 'utf8')
+      writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+      const files: Record<string, string> = { hosts: hostsFile, 'machine-id': `${directory}/machine-id` }
       const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
       const mounted = mountable.map((name) => [`etc/${name}`, files[name] ?? ''])
       return { source: spec.rootPath, readOnly: false, files: Object.fromEntries(mounted) as Record<string, string> }

@@ -5,7 +5,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { inNetworkNamespace } from '../../lib/syscalls/netlink.ts'
 import { ipv4Bytes } from '../../lib/syscalls/rtnetlink.ts'
-import type { HostNetwork, NetworkMember, NetworkProblem } from '../../ports/boxes/network.ts'
+import type { HostNetwork, NetworkMember, NetworkProblem, Resolvers } from '../../ports/boxes/network.ts'
 import { createHostsFiles, type HostsFiles } from '../network/files.ts'
 import { createFilterTable, type FilterTable } from '../network/filter-table.ts'
 import { hostRoutes } from '../network/host.ts'
@@ -22,7 +22,7 @@ export interface PodMember extends NetworkMember {
   networkNamespace: string
 }
 
-/** Host files to mount read-only on /etc/hosts and /etc/resolv.conf of a box; both are updated in place. */
+/** Host files for a box, both updated in place: one to mount read-only on /etc/hosts, and one with its resolvers. */
 export interface PodFiles {
   hostsFile: string
   resolvFile: string
@@ -32,7 +32,7 @@ export interface PodFiles {
  * The network of boxes that are pods of this node. The cluster assigns addresses and carries packets; nft rules decide
  * which may pass, with the guarantees of `Network`, and in addition: no other pod reaches a box. Runs as root.
  */
-export interface PodNetwork extends HostNetwork {
+export interface PodNetwork extends HostNetwork, Resolvers {
   /** Loads the rules. Boxes admitted by an earlier process stay admitted until they leave or `retain` omits them. */
   open(): Promise<void>
   /**
@@ -111,7 +111,7 @@ class NftPodNetwork implements PodNetwork {
     if (bridge !== null && isOpen(bridge)) {
       throw new ServiceError('runtime_unavailable', `Pods on ${bridge} cannot be kept apart: ${OPEN_BRIDGE_REMEDY}`)
     }
-    disableIpv6(networkNamespace)
+    prepareNamespace(networkNamespace)
     try {
       if (bridge !== null) guardPlace(parts.guard, { address, bridge, networkNamespace })
       const hostsFile = parts.hosts.add(project, { name, address })
@@ -168,6 +168,10 @@ class NftPodNetwork implements PodNetwork {
     for (const part of ['hosts', 'resolv.conf']) {
       rmSync(`${this.#settings.runDir}/${part}`, { recursive: true, force: true })
     }
+  }
+
+  onResolvers(listener: (resolvConf: string) => void): void {
+    this.#opened().maintenance.onResolvers(listener)
   }
 
   #opened(): Parts {
@@ -247,11 +251,13 @@ function interfaceTo(address: string): string | null {
  * Disables IPv6 on all interfaces of a pod's network but loopback, whose ::1 programs expect. By link-local addresses a box could
  * reach the node, and other boxes on its bridge, past the IPv4 rules.
  */
-function disableIpv6(networkNamespace: string): void {
+function prepareNamespace(networkNamespace: string): void {
   const namespace = openSync(networkNamespace, 'r')
   try {
     inNetworkNamespace(namespace, () => {
       for (const name of interfaceSettings()) writeFileSync(`${SETTINGS}/${name}/disable_ipv6`, '1')
+      // Also a user of a box may listen at any port: they are the box's own.
+      writeFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', '0')
     })
   } finally {
     closeSync(namespace)

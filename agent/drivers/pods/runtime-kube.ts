@@ -9,6 +9,7 @@ import type { InitEnd } from '../boxes/box-exits.ts'
 import { COMMAND_STARTS } from '../boxes/commands.ts'
 import { type BoxLife, RunningBoxes, type RunningBoxesOptions } from '../boxes/running-boxes.ts'
 import { runtimeOf } from '../boxes/runtime-of.ts'
+import { resizeSharedMemory } from '../boxes/shared-memory.ts'
 import type { BoxCgroups } from '../host/cgroup/cgroup.ts'
 import { readBootId } from '../host/facts.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -103,7 +104,7 @@ class KubeRuntime implements BoxLife {
       ...options,
       shared: options.takesShared ? shared : null,
       cgroupVersion: () => this.boxes.host.cgroups.version,
-      mounts: this.boxes,
+      mounts: this.boxes.roots,
     })
     const parts = { pods: this.#pods, roots: this.#roots, files: this.#files, boxes: this.boxes, namespace }
     this.starts = new PodStarts({ ...options, ...parts })
@@ -146,11 +147,12 @@ class KubeRuntime implements BoxLife {
 
   /** Sets the cgroup limits at once, and the pod's resources, which the scheduler counts, soon after. */
   resize(id: string, limits: BoxLimits): Promise<void> {
-    return this.boxes.whileRunning(id, async ({ cgroups }, { rootPath }) => {
+    return this.boxes.whileRunning(id, async ({ cgroups }, box) => {
       await this.#pods.beforeResize(id, limits)
       await applyLimits(cgroups, id, limits)
+      resizeSharedMemory(box, limits.shmMb)
       this.#options.network.limit(id, limits.networkMbps)
-      this.boxes.disk.bound(id, limits, rootPath)
+      this.boxes.disk.bound(id, limits, box.rootPath)
       this.#pods.publishLimits(id, limits)
     })
   }
@@ -180,6 +182,8 @@ class KubeRuntime implements BoxLife {
     this.boxes.disk.bound(id, spec, rootPath)
     const crunStatus = statusForCrun(pid, startTicks)
     const handle = { bootId, pid, startTicks, slotIndex: 0, idBase, project, name, rootPath, cgroup, crunStatus }
+    // A warm pod was made before its box.
+    resizeSharedMemory(handle, spec.shmMb)
     return this.boxes.begin(id, handle, spec.mounts)
   }
 

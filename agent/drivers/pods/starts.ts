@@ -118,7 +118,7 @@ export class PodStarts {
     await pods.claim(name, spec)
     const { source, files } = this.#readyRoot(spec, readPodEndpoint(init.pid))
     boxes.expect(spec.id, init.idBase)
-    await boxes.replaceRoot({ pid: init.pid, source, files })
+    await boxes.roots.replaceRoot({ pid: init.pid, source, files })
     await setHostname(init.pid, spec.hostname)
     return init
   }

@@ -18,5 +18,7 @@ export function boxOf(row: Row | null): BoxRecord | null {
   const record = JSON.parse(String(row.record)) as BoxRecord & { config: Partial<BoxRecord['config']> }
   // Records of earlier versions lack some. The order of the others stays: a change is told by the text of both.
   const { network_mbps = null, disk_mbps = null, disk_iops = null, nesting = false } = record.config
-  return { ...record, config: { ...record.config, network_mbps, disk_mbps, disk_iops, nesting } }
+  const { shm_mb = null, core_dumps = false } = record.config
+  const config = { ...record.config, network_mbps, disk_mbps, disk_iops, nesting, shm_mb, core_dumps }
+  return { ...record, config }
 }

@@ -1,3 +1,4 @@
+import { closeFd } from './descriptors.ts'
 import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
 
 export interface MountRequest {
@@ -94,6 +95,17 @@ export function setMountAttributes(mountFd: number, attributes: MountAttributes)
   checked(result, 'mount_setattr')
 }
 
+/** Sets an option of the filesystem behind `mountFd`, the root of a mount, by fspick(2) and fsconfig(2); its other options stay. */
+export function setFilesystemOption(mountFd: number, name: string, value: string): void {
+  const fd = checked(filesystemCall()(SYS_FSPICK, mountFd, '', FSPICK_CLOEXEC | FSPICK_EMPTY_PATH), 'fspick')
+  try {
+    checked(configure()(SYS_FSCONFIG, fd, FSCONFIG_SET_STRING, name, value, 0), 'fsconfig', name)
+    checked(configure()(SYS_FSCONFIG, fd, FSCONFIG_CMD_RECONFIGURE, null, null, 0), 'fsconfig')
+  } finally {
+    closeFd(fd)
+  }
+}
+
 /** Flags of mount(2). */
 export const MS = {
   RDONLY: 1,
@@ -130,6 +142,12 @@ export const AT = {
 const SYS_OPEN_TREE = 428
 const SYS_MOVE_MOUNT = 429
 const SYS_MOUNT_SETATTR = 442
+const SYS_FSCONFIG = 431
+const SYS_FSPICK = 433
+const FSPICK_CLOEXEC = 1
+const FSPICK_EMPTY_PATH = 8
+const FSCONFIG_SET_STRING = 1
+const FSCONFIG_CMD_RECONFIGURE = 7
 const OPEN_TREE_CLONE = 1
 const OPEN_TREE_CLOEXEC = 0o2000000
 const MOVE_MOUNT_F_EMPTY_PATH = 4
@@ -164,3 +182,10 @@ const moveMount = lazyNative<
 const mountSetattr = lazyNative<
   (call: number, fd: number, path: string, flags: number, argument: Buffer, size: number) => number
 >(null, 'syscall', { result: 'long', args: ['long', 'int', 'str', 'uint', 'void *', 'ulong'] })
+const filesystemCall = lazyNative<(call: number, fd: number, path: string, flags: number) => number>(null, 'syscall', {
+  result: 'long',
+  args: ['long', 'int', 'str', 'uint'],
+})
+const configure = lazyNative<
+  (call: number, fd: number, command: number, name: Text, value: Text, aux: number) => number
+>(null, 'syscall', { result: 'long', args: ['long', 'int', 'uint', 'str', 'str', 'int'] })

@@ -17,4 +17,6 @@ export interface BoxLimits extends BoxShares {
   /** Cores, may be fractional. */
   cpus: number
   ramMb: number
+  /** MiB of /dev/shm, which count as memory of the box. */
+  shmMb: number
 }

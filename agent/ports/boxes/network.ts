@@ -22,7 +22,7 @@ export interface NetworkSlot {
   address: string
   /** Host file to mount read-only on /etc/hosts: names of the project's boxes, kept up to date in place. */
   hostsFile: string
-  /** Host file to mount read-only on /etc/resolv.conf. */
+  /** Host file with the resolvers of boxes, as a resolv.conf has them. */
   resolvFile: string
 }
 
@@ -36,11 +36,17 @@ export interface HostNetwork {
   close(options: { release: boolean }): Promise<void>
 }
 
+/** The resolvers of boxes, which follow those of the host. */
+export interface Resolvers {
+  /** Calls `listener` with their resolv.conf now, and at each change; at most one listener. Call once the network is open. */
+  onResolvers(listener: (resolvConf: string) => void): void
+}
+
 /**
  * Networks of boxes: boxes of one project reach each other, boxes of different projects do not; none reaches the
  * host's own services, the metadata address (169.254.0.0/16) or, unless configured, private ranges.
  */
-export interface Network extends HostNetwork {
+export interface Network extends HostNetwork, Resolvers {
   /** Prepares the host: sysctls and packet filter. Throws with a remedy if that is impossible. */
   open(): Promise<void>
   /** Starts to keep spare slots in the background, unless a box that joined has done so. */

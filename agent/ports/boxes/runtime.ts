@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { ExecExit } from './exec-exit.ts'
 import type { BoxLimits } from './limits.ts'
 import type { PortConnection } from './port-connection.ts'
+import type { RuntimeProblem } from './problems.ts'
 
 /** Everything that a start needs; complete, defaults applied. */
 export interface BoxSpec extends BoxLimits {
@@ -21,6 +22,10 @@ export interface BoxSpec extends BoxLimits {
   graceSeconds: number
   /** True: programs in it may make namespaces and mounts, as container runtimes do. */
   nesting: boolean
+  /** True: it has never run, and its root may tell that it is another box. */
+  isNew: boolean
+  /** True: the files in its root that name it and its resolvers are to be written, whatever is there. */
+  writesNames: boolean
   /** Mounts made before anything but init runs; parents come before their children. */
   mounts: readonly BoxMount[]
 }
@@ -32,13 +37,6 @@ export interface BoxMount {
   /** Absolute path in the box; missing directories are created. */
   path: string
   readOnly: boolean
-}
-
-/** A problem that boxes run with, for the health report. */
-export interface RuntimeProblem {
-  code: string
-  evidence: string
-  remedy: string
 }
 
 /** A box in the runtime; `pid` is its init on the host. */
@@ -85,6 +83,8 @@ export interface ExecRequest {
   mergesOutput?: boolean
   /** True: once it has ended, everything left that it started is killed. */
   endsWhole?: boolean
+  /** True: a crash may leave a core dump in the box, where the host's kernel is set to write files. */
+  dumpsCore?: boolean
   /** The accounts, beside its box, that share what is bounded. */
   accounts?: readonly string[]
 }

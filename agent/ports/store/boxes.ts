@@ -71,6 +71,8 @@ export interface BoxObserved {
   generation: number
   /** The boot in which it was last seen running. */
   bootId: string | null
+  /** False until it first runs; absent: it was made by a version that did not tell. */
+  hasRun?: boolean
 }
 
 /** A page of boxes; `status` null matches any. */

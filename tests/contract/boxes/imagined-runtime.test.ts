@@ -16,8 +16,17 @@ defineRuntimeSuite('imagined', async () => {
     runtime: () => runtime,
     spec: async (id, changes = {}) => ({
       ...{ id, project: 'demo', name: id, hostname: id, rootPath: await make(`sub_${id}`), machineId: '0'.repeat(32) },
-      ...{ cpus: 1, ramMb: 64, networkMbps: null, diskMbps: null, diskIops: null, pidsMax: 100, environment: {} },
-      ...{ graceSeconds: 0, nesting: false, mounts: [], ...changes },
+      ...{
+        cpus: 1,
+        ramMb: 64,
+        shmMb: 32,
+        networkMbps: null,
+        diskMbps: null,
+        diskIops: null,
+        pidsMax: 100,
+        environment: {},
+      },
+      ...{ graceSeconds: 0, nesting: false, isNew: false, writesNames: true, mounts: [], ...changes },
     }),
     makeVolume: make,
     reopen: async () => {

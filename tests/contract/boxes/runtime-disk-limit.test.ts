@@ -46,7 +46,7 @@ describe('the disk of a box', () => {
     lab.runtime.start(lab.spec(BOX, { rootPath: root, ...UNBOUNDED, ...bounds }))
   const stop = () => lab.runtime.stop(BOX, { graceMs: 0 })
   const change = (bounds: Partial<DiskBounds>) =>
-    lab.runtime.resize(BOX, { cpus: 2, ramMb: 256, ...UNBOUNDED, ...bounds })
+    lab.runtime.resize(BOX, { cpus: 2, ramMb: 256, shmMb: 128, ...UNBOUNDED, ...bounds })
   /** Repeats a line of the shell from now on, and returns how often it has ended. */
   const loop = async (line: string): Promise<() => number> => {
     writeFileSync(`${root}/tmp/done`, '')

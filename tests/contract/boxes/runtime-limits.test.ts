@@ -58,11 +58,11 @@ describe('a box with lxcfs', () => {
   })
 
   test('sees new limits at once', async () => {
-    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256, ...UNBOUNDED })
+    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256, shmMb: 128, ...UNBOUNDED })
     const cpus = String(Math.min(2, availableParallelism()))
     expect(await totalMib()).toBe(256)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(2)}\n${cpus}`)
-    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, ...UNBOUNDED })
+    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, shmMb: 64, ...UNBOUNDED })
     expect(await totalMib()).toBe(128)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(1)}\n1`)
   })

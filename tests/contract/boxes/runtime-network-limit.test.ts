@@ -51,7 +51,7 @@ describe('the network of a box', () => {
     return got
   }
   const limit = (id: string, networkMbps: number | null): Promise<void> =>
-    lab.runtime.resize(id, { cpus: 2, ramMb: 256, ...UNBOUNDED, networkMbps })
+    lab.runtime.resize(id, { cpus: 2, ramMb: 256, shmMb: 128, ...UNBOUNDED, networkMbps })
 
   test('is without a bound where none is given', async () => {
     expect(await exchange('bytes', 'box_one', 'box_two')).toBeGreaterThan(2 * MOST_BYTES)

@@ -20,7 +20,7 @@ describe('limits of a running box', () => {
   })
 
   const resize = (cpus: number, ramMb: number): Promise<void> =>
-    lab.runtime.resize('box_main', { cpus, ramMb, ...UNBOUNDED })
+    lab.runtime.resize('box_main', { cpus, ramMb, shmMb: Math.floor(ramMb / 2), ...UNBOUNDED })
   const takes = async (mib: number): Promise<boolean> => {
     const command = `head -c ${mib}m /dev/zero | tail -c ${mib}m | wc -c`
     return Number((await execute(lab.runtime, 'box_main', command)).stdout) === mib * MIB
@@ -70,6 +70,42 @@ describe('limits of a running box', () => {
     await resize(2, 128)
   })
 
+  test('are those of /dev/shm as well, which is memory of the box', async () => {
+    const run = async (command: string): Promise<string> =>
+      (await execute(lab.runtime, 'box_main', command)).stdout.trim()
+    const size = (): Promise<string> => run("df -m /dev/shm | awk 'END {print $2}'")
+    const spec = lab.spec('box_shared', { ramMb: 96, shmMb: 40 })
+    await lab.runtime.start(spec)
+    const shared = await execute(lab.runtime, spec.id, "df -m /dev/shm | awk 'END {print $2}'; stat -c %a /dev/shm")
+    expect(shared.stdout).toBe('40\n1777\n')
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+    const usedMb = async (): Promise<number> =>
+      Math.round(((await lab.runtime.usage('box_main'))?.memoryBytes ?? 0) / MIB)
+    await lab.runtime.resize('box_main', { cpus: 2, ramMb: 128, shmMb: 100, ...UNBOUNDED })
+    expect(await size()).toBe('100')
+    const before = await usedMb()
+    await run('head -c 60m /dev/zero >/dev/shm/held')
+    expect((await usedMb()) - before).toBeGreaterThanOrEqual(55)
+    // It keeps what it holds, and has no room for more.
+    await lab.runtime.resize('box_main', { cpus: 2, ramMb: 128, shmMb: 8, ...UNBOUNDED })
+    expect([await size(), await run('stat -c %s /dev/shm/held')]).toEqual(['60', String(60 * MIB)])
+    expect(await run('echo more 2>&1 >/dev/shm/more | grep -o "No space left"')).toBe('No space left')
+    await run('rm /dev/shm/*')
+    await lab.runtime.resize('box_main', { cpus: 2, ramMb: 128, shmMb: 8, ...UNBOUNDED })
+    expect(await size()).toBe('8')
+    await resize(2, 128)
+  })
+
+  test('of /dev/shm do not make what is beyond the memory of the box', async () => {
+    await lab.runtime.resize('box_main', { cpus: 2, ramMb: 40, shmMb: 400, ...UNBOUNDED })
+    const fill = await execute(lab.runtime, 'box_main', 'head -c 200m /dev/zero >/dev/shm/fill')
+    expect([fill.exitCode, fill.signal]).not.toEqual([0, null])
+    expect((await lab.runtime.usage('box_main'))?.memoryBytes).toBeLessThanOrEqual(40 * MIB)
+    // No command starts in what is left of its memory.
+    await resize(2, 128)
+    expect(await execute(lab.runtime, 'box_main', 'rm /dev/shm/fill')).toMatchObject({ exitCode: 0 })
+  })
+
   test('give up caches to get smaller', async () => {
     await execute(lab.runtime, 'box_main', 'head -c 90m /dev/zero >/tmp/cached; sync; cat /tmp/cached >/dev/null')
     await resize(2, 32)
@@ -78,7 +114,7 @@ describe('limits of a running box', () => {
   })
 
   test('of a stopped box are not changed', async () => {
-    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64, ...UNBOUNDED })
+    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64, shmMb: 32, ...UNBOUNDED })
     await expect(changed).rejects.toMatchObject({ code: 'box_not_running' })
   })
 })

@@ -70,14 +70,14 @@ export function defineRuntimeSuite(kind: string, open: () => Promise<RuntimeLab>
 
     test('refuses to change or to enter a box that does not run', async () => {
       const source = await lab.makeVolume('vol_refused')
-      const { cpus, ramMb, networkMbps, diskMbps, diskIops } = await lab.spec('box_never')
+      const { cpus, ramMb, shmMb, networkMbps, diskMbps, diskIops } = await lab.spec('box_never')
       const refused = { code: 'box_not_running' }
       const runtime = lab.runtime()
       await expect(runtime.attach('box_never', { source, path: '/mnt', readOnly: false })).rejects.toMatchObject(
         refused,
       )
       await expect(runtime.detach('box_never', source)).rejects.toMatchObject(refused)
-      const limits = { cpus, ramMb, networkMbps, diskMbps, diskIops }
+      const limits = { cpus, ramMb, shmMb, networkMbps, diskMbps, diskIops }
       await expect(runtime.resize('box_never', limits)).rejects.toMatchObject(refused)
       await expect(hold('box_never')).rejects.toMatchObject(refused)
       expect(await runtime.usage('box_never')).toBeNull()

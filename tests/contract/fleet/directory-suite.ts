@@ -89,7 +89,7 @@ export function defineCardSuite(kind: string, open: () => Promise<DirectoryLab>)
       const config = { cpus: 0.5, ram_mb: 64, region: 'local', storage_gb: 2, disk_mbps: 100, disk_iops: null }
       const boxCard = {
         ...{ createdAt: 1_764_000_000_000, base: 'busybox', forkOf: 'web', port: 8080, storageGb: 2 },
-        config: { ...config, network_mbps: null, nesting: true },
+        config: { ...config, network_mbps: null, nesting: true, shm_mb: 48, core_dumps: true },
       }
       const box = claimOf('carded', { project: 'cards', card: boxCard })
       const volume = claimOf('carded', { kind: 'volume', project: 'cards', card: { ...CARD, forkOf: 'pg@v1' } })

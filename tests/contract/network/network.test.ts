@@ -199,6 +199,7 @@ describe('a box', () => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
       expect(await runIn(one, ['ip', '-6', '-brief', 'address'])).toMatch(/^lo\s+UNKNOWN\s+::1\/128\s*$/)
       expect(await runIn(one, ['cat', '/proc/sys/net/ipv4/ping_group_range'])).toBe('0\t65535\n')
+      expect(await runIn(one, ['cat', '/proc/sys/net/ipv4/ip_unprivileged_port_start'])).toBe('0\n')
       await runIn(one, ['busybox', 'ping', '-c', '1', '-W', '2', two.address])
       expect(await runIn(one, ['cat', '/proc/self/uid_map'])).toMatch(
         new RegExp(`^\\s*0\\s+${one.idBase}\\s+65536\\s*$`),

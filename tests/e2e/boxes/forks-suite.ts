@@ -44,6 +44,30 @@ export function defineForksSuite(client: Client): void {
       expect(own).not.toBe(inherited)
     })
 
+    test('has keys of its own for an SSH server, also made of a stopped box and of a snapshot, and keeps them', async () => {
+      const keygen = 'for last; do :; done; echo "made in $(hostname)" >"$last"; echo public >"$last.pub"'
+      await client.shell(
+        'forks',
+        'source',
+        `mkdir -p /etc/ssh /usr/local/bin; echo 'of the source' >/etc/ssh/ssh_host_ed25519_key
+        printf '#!/bin/sh\\n%s\\n' '${keygen.replaceAll("'", "'\\''")}' >/usr/local/bin/ssh-keygen; chmod +x /usr/local/bin/ssh-keygen`,
+      )
+      await client.post(`${boxes}/source/snapshots`, { name: 'keyed' })
+      for (const [name, from] of [
+        ['keys-a', 'source'],
+        ['keys-b', 'source@keyed'],
+        ['keys-c', 'keys-a'],
+      ] as const) {
+        expect((await fork(name, from)).status).toBe(201)
+        expect(await output(name, 'cat /etc/ssh/ssh_host_ed25519_key')).toBe(`made in ${name}\n`)
+      }
+      expect(await output('source', 'cat /etc/ssh/ssh_host_ed25519_key')).toBe('of the source\n')
+      await client.shell('forks', 'keys-a', 'echo mine >/etc/ssh/ssh_host_ed25519_key')
+      for (const act of ['stop', 'start']) await client.post(`${boxes}/keys-a/${act === 'start' ? 'resume' : act}`)
+      expect(await output('keys-a', 'cat /etc/ssh/ssh_host_ed25519_key')).toBe('mine\n')
+      for (const name of ['keys-a', 'keys-b', 'keys-c']) await client.delete(`${boxes}/${name}`)
+    })
+
     test('shares nothing that is written later, in either direction', async () => {
       await client.shell('forks', 'source', 'echo mine > /root/file')
       await client.shell('forks', 'copy', 'echo other > /root/new')

@@ -37,6 +37,43 @@ export function defineBoxesSuite(client: Client): void {
       expect((await client.get(`${boxes}/web`)).body).toEqual(created.body)
     })
 
+    test('none has a name that Linux reserves', async () => {
+      for (const name of [
+        'localhost',
+        'ip6-loopback',
+        'ip6-localhost',
+        'ip6-allnodes',
+        'broadcasthost',
+        'localhost4',
+      ]) {
+        const { status, body } = await client.post(boxes, { name })
+        expect([name, status, body.errors?.[0]?.pointer]).toEqual([name, 400, '/name'])
+      }
+      expect((await client.shell('life', 'web', 'cat /etc/hosts')).body.stdout).toMatch(/^127\.0\.0\.1 localhost$/m)
+    })
+
+    test('/dev/shm is half of its memory, and follows that and its own setting', async () => {
+      const sizeMb = async (): Promise<number> =>
+        Number((await client.shell('life', 'web', "df -m /dev/shm | awk 'END {print $2}'")).body.stdout)
+      expect(await sizeMb()).toBe(32)
+      const update = (config: object) => client.call('PUT', `${boxes}/web`, { body: { config } })
+      expect((await update({ ram_mb: 128 })).body.config).toMatchObject({ ram_mb: 128, shm_mb: null })
+      expect(await sizeMb()).toBe(64)
+      expect((await update({ shm_mb: 100 })).body.config).toMatchObject({ shm_mb: 100 })
+      expect(await sizeMb()).toBe(100)
+      await update({ ram_mb: 64, shm_mb: null })
+      expect(await sizeMb()).toBe(32)
+    })
+
+    test('core dumps are for a box that may have them', async () => {
+      const limit = async (): Promise<string> => (await client.shell('life', 'web', 'ulimit -c')).body.stdout
+      expect(await limit()).toBe('0\n')
+      await client.call('PUT', `${boxes}/web`, { body: { config: { core_dumps: true } } })
+      expect(await limit()).not.toBe('0\n')
+      await client.call('PUT', `${boxes}/web`, { body: { config: { core_dumps: null } } })
+      expect(await limit()).toBe('0\n')
+    })
+
     test('a command runs in it, with its environment and its own host name', async () => {
       const exec = await client.shell('life', 'web', 'echo $GREETING from $(hostname) as $BOX_NAME; pwd')
       expect(exec.status).toBe(200)

@@ -11,6 +11,8 @@ export const SMALL_CONFIG: BoxRecord['config'] = {
   disk_mbps: null,
   disk_iops: null,
   nesting: false,
+  shm_mb: null,
+  core_dumps: false,
 }
 
 /** Returns a complete record of a newly created box; `overrides` replace fields. */

@@ -194,11 +194,14 @@ const DEFAULTS = {
   machineId: '0123456789abcdef0123456789abcdef',
   cpus: 2,
   ramMb: 256,
+  shmMb: 128,
   ...UNBOUNDED,
   pidsMax: 256,
   environment: {},
   graceSeconds: 0,
   nesting: false,
+  isNew: false,
+  writesNames: true,
   mounts: [],
 }
 const APPLETS = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')

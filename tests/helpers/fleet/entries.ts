@@ -157,7 +157,7 @@ export function keptBox(name: string, cell: string, project = 'demo'): KeptHome 
     forkOf: null,
     port: null,
     storageGb: 1,
-    config: { ...config, nesting: false },
+    config: { ...config, nesting: false, shm_mb: null, core_dumps: false },
   }
   return { kind: 'box', project, name, uid: `box_${name.padStart(26, '0')}`, cell, card }
 }

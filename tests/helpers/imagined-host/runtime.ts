@@ -24,8 +24,8 @@ export function createImaginedRuntime(world: ImaginedWorld, now: () => number): 
       const found = boxes.get(spec.id)
       if (found !== undefined) return boxOf(found)
       checkTrees(world, spec)
-      const { cpus, ramMb, networkMbps, diskMbps, diskIops } = spec
-      const limits = { cpus, ramMb, networkMbps, diskMbps, diskIops }
+      const { cpus, ramMb, shmMb, networkMbps, diskMbps, diskIops } = spec
+      const limits = { cpus, ramMb, shmMb, networkMbps, diskMbps, diskIops }
       const box = { spec, limits, mounts: [...spec.mounts], pid: ++world.starts, isFrozen: false }
       boxes.set(spec.id, box)
       world.effects++

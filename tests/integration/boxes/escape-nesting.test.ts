@@ -9,7 +9,7 @@ import { openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const [EPERM, EACCES, EINVAL, ENOSYS] = [1, 13, 22, 38]
 const AT_FDCWD = -100
-const [AF_NETLINK, SOCK_RAW] = [16, 3]
+const [AF_INET, AF_NETLINK, SOCK_RAW, SOCK_PACKET, SOCK_CLOEXEC] = [2, 16, 3, 10, 0o2000000]
 const NETLINK = { route: 0, xfrm: 6, netfilter: 12, rdma: 20, crypto: 21 }
 /** Allowed with nesting. */
 const MOUNTING = new Set(['mount', 'umount2', 'pivot_root', 'open_tree', 'move_mount', 'mount_setattr', 'fsopen'])
@@ -69,6 +69,12 @@ describe('a hostile box with nesting', () => {
       expect(await call([{ name, args }])).toBe(EPERM)
     },
   )
+
+  test('has no packet socket by its old name, and raw sockets in its own network', async () => {
+    for (const type of [SOCK_PACKET, SOCK_PACKET | SOCK_CLOEXEC])
+      expect(await call([{ name: 'socket', args: [AF_INET, type, 0x300] }])).toBe(EPERM)
+    expect(await call([{ name: 'socket', args: [AF_INET, SOCK_RAW, 1] }])).toBe(0)
+  })
 
   test.each([...KEYRINGS])('has no %s', async (name) => {
     const [, args = []] = REFUSED_CALLS.find(([each]) => each === name) ?? []

@@ -33,7 +33,7 @@ describe('memory of the kernel that a hostile box makes it take', () => {
     const limit = (): number => Number(readFileSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1), 'utf8'))
     if (existsSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1))) {
       expect(limit()).toBe(32 * MIB)
-      await lab.runtime.resize(spec.id, { cpus: 1, ramMb: 512, ...UNBOUNDED })
+      await lab.runtime.resize(spec.id, { cpus: 1, ramMb: 512, shmMb: 256, ...UNBOUNDED })
       expect(limit()).toBe(128 * MIB)
       writeFileSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1), '-1')
       await lab.reopen()

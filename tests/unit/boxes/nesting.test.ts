@@ -64,7 +64,11 @@ test('root in a box with nesting has more capabilities, none of them over proces
   const user = { uid: 0, gid: 0, additionalGids: [], name: 'root', home: '/root' }
   const request = { command: ['id'], cwd: '/', environment: {}, user: null }
   const of = (nesting: boolean, uid = 0) =>
-    buildExecProcess({ ...request, nesting }, { ...user, uid }, { soft: 1, hard: 1 }).capabilities
+    buildExecProcess(
+      { ...request, nesting },
+      { ...user, uid },
+      { files: { soft: 1, hard: 1 }, core: { soft: 0, hard: 0 } },
+    ).capabilities
   expect(of(true).effective).toEqual([...of(false).effective, ...NESTING_CAPABILITIES])
   expect(of(true, 1000).effective).toEqual([])
   for (const name of ['SYS_MODULE', 'SYS_RAWIO', 'SYS_PTRACE', 'SYS_RESOURCE', 'SYS_BOOT', 'BPF', 'DAC_READ_SEARCH'])

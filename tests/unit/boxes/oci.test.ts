@@ -39,41 +39,59 @@ describe('the user of a command', () => {
 })
 
 describe('the OCI process of a command', () => {
-  const files = { soft: 1024, hard: 4096 }
+  const limits = { files: { soft: 1024, hard: 4096 }, core: { soft: 7, hard: 7 } }
   const user = { uid: 1000, gid: 1000, additionalGids: [29], name: 'app', home: '/home/app' }
   const request = { command: ['env'], cwd: '/tmp', environment: { USER: 'other', A: 'b=c' }, user: 'app' }
 
   test("has the user, and the request's environment overrides its name and home", () => {
-    const process = buildExecProcess(request, user, files)
+    const process = buildExecProcess(request, user, limits)
     expect(process.env).toEqual(expect.arrayContaining(['HOME=/home/app', 'USER=other', 'A=b=c']))
     expect(process.user).toEqual({ uid: 1000, gid: 1000, additionalGids: [29] })
   })
 
   test('has a terminal with size and TERM, if requested', () => {
-    expect(buildExecProcess(request, user, files)).toMatchObject({ terminal: false })
-    expect(buildExecProcess(request, user, files).env.some((entry) => entry.startsWith('TERM='))).toBe(false)
+    expect(buildExecProcess(request, user, limits)).toMatchObject({ terminal: false })
+    expect(buildExecProcess(request, user, limits).env.some((entry) => entry.startsWith('TERM='))).toBe(false)
     const withTerminal = { ...request, terminal: { cols: 77, rows: 33 } }
-    const process = buildExecProcess(withTerminal, user, files)
+    const process = buildExecProcess(withTerminal, user, limits)
     expect(process).toMatchObject({ terminal: true, consoleSize: { width: 77, height: 33 } })
     expect(process.env).toContain('TERM=xterm-256color')
     const given = { ...withTerminal, environment: { TERM: 'vt100' } }
-    expect(buildExecProcess(given, user, files).env).toContain('TERM=vt100')
+    expect(buildExecProcess(given, user, limits).env).toContain('TERM=vt100')
   })
 
   test('has a language of UTF-8 where nothing chooses one, as init has', () => {
     const languageOf = (environment: Record<string, string>): string[] =>
-      buildExecProcess({ ...request, environment }, user, files).env.filter((entry) => entry.startsWith('LANG='))
+      buildExecProcess({ ...request, environment }, user, limits).env.filter((entry) => entry.startsWith('LANG='))
     expect(languageOf({})).toEqual(['LANG=C.UTF-8'])
     expect(languageOf({ LANG: '' })).toEqual(['LANG='])
     expect(languageOf({ LC_ALL: 'C' })).toEqual([])
     expect(languageOf({ LC_CTYPE: 'C' })).toEqual([])
   })
 
+  test('may leave a core dump in a box that may have some', () => {
+    const coreOf = (dumpsCore: boolean) =>
+      buildExecProcess({ ...request, dumpsCore }, user, limits).rlimits?.filter(({ type }) => type === 'RLIMIT_CORE')
+    expect(coreOf(false)).toEqual([{ type: 'RLIMIT_CORE', soft: 0, hard: 0 }])
+    expect(coreOf(true)).toEqual([{ type: 'RLIMIT_CORE', soft: 7, hard: 7 }])
+  })
+
   test('has effective capabilities for root only, and none that reach beyond the box', () => {
-    expect(buildExecProcess(request, user, files).capabilities.effective).toEqual([])
-    const { effective, bounding } = buildExecProcess(request, { ...user, uid: 0 }, files).capabilities
+    expect(buildExecProcess(request, user, limits).capabilities.effective).toEqual([])
+    const { effective, bounding } = buildExecProcess(request, { ...user, uid: 0 }, limits).capabilities
     expect(effective).toEqual(bounding)
-    for (const name of ['SYS_ADMIN', 'NET_ADMIN', 'NET_RAW', 'MKNOD', 'SYS_PTRACE', 'SYS_MODULE', 'DAC_READ_SEARCH'])
+    for (const name of [
+      'SYS_ADMIN',
+      'NET_ADMIN',
+      'SYS_RESOURCE',
+      'SYS_BOOT',
+      'BPF',
+      'PERFMON',
+      'MKNOD',
+      'SYS_PTRACE',
+      'SYS_MODULE',
+      'DAC_READ_SEARCH',
+    ])
       expect(bounding).not.toContain(`CAP_${name}`)
   })
 })

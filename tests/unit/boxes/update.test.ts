@@ -78,6 +78,12 @@ describe('an updated record', () => {
   })
 })
 
+test('/dev/shm is half of the memory, unless it is set, and no more than all of it', () => {
+  const shmOf = (config: Partial<typeof SMALL_CONFIG>): number =>
+    limitsOf({ config: { ...SMALL_CONFIG, ...config } }, UNBOUNDED).shmMb
+  expect([shmOf({}), shmOf({ ram_mb: 513 }), shmOf({ shm_mb: 7 }), shmOf({ shm_mb: 900 })]).toEqual([32, 256, 7, 64])
+})
+
 describe('where a volume may be mounted', () => {
   test.each(['/a', '/a/b.c/d e', '/процес', '/proces', '/devices', '/.hidden', '/a..b', '/run/x'])('%s', (path) => {
     expect(() => checkMountPath(path)).not.toThrow()

@@ -55,7 +55,7 @@ function hostWith(pid: number, executed: Promise<CrunOutcome>): CommandHost {
     crun: { exec: () => executed },
     handles: { readRunning: () => null },
     watcher: { watch: () => () => undefined },
-    fileLimit: { soft: 1024, hard: 1024 },
+    processLimits: () => ({ files: { soft: 1024, hard: 1024 }, core: { soft: 0, hard: 0 } }),
     workDir: tmpdir(),
   }
   return host as unknown as CommandHost

@@ -8,6 +8,9 @@ const { createBox, createToken, updateQuota, createExec, publishService, publish
 
 test.each<[Operation, object, string, string]>([
   [createBox, {}, '/name', 'is needed'],
+  [createBox, { name: 'localhost' }, '/name', 'must be no name that Linux reserves for the machine itself'],
+  [createBox, { name: 'web', config: { shm_mb: 0 } }, '/config/shm_mb', 'must be at least 1'],
+  [createBox, { name: 'web', environment: { 'a b': 'x' } }, '/environment/a b', 'names match [A-Za-z_]'],
   [createBox, { name: 'web', config: { cpus: 'two' } }, '/config/cpus', 'must be a number'],
   [createBox, { name: 'web', config: { cpus: 2000 } }, '/config/cpus', 'must be at most 1024'],
   [createBox, { name: 'web', config: { ram_mb: 64.5 } }, '/config/ram_mb', 'must be a whole number'],

@@ -1756,6 +1756,10 @@ export interface components {
             updated_at?: unknown;
         };
         CreateBox: {
+            /**
+             * @description Name and host name of the box, unique in its project; none that Linux reserves, such as `localhost`.
+             * @example web
+             */
             name: components["schemas"]["Name"];
             /**
              * @description The default base of `GET /v1/config` if null or left out.
@@ -1791,6 +1795,10 @@ export interface components {
             disk_mbps?: number | null;
             /** @description Reads and writes a second, together, that the box may make the disk do; at most `disk_iops` of the defaults of `GET /v1/config`, if that is not null. */
             disk_iops?: number | null;
+            /** @description MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`. In force at once, but for what it holds already. */
+            shm_mb?: number | null;
+            /** @description True: programs that crash may leave core dumps on the disk of the box (docs/inside.md#core-dumps). In force from the next command. */
+            core_dumps?: boolean | null;
             /** @description True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start. */
             nesting?: boolean | null;
         };
@@ -2423,6 +2431,13 @@ export interface components {
              * @description Reads and writes a second, together, that the box may make the disk do, likewise; null: without a bound.
              */
             disk_iops: number | null;
+            /**
+             * Format: int64
+             * @description MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.
+             */
+            shm_mb: number | null;
+            /** @description Whether programs may leave core dumps on its disk. */
+            core_dumps: boolean;
             /** @description Whether its next start lets containers and sandboxes run in it. */
             nesting: boolean;
         } & {

@@ -23,6 +23,8 @@ class BoxConfig:
             one that exceeds it stands still for a while (docs/security.md#the-disk); null: without a bound.
         disk_iops (int | None): Reads and writes a second, together, that the box may make the disk do, likewise; null:
             without a bound.
+        shm_mb (int | None): MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.
+        core_dumps (bool): Whether programs may leave core dumps on its disk.
         nesting (bool): Whether its next start lets containers and sandboxes run in it.
     """
 
@@ -33,6 +35,8 @@ class BoxConfig:
     network_mbps: int | None
     disk_mbps: int | None
     disk_iops: int | None
+    shm_mb: int | None
+    core_dumps: bool
     nesting: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -54,6 +58,11 @@ class BoxConfig:
         disk_iops: int | None
         disk_iops = self.disk_iops
 
+        shm_mb: int | None
+        shm_mb = self.shm_mb
+
+        core_dumps = self.core_dumps
+
         nesting = self.nesting
 
         field_dict: dict[str, Any] = {}
@@ -67,6 +76,8 @@ class BoxConfig:
                 "network_mbps": network_mbps,
                 "disk_mbps": disk_mbps,
                 "disk_iops": disk_iops,
+                "shm_mb": shm_mb,
+                "core_dumps": core_dumps,
                 "nesting": nesting,
             }
         )
@@ -105,6 +116,15 @@ class BoxConfig:
 
         disk_iops = _parse_disk_iops(d.pop("disk_iops"))
 
+        def _parse_shm_mb(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        shm_mb = _parse_shm_mb(d.pop("shm_mb"))
+
+        core_dumps = d.pop("core_dumps")
+
         nesting = d.pop("nesting")
 
         box_config = cls(
@@ -115,6 +135,8 @@ class BoxConfig:
             network_mbps=network_mbps,
             disk_mbps=disk_mbps,
             disk_iops=disk_iops,
+            shm_mb=shm_mb,
+            core_dumps=core_dumps,
             nesting=nesting,
         )
 

@@ -24,6 +24,10 @@ class BoxConfigInput:
             `disk_mbps` of the defaults of `GET /v1/config`, if that is not null.
         disk_iops (int | None | Unset): Reads and writes a second, together, that the box may make the disk do; at most
             `disk_iops` of the defaults of `GET /v1/config`, if that is not null.
+        shm_mb (int | None | Unset): MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`.
+            In force at once, but for what it holds already.
+        core_dumps (bool | None | Unset): True: programs that crash may leave core dumps on the disk of the box
+            (docs/inside.md#core-dumps). In force from the next command.
         nesting (bool | None | Unset): True: container runtimes and sandboxes work in the box
             (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.
     """
@@ -35,6 +39,8 @@ class BoxConfigInput:
     network_mbps: int | None | Unset = UNSET
     disk_mbps: int | None | Unset = UNSET
     disk_iops: int | None | Unset = UNSET
+    shm_mb: int | None | Unset = UNSET
+    core_dumps: bool | None | Unset = UNSET
     nesting: bool | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,6 +86,18 @@ class BoxConfigInput:
         else:
             disk_iops = self.disk_iops
 
+        shm_mb: int | None | Unset
+        if isinstance(self.shm_mb, Unset):
+            shm_mb = UNSET
+        else:
+            shm_mb = self.shm_mb
+
+        core_dumps: bool | None | Unset
+        if isinstance(self.core_dumps, Unset):
+            core_dumps = UNSET
+        else:
+            core_dumps = self.core_dumps
+
         nesting: bool | None | Unset
         if isinstance(self.nesting, Unset):
             nesting = UNSET
@@ -103,6 +121,10 @@ class BoxConfigInput:
             field_dict["disk_mbps"] = disk_mbps
         if disk_iops is not UNSET:
             field_dict["disk_iops"] = disk_iops
+        if shm_mb is not UNSET:
+            field_dict["shm_mb"] = shm_mb
+        if core_dumps is not UNSET:
+            field_dict["core_dumps"] = core_dumps
         if nesting is not UNSET:
             field_dict["nesting"] = nesting
 
@@ -175,6 +197,24 @@ class BoxConfigInput:
 
         disk_iops = _parse_disk_iops(d.pop("disk_iops", UNSET))
 
+        def _parse_shm_mb(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        shm_mb = _parse_shm_mb(d.pop("shm_mb", UNSET))
+
+        def _parse_core_dumps(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        core_dumps = _parse_core_dumps(d.pop("core_dumps", UNSET))
+
         def _parse_nesting(data: object) -> bool | None | Unset:
             if data is None:
                 return data
@@ -192,6 +232,8 @@ class BoxConfigInput:
             network_mbps=network_mbps,
             disk_mbps=disk_mbps,
             disk_iops=disk_iops,
+            shm_mb=shm_mb,
+            core_dumps=core_dumps,
             nesting=nesting,
         )
 

@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { O, openBelow, RESOLVE, removeAt, renameBetween } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { AT } from '../../lib/syscalls/mounts.ts'
+
+/** What /etc of a box tells of it: files on its disk, which its root may change. */
+export interface OwnFiles {
+  hostname: string
+  /** The resolvers of boxes, as a resolv.conf has them. */
+  resolvConf: string
+}
+
+/**
+ * Writes /etc/hostname and /etc/resolv.conf of a box that does not run. With `isFirst` whatever its root came with is replaced; later only a
+ * resolv.conf that is still as it was written here. Leaves them out where /etc is no directory, or its disk is full.
+ */
+export function writeOwnFiles(rootPath: string, { hostname, resolvConf }: OwnFiles, isFirst: boolean): void {
+  inEtc(rootPath, (etcFd) => {
+    if (isFirst) {
+      replace(etcFd, 'hostname', `${hostname}\n`)
+      replace(etcFd, 'resolv.conf', markedText(resolvConf))
+    } else followIn(etcFd, resolvConf)
+  })
+}
+
+/** Brings the resolv.conf of a box, which may run, to `resolvConf`, unless the box has changed it. */
+export function followResolvers(rootPath: string, resolvConf: string): void {
+  inEtc(rootPath, (etcFd) => followIn(etcFd, resolvConf))
+}
+
+/** Returns a resolv.conf with a first line by which it is known as long as nobody has changed it. A pure function. */
+export function markedText(resolvConf: string): string {
+  return `${MARK}${digestOf(resolvConf)}\n${resolvConf}`
+}
+
+/** Tests whether a resolv.conf is as `markedText` made it. A pure function. */
+export function isUnchanged(text: string): boolean {
+  const end = text.indexOf('\n')
+  return end > 0 && text.slice(0, end) === `${MARK}${digestOf(text.slice(end + 1))}`
+}
+
+function followIn(etcFd: number, resolvConf: string): void {
+  const present = read(etcFd, 'resolv.conf')
+  if (present === null || !isUnchanged(present) || present === markedText(resolvConf)) return
+  replace(etcFd, 'resolv.conf', markedText(resolvConf))
+}
+
+function inEtc(rootPath: string, act: (etcFd: number) => void): void {
+  let rootFd: number | undefined
+  let etcFd: number | undefined
+  try {
+    rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
+    // It may be a link within the root.
+    etcFd = openBelow(rootFd, 'etc', { flags: O.RDONLY | O.DIRECTORY, resolve: WITHIN })
+    act(etcFd)
+  } catch (error) {
+    if (!isErrno(error, ...UNWRITABLE)) throw error
+  } finally {
+    for (const fd of [etcFd, rootFd]) if (fd !== undefined) closeFd(fd)
+  }
+}
+
+/** Returns the text of a small regular file; null for all else, also while a program of the box holds a lease on it. */
+function read(etcFd: number, name: string): string | null {
+  let fd: number | undefined
+  try {
+    fd = openBelow(etcFd, name, { flags: O.RDONLY | O.NONBLOCK | O.NOFOLLOW, resolve: STRICT })
+    const facts = fs.fstatSync(fd)
+    if (!facts.isFile() || facts.size > BYTES_MAX) return null
+    const bytes = Buffer.alloc(facts.size)
+    return bytes.toString('utf8', 0, fs.readSync(fd, bytes, 0, bytes.length, 0))
+  } catch (error) {
+    if (isErrno(error, ...UNWRITABLE)) return null
+    throw error
+  } finally {
+    if (fd !== undefined) closeFd(fd)
+  }
+}
+
+// Renames a new file over whatever has the name, so that no link is followed and readers find one text or the other.
+function replace(etcFd: number, name: string, text: string): void {
+  const draft = `.${name}.boxyard`
+  try {
+    removeAt(etcFd, draft)
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+  const fd = openBelow(etcFd, draft, { flags: O.WRONLY | O.CREAT | O.EXCL, mode: 0o644, resolve: STRICT })
+  try {
+    fs.fchmodSync(fd, 0o644)
+    fs.writeSync(fd, text)
+    renameBetween({ fromFd: etcFd, fromName: draft, toFd: etcFd, toName: name })
+  } catch (error) {
+    removeAt(etcFd, draft)
+    throw error
+  } finally {
+    closeFd(fd)
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}
+
+const MARK = '# Boxyard keeps this file like the resolvers of the host until you change it. '
+const BYTES_MAX = 64 * 1024
+const WITHIN = RESOLVE.BENEATH | RESOLVE.NO_MAGICLINKS | RESOLVE.NO_XDEV
+const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
+// Errors that the owner of a root can cause, and a full disk.
+const UNWRITABLE = [
+  ...['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'EXDEV', 'EAGAIN', 'EWOULDBLOCK', 'EEXIST', 'EPERM', 'ENOTEMPTY'],
+  ...['ENOSPC', 'EDQUOT'],
+]

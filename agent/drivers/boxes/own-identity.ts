@@ -1,0 +1,82 @@
+import type { Logger } from '../../../shared/log.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { readNames } from '../../lib/syscalls/directories.ts'
+import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { AT } from '../../lib/syscalls/mounts.ts'
+import type { RunningExec } from '../../ports/boxes/runtime.ts'
+import type { BoxCommands } from './commands.ts'
+
+/**
+ * Gives a box that has never run keys of its own for its SSH server, where its root came with those of another box, and a copy of its own
+ * machine id. Programs of the box do it, as its root and before anything else runs in it: the host only looks whether there is anything to
+ * do. Never rejects: a box without these programs keeps what it has, which is logged.
+ */
+export async function makeOwnIdentity(
+  { commands, logger }: { commands: Pick<BoxCommands, 'exec'>; logger: Logger },
+  { id, rootPath }: { id: string; rootPath: string },
+): Promise<void> {
+  if (!hasIdentity(rootPath)) return
+  try {
+    const request = { command: ['/bin/sh', '-c', SCRIPT], cwd: '/', environment: { PATH }, user: '0', endsWhole: true }
+    const exitCode = await endWithin(await commands.exec(id, request), LIMIT_MS)
+    if (exitCode !== 0) logger.warn('a new box may have the SSH host keys of another', { box: id, exitCode })
+  } catch (error) {
+    logger.warn('a new box may have the SSH host keys of another', { box: id, error })
+  }
+}
+
+function hasIdentity(rootPath: string): boolean {
+  const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
+  try {
+    const hasKeys = namesIn(rootFd, 'etc/ssh').some((name) => /^ssh_host_[a-z0-9]+_key$/.test(name))
+    return hasKeys || namesIn(rootFd, 'var/lib/dbus').includes('machine-id')
+  } finally {
+    closeFd(rootFd)
+  }
+}
+
+/** Returns the first names of a directory; none if it is no directory of this root. */
+function namesIn(rootFd: number, path: string): string[] {
+  let fd: number | undefined
+  try {
+    fd = openBelow(rootFd, path, { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+    return readNames(fd, Buffer.allocUnsafe(NAMES_BYTES)) ?? []
+  } catch (error) {
+    if (isErrno(error, ...ABSENT)) return []
+    throw error
+  } finally {
+    if (fd !== undefined) closeFd(fd)
+  }
+}
+
+async function endWithin(running: RunningExec, ms: number): Promise<number | null> {
+  for (const stream of [running.stdin, running.stdout, running.stderr]) stream.on('error', () => undefined).destroy()
+  const timer = setTimeout(() => void running.signal('SIGKILL'), ms)
+  try {
+    return (await running.exited).exitCode
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+// Each key is replaced at once by a new one of its kind. Where one cannot be made, the old one stays, so that the server still starts.
+const SCRIPT = `
+exec </dev/null >/dev/null 2>&1
+failed=0
+for key in /etc/ssh/ssh_host_*_key; do
+  [ -f "$key" ] || continue
+  kind=\${key#/etc/ssh/ssh_host_}
+  rm -f "$key.new" "$key.new.pub"
+  ssh-keygen -q -t "\${kind%_key}" -N '' -f "$key.new" && mv -f "$key.new" "$key" && mv -f "$key.new.pub" "$key.pub" || failed=1
+done
+copy=/var/lib/dbus/machine-id
+if [ -f $copy ] && [ ! -L $copy ]; then cat /etc/machine-id >$copy || failed=1; fi
+exit $failed`
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+/** Enough for an RSA key on a slow box. */
+const LIMIT_MS = 10_000
+/** Some hundred names: more than belong there. */
+const NAMES_BYTES = 16 * 1024
+const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
+const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'EAGAIN']
