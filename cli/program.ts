@@ -6,13 +6,14 @@ import { reportFailure, UsageError } from './output/failures.ts'
 import { InterruptError } from './output/interrupts.ts'
 import { printLine, reportLine } from './output/terminal.ts'
 import { addVerb, FORMATS } from './verb-commands.ts'
+import { VALUED_FLAGS, withoutAliases } from './verbs/aliases.ts'
 import { findVerbs } from './verbs/find.ts'
-import type { Verb } from './verbs/verb.ts'
+import type { Verb, VerbFlags } from './verbs/verb.ts'
 
 /** Runs the verb that `args` name, and returns the exit code of `runCommandLine`. */
 export async function runProgram(args: readonly string[], version: string): Promise<number> {
   let exitCode = 0
-  let running: Verb | null = null
+  let running: { verb: Verb; flags: VerbFlags } | null = null
   const program = createProgram(version)
   try {
     const words = await understood(args)
@@ -22,7 +23,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     // All others are only needed to tell of them.
     for (const verb of isAll ? await verbsOfHelp() : named) {
       addVerb(program, verb, async (flags, argsOf) => {
-        running = verb
+        running = { verb, flags }
         const context = createCommandContext(flags, verb)
         const { env } = flags
         const given = Array.isArray(env) ? { ...flags, env: withValues(env.map(String), context.environment) } : flags
@@ -38,7 +39,9 @@ export async function runProgram(args: readonly string[], version: string): Prom
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof InterruptError) return error.exitCode
     const { placeOf } = await import('./output/fault-places.ts')
-    return reportFailure(error, (pointer) => (running === null ? pointer : placeOf(pointer, running)))
+    return reportFailure(error, (pointer) =>
+      running === null ? pointer : placeOf(pointer, running.verb, running.flags),
+    )
   }
 }
 
@@ -68,7 +71,8 @@ function createProgram(version: string): Command {
  * of. @throws UsageError for what other command lines call a verb
  */
 async function understood(args: readonly string[]): Promise<readonly string[]> {
-  const words = args[0] === 'help' ? [...args.slice(1), '--help'] : args.length === 0 ? ['--help'] : args
+  const typed = args[0] === 'help' ? [...args.slice(1), '--help'] : args.length === 0 ? ['--help'] : args
+  const words = withoutAliases(typed)
   const [word, second] = positionalsOf(words)
   if (word === undefined || word === COMPLETION_WORD) return words
   const known = (await findVerbs(word)).map((verb) => verb.words.split(' ')[1])
@@ -126,5 +130,4 @@ Then . stands for that box where a command takes one: boxyard exec . ls; boxyard
 BOXYARD_PROJECT, BOXYARD_BOX, BOXYARD_CONTEXT, and BOXYARD_URL with BOXYARD_TOKEN, win over the file, flags over all.
 Files of other users are ignored; commands report on stderr what a file chose.`
 
-const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])
 const COMPLETION_WORD = 'completion'

@@ -1,3 +1,4 @@
+import { withoutAliases } from '../verbs/aliases.ts'
 import type { Verb } from '../verbs/verb.ts'
 
 /** What may come next: these words, or the names of something. */
@@ -24,7 +25,7 @@ type Told = Pick<Verb, 'words' | 'args' | 'flags'>
 
 /** Returns what may come next in a command line, of which the last word is being typed; null for a file or what nobody knows. A pure function. */
 export function whatIsNext(typed: readonly string[], verbs: readonly Told[]): Next | null {
-  const [before, current] = [typed.slice(0, -1), typed.at(-1) ?? '']
+  const [before, current] = [withoutAliases(typed.slice(0, -1)), typed.at(-1) ?? '']
   const { words, flag } = positionalsOf(before, verbs)
   const verb = verbOf(words, verbs)
   if (flag !== null) return valueOf(flag, verb)
@@ -104,6 +105,6 @@ const NAMED: ReadonlySet<string> = new Set([
 const PATHS: ReadonlySet<string> = new Set(['box:path', 'box:dir'])
 /** Which argument of a verb is a new name. */
 const NEW_NAMES: Readonly<Record<string, number>> = {
-  ...{ create: 0, fork: 1, snapshot: 1, 'volume create': 0, 'volume snapshot': 1 },
+  ...{ create: 0, fork: 1, 'snapshot create': 1, 'volume create': 0, 'volume snapshot create': 1 },
   ...{ 'base create': 0, 'token create': 0 },
 }

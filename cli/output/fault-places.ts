@@ -1,15 +1,21 @@
-import type { Verb } from '../verbs/verb.ts'
+import type { Verb, VerbFlags } from '../verbs/verb.ts'
 
 /**
  * Says in the words of a command line where a fault of its request is: the flag or the argument that gave the value, as `--ram-mb`
- * for `/config/ram_mb`, else the field for `--data`. A pure function.
+ * for `/config/ram_mb`, else the field for `--data`. A field for which no flag was `given` is one of `--data` where that was. A pure function.
  */
-export function placeOf(pointer: string, { args, flags, fills = {} }: Pick<Verb, 'args' | 'flags' | 'fills'>): string {
+export function placeOf(
+  pointer: string,
+  { args, flags, fills = {} }: Pick<Verb, 'args' | 'flags' | 'fills'>,
+  given: VerbFlags = {},
+): string {
   const path = pointer.split('/').slice(1).map(unescaped)
   const part = path.length > 1 && PARTS.has(path[0] ?? '') ? path.shift() : null
   const known = new Map(flags.map(([flag]) => [/--([a-z-]+)/.exec(flag)?.[1] ?? '', flag]))
   for (const [i, field] of path.entries()) {
-    const name = [field.replaceAll('_', '-'), FLAGS[field] ?? ''].find((each) => known.has(each))
+    const name = [field.replaceAll('_', '-'), FLAGS[field] ?? ''].find(
+      (each) => known.has(each) && isGiven(each, given),
+    )
     if (name === undefined) continue
     const key = known.get(name)?.includes('<key=value') === true ? path[i + 1] : undefined
     return key === undefined ? `--${name}` : `--${name} ${key}`
@@ -25,6 +31,13 @@ export function placeOf(pointer: string, { args, flags, fills = {} }: Pick<Verb,
   return known.has('data') ? `${path.join('.')} of --data` : path.join('.')
 }
 
+/** Whether a flag may have given a value: it was typed, or `--data` was not. */
+function isGiven(name: string, given: VerbFlags): boolean {
+  const [first = '', ...more] = name.split('-')
+  const option = [first, ...more.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)].join('')
+  return given['data'] === undefined || given[option] !== undefined
+}
+
 function unescaped(segment: string): string {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~')
 }
@@ -37,4 +50,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   tags: 'tag',
   data_mounts: 'mount',
   timeout_seconds: 'timeout',
+  idle_stop_seconds: 'idle-stop',
+  termination_grace_period_seconds: 'grace',
+  grace_seconds: 'grace',
 }

@@ -1,61 +1,45 @@
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import type { CallInput } from '../../sdk/typescript/src/calls.ts'
-import { reportFailure, UsageError } from '../output/failures.ts'
+import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
+import { UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine, reportLine } from '../output/terminal.ts'
 import { visibleJson } from '../output/visible-text.ts'
-import { tellIfSlow } from '../output/waiting.ts'
-import { callAndPrint, fieldsFrom, jsonFrom, numberOf, pairsOf } from './plain.ts'
+import { followOperation, tellIfSlow } from '../output/waiting.ts'
+import { type BoxChanges, DATA_FLAG, mountsOf, newBoxFrom, PLACE_FLAGS, SETTING_FLAGS } from './box-settings.ts'
+import { BOX_BRIEF } from './briefs.ts'
+import { callAndPrint, fieldsFrom, pairsOf, printBrief } from './plain.ts'
+import { quantityOf } from './quantities.ts'
 import { hidingRemark } from './remarks.ts'
-import type { Verb, VerbContext } from './verb.ts'
+import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
-const BOX_FIELDS = ['cpus:number', 'ram_mb:number', 'storage_gb:number']
-const BOX_FLAGS = [
-  ['--cpus <n>', 'cores, also parts of one; at most those of the host'],
-  ['--ram-mb <n>', 'memory in MiB'],
-  ['--storage-gb <n>', 'disk in GiB'],
+const NEW_FLAGS = [
+  ...SETTING_FLAGS,
+  ...PLACE_FLAGS,
   ['--env <key=value...>', 'variables of its environment; KEY alone as it is here'],
   ['--tag <key=value...>', 'tags'],
+  DATA_FLAG,
 ] as const
 
 const create: Verb = {
   words: 'create',
   args: '<box>',
-  flags: [
-    ['--base <base>', 'what it is made of'],
-    ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
-    ...BOX_FLAGS,
-  ],
+  flags: [['--base <base>', 'what it is made of'], ...NEW_FLAGS],
   summary: 'Make a box, and wait until it runs',
-  examples: ['boxyard create web', 'boxyard create build --cpus 2 --ram-mb 2048 --mount cache:/var/cache'],
-  operations: ['createBox'],
-  run: async (context, [name = ''], flags) => {
-    const mounts = Array.isArray(flags['mount']) ? flags['mount'] : []
-    await makeBox(context, {
-      name,
-      ...fieldsFrom(['base'], flags),
-      ...settingsFrom(flags),
-      ...(mounts.length === 0 ? {} : { data_mounts: mounts.map(mountOf) }),
-    })
-    for (const { path } of mounts.map(mountOf)) {
-      const remark = hidingRemark(path)
-      if (remark !== null) reportLine(`boxyard: ${remark}`)
-    }
-  },
+  examples: ['boxyard create web', 'boxyard create build --cpus 2 --ram-mb 2g --mount cache:/var/cache'],
+  operations: ['createBox', 'updateBox'],
+  run: (context, [name = ''], flags) => makeBox(context, { name }, flags),
 }
 
 const fork: Verb = {
   words: 'fork',
   args: '<source> <box>',
   fills: { fork: '<source>' },
-  flags: BOX_FLAGS,
+  flags: NEW_FLAGS,
   summary: 'Make a box with the disk of another, or of its snapshot, as it is now',
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
-  operations: ['createBox'],
-  run: async (context, [source = '', name = ''], flags) => {
-    await makeBox(context, { name, fork: source, ...settingsFrom(flags) })
-  },
+  operations: ['createBox', 'updateBox'],
+  run: (context, [source = '', name = ''], flags) => makeBox(context, { name, fork: source }, flags),
 }
 
 const list: Verb = {
@@ -79,61 +63,42 @@ const list: Verb = {
   },
 }
 
-const update: Verb = {
-  words: 'update',
+const restart: Verb = {
+  words: 'restart',
   args: '<box>',
-  flags: [...BOX_FLAGS, ['--port <n>', 'port that its URL leads to; 0: none'], ['-d, --data <json>', 'further fields']],
-  summary: 'Change limits, environment, tags or port of a box',
-  examples: ['boxyard update web --cpus 2 --ram-mb 1024'],
-  operations: ['updateBox'],
-  run: async (context, [name = ''], flags) => {
-    const more = typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}
-    const body = { ...more, ...settingsFrom(flags), ...fieldsFrom(['port:number'], flags) }
+  flags: [],
+  summary: 'Stop a box and start it again; start one that is stopped',
+  examples: ['boxyard restart web'],
+  operations: ['stopBox', 'resumeBox'],
+  run: async (context, [name = '']) => {
     const path = { project: context.project(), name }
-    await callAndPrint(context, 'updateBox', { input: { path, body } })
-  },
-}
-
-const remove: Verb = {
-  words: 'rm',
-  args: '<box...>',
-  flags: [['-f, --force', 'say nothing of those that are not there']],
-  summary: 'Delete boxes; their volumes stay',
-  examples: ['boxyard rm try', 'boxyard ls -o name | xargs boxyard rm'],
-  operations: ['deleteBox'],
-  run: async ({ boxyard, project, tell }, names, flags) => {
-    const failures: Error[] = []
-    const isExpected = (error: Error): boolean =>
-      flags['force'] === true && error instanceof ApiError && error.code === 'box_not_found'
-    for (const name of names) {
-      const box = boxyard.box(project(), name)
-      await tellIfSlow(tell, `Delete ${name}`, () => box.delete()).catch((error: Error) => {
-        if (!isExpected(error)) failures.push(error)
-      })
-    }
-    // The last is told as the end of the verb.
-    const last = failures.pop()
-    for (const failure of failures) reportFailure(failure)
-    if (last !== undefined) throw last
+    const { status, headers } = await tellIfSlow(context.tell, `Stop ${name}`, () =>
+      context.boxyard.callFully('stopBox', { path }),
+    )
+    const later = headers.get('operation-location')
+    if (status === 202 && later !== null) await followOperation(context.boxyard, later)
+    await callAndPrint(context, 'resumeBox', { input: { path }, brief: BOX_BRIEF })
   },
 }
 
 const wait: Verb = {
   words: 'wait',
   args: '<box> [status]',
-  flags: [['--timeout <seconds>', 'give up after this time']],
+  flags: [['--timeout <time>', 'give up after this time, such as 90s or 5m']],
   summary: 'Wait until a box is running, or has another status',
   examples: ['boxyard wait web', 'boxyard wait web stopped'],
   operations: ['getBox', 'listEvents'],
-  run: async ({ boxyard, project, format, tell }, [name = '', word = 'running'], flags) => {
+  run: async (context, [name = '', word = 'running'], flags) => {
+    const { boxyard, project, tell } = context
     const status = STATUSES.find((each) => each === word)
     if (status === undefined) throw new UsageError(`A box is never ${word}: it is ${STATUSES.join(', ')}.`)
-    const seconds = numberOf('timeout', flags['timeout'] ?? Number.POSITIVE_INFINITY)
-    if (!(seconds > 0)) throw new UsageError('--timeout takes seconds.')
+    const { timeout } = flags
+    const seconds = timeout === undefined ? Number.POSITIVE_INFINITY : quantityOf('seconds', 'timeout', timeout)
+    if (!(seconds > 0)) throw new UsageError('--timeout: must be greater than 0.')
     tell(`Waiting until ${name} is ${status}`)
     const signal = seconds <= LONGEST_WAIT_SECONDS ? AbortSignal.timeout(seconds * 1000) : undefined
     try {
-      await printAnswer(await boxyard.box(project(), name).waitUntil(status, signal), format)
+      await printBrief(context, BOX_BRIEF, await boxyard.box(project(), name).waitUntil(status, signal))
     } catch (error) {
       if (signal?.aborted === true) throw new Error(`${name} is not ${status} after ${seconds} s.`, { cause: error })
       throw error
@@ -177,37 +142,42 @@ const STATUSES = ['pending', 'running', 'stopped', 'unknown'] as const
 const LONGEST_WAIT_SECONDS = 2_147_483
 
 /** The verbs of boxes. */
-export const BOX_VERBS: readonly Verb[] = [create, list, remove, update, fork, wait, events]
+export const BOX_VERBS: readonly Verb[] = [create, list, fork, restart, wait, events]
 
-/** Makes a box and prints it once it runs. Who does not wait for that is told that it goes on. */
-async function makeBox(
-  { boxyard, project, format, tell }: VerbContext,
-  body: CallInput<'createBox'>['body'],
-): Promise<void> {
-  const { name } = body
+/** Makes a box of what the flags say, and prints it once it runs. Who does not wait for that is told that it goes on. */
+async function makeBox(context: VerbContext, named: { name: string; fork?: string }, flags: VerbFlags): Promise<void> {
+  const { boxyard, project, tell } = context
+  const { name } = named
+  const { made, changed } = newBoxFrom(flags)
+  const body = {
+    ...{ ...made, ...named },
+    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
+    ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
+  }
   const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}`
   await whileInterruptible(
     () => reportLine(goesOn),
     async () => {
       // A user who sees this line can interrupt the wait.
       tell(`Making ${name}`)
-      await printAnswer(await (await boxyard.createBox(project(), body)).info(), format)
+      const box = await boxyard.createBox(project(), body)
+      await printBrief(context, BOX_BRIEF, await changedBox(context, box, changed))
     },
   )
-}
-
-type Settings = Pick<CallInput<'createBox'>['body'], 'config' | 'environment' | 'tags'>
-
-function settingsFrom(flags: Parameters<typeof fieldsFrom>[1]): Settings {
-  const config = fieldsFrom(BOX_FIELDS, flags)
-  return {
-    ...(Object.keys(config).length === 0 ? {} : { config }),
-    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
-    ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
+  for (const { path } of mountsOf(flags)) {
+    const remark = hidingRemark(path)
+    if (remark !== null) reportLine(`boxyard: ${remark}`)
   }
 }
 
-function mountOf(text: string): { name: string; path: string; read_only: boolean } {
-  const [name = '', path = '', mode] = text.split(':')
-  return { name, path, read_only: mode === 'ro' }
+/** Sets what a box has that the request which made it does not take, and returns the box. */
+async function changedBox({ boxyard }: VerbContext, box: BoxHandle, changed: BoxChanges): Promise<AnswerOf<'getBox'>> {
+  if (Object.keys(changed).length === 0) return box.info()
+  const { project, name } = box
+  try {
+    return await boxyard.call('updateBox', { path: { project, name }, body: changed })
+  } catch (error) {
+    reportLine(`boxyard: ${name} is made, without these settings: boxyard update ${name}, or boxyard rm ${name}`)
+    throw error
+  }
 }

@@ -2,10 +2,12 @@ import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
 import { writeBytes } from '../output/byte-output.ts'
+import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine, reportLine } from '../output/terminal.ts'
 import { tellIfSlow } from '../output/waiting.ts'
-import { numberOf, pairsOf } from './plain.ts'
+import { pairsOf } from './plain.ts'
+import { quantityOf } from './quantities.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const exec: Verb = {
@@ -20,7 +22,7 @@ const exec: Verb = {
     ['-w, --cwd <path>', 'working directory'],
     ['-u, --user <user>', 'user of the box'],
     ['-e, --env <key=value...>', 'variables; KEY alone as it is here'],
-    ['--timeout <seconds>', 'kill it after this time; the exit code is 124 then'],
+    ['--timeout <time>', 'kill it after this time, such as 90s or 5m; the exit code is 124 then'],
   ],
   summary: 'Run a command in a box; its exit code is that of this one',
   examples: [
@@ -46,6 +48,8 @@ const exec: Verb = {
       await printAnswer(record, 'json')
       return record.status === 'timed_out' ? tellTimeOut(flags) : (record.exit_code ?? 1)
     }
+    if (flags['tty'] === true && !process.stdin.isTTY)
+      throw new UsageError('-t needs a terminal as the input. Leave it out: -i alone passes the input on.')
     const { id, code } = await runStreamed({ box, tell }, command, flags)
     // It was killed: by whom, its record tells.
     if (code !== KILLED || flags['timeout'] === undefined || id === null) return code
@@ -93,7 +97,7 @@ export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
 
 /** Says that the time was over, and returns the exit code of that, as of timeout(1). */
 function tellTimeOut(flags: VerbFlags): number {
-  reportLine(`boxyard: timed out after ${String(flags['timeout'])} s`)
+  reportLine(`boxyard: timed out after ${quantityOf('seconds', 'timeout', flags['timeout'])} s`)
   return TIMED_OUT
 }
 
@@ -169,7 +173,7 @@ function requestOf(flags: VerbFlags): {
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof user === 'string' ? { user } : {}),
     ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
-    ...(timeout === undefined ? {} : { timeout_seconds: numberOf('timeout', timeout) }),
+    ...(timeout === undefined ? {} : { timeout_seconds: quantityOf('seconds', 'timeout', timeout) }),
   }
 }
 

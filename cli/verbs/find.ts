@@ -17,7 +17,9 @@ function firstWord(words: string): string {
 /** First words of the verbs that are more than one operation each, and what loads them. */
 const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly Verb[]>])[] = [
   ['login logout use context', async () => (await import('./login.ts')).LOGIN_VERBS],
-  ['create fork ls update rm wait events', async () => (await import('./box.ts')).BOX_VERBS],
+  ['create fork ls restart wait events', async () => (await import('./box.ts')).BOX_VERBS],
+  ['rm', async () => (await import('./remove.ts')).REMOVE_VERBS],
+  ['update volume', async () => (await import('./update.ts')).UPDATE_VERBS],
   ['exec console', async () => (await import('./exec.ts')).EXEC_VERBS],
   ['logs', async () => (await import('./logs.ts')).LOGS_VERBS],
   ['top metrics', async () => (await import('./top.ts')).TOP_VERBS],
@@ -27,7 +29,7 @@ const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly V
   ['sync', async () => (await import('./sync.ts')).SYNC_VERBS],
   ['edit', async () => (await import('./edit.ts')).EDIT_VERBS],
   ['url open', async () => (await import('./urls.ts')).URL_VERBS],
-  ['deploy promote rollback', async () => (await import('./services.ts')).SERVICE_VERBS],
+  ['deploy promote rollback service', async () => (await import('./services.ts')).SERVICE_VERBS],
   ['base', async () => (await import('./bases.ts')).BASE_VERBS],
   ['console-url', async () => (await import('./console-url.ts')).CONSOLE_URL_VERBS],
   ['ticket', async () => (await import('./tickets.ts')).TICKET_VERBS],

@@ -1,12 +1,12 @@
 /** First words of verbs, by what they are for, in the order of the help and of the reference. */
 export const GROUPS: readonly (readonly [title: string, words: string])[] = [
-  ['Boxes', 'create ls info update stop resume wait fork rm lease publish unpublish url open'],
+  ['Boxes', 'create ls info update stop resume restart wait fork rm lease publish unpublish url open'],
   [
     'Commands, consoles and ports',
     'exec console sessions ps logs signal commands ssh ssh-config port-forward proxy ssh-proxy',
   ],
   ['Files', 'cp cat edit sync files'],
-  ['Snapshots', 'snapshot snapshots restore diff'],
+  ['Snapshots', 'snapshot'],
   ['Services', 'service deploy promote rollback discard'],
   ['Data volumes and backups', 'volume backup'],
   ['Bases', 'base'],
@@ -43,9 +43,9 @@ export const TOPICS: Readonly<Record<string, string>> = {
   files: 'Files of boxes, one operation each',
   service: 'Programs that start with their box',
   sessions: 'Consoles that run',
-  snapshots: 'Snapshots of boxes',
+  snapshot: 'Snapshots of boxes',
   ticket: 'URLs for one request without a token',
   token: 'Access tokens',
   volume: 'Data volumes',
-  'volume snapshots': 'Snapshots of data volumes',
+  'volume snapshot': 'Snapshots of data volumes',
 }

@@ -5,6 +5,8 @@ import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
+import { type Brief, briefOf } from './briefs.ts'
+import { isQuantity, quantityOf } from './quantities.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
@@ -24,6 +26,12 @@ export interface PlainVerb {
   examples?: readonly string[]
   /** Columns of the table of its list. */
   columns?: readonly string[]
+  /** What is printed for people in the place of all fields. */
+  brief?: Brief
+  /** Whether `--project` selects, of what is read of all projects. */
+  selectsProject?: boolean
+  /** Whether it needs a flag that says what to change. */
+  requiresChange?: boolean
   /** What to do where the list is empty, for who looks at it. */
   whenEmpty?: string
   /** Makes of the arguments what the operation takes. @throws UsageError */
@@ -56,6 +64,7 @@ export function plainVerb(row: PlainVerb): Verb {
     examples: row.examples ?? [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
     operations: [operation],
     run: async (context, typed, options) => {
+      if (row.requiresChange === true) requireChange(words, options)
       const given = await arrange(typed, context)
       // The last of several takes all that is left.
       const isRest = (i: number): boolean => names[i]?.endsWith('...') === true && given.length > i
@@ -63,6 +72,7 @@ export function plainVerb(row: PlainVerb): Verb {
       const input = inputOf(context, operation, {
         ...Object.fromEntries(targets.map((target, i) => [target, valueAt(i)])),
         ...fieldsFrom(fields, options),
+        ...(row.selectsProject === true ? { project: options['project'] } : {}),
       })
       Object.assign(input.query, pairsOf(options['query']))
       const answer = await callAndPrint(context, operation, {
@@ -73,6 +83,13 @@ export function plainVerb(row: PlainVerb): Verb {
       if (remark !== null) reportLine(`boxyard: ${remark}`)
     },
   }
+}
+
+/** Requires a flag that changes something. @throws UsageError */
+export function requireChange(words: string, flags: VerbFlags): void {
+  const given = Object.entries(flags).filter(([name, value]) => value !== undefined && !GLOBAL.has(name))
+  if (given.length > 0) return
+  throw new UsageError(`Nothing to change: give a flag. boxyard ${words} --help lists them.`)
 }
 
 interface LooseCall {
@@ -122,7 +139,7 @@ export function jsonFrom(text: string): Record<string, unknown> {
 export async function callAndPrint(
   context: VerbContext,
   operation: OperationId,
-  { input, columns, whenEmpty }: { input: object } & Pick<PlainVerb, 'columns' | 'whenEmpty'>,
+  { input, columns, whenEmpty, brief }: { input: object } & Pick<PlainVerb, 'columns' | 'whenEmpty' | 'brief'>,
 ): Promise<unknown> {
   const { boxyard, format, tell } = context
   // The table decides at run time which operation it is, so that no type can tell what it takes.
@@ -133,7 +150,8 @@ export async function callAndPrint(
   const later = headers.get('operation-location')
   if (later?.includes('/operations/') === true && (status === 201 || status === 202)) {
     const ended = await followOperation(boxyard, later)
-    await printAnswer(ended, format)
+    if (brief === undefined) await printAnswer(ended, format)
+    else await printBrief(context, brief, (await callAny(brief.get, { path: (input as LooseCall).path })).body)
     return ended
   }
   let page = body as Page
@@ -148,8 +166,14 @@ export async function callAndPrint(
       ? body
       : { ...(body as object), has_more: false, next_continuation_token: null }
   if (items?.length === 0 && whenEmpty !== undefined) tell(whenEmpty)
-  await printAnswer(whole, format, columns)
+  if (brief === undefined) await printAnswer(whole, format, columns)
+  else await printBrief(context, brief, whole)
   return whole
+}
+
+/** Prints the short answer for people, and all of it in the other formats. */
+export function printBrief({ format }: VerbContext, brief: Brief, resource: unknown): Promise<void> {
+  return printAnswer(format === 'table' ? briefOf(brief, resource) : resource, format)
 }
 
 interface Page {
@@ -180,11 +204,18 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
   for (const { flag, name, kind } of fields.map(readField)) {
     const value = flags[flag.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
     if (value === undefined) continue
-    const read = kind === 'number' ? numberOf(flag, value) : kind === 'map' ? pairsOf(value) : value
+    const read = readValue(kind, flag, value)
     const [outer = '', inner] = name.split('.')
     found[outer] = inner === undefined ? read : { ...(found[outer] as object | undefined), [inner]: read }
   }
   return found
+}
+
+function readValue(kind: string, flag: string, value: unknown): unknown {
+  if (kind === 'number') return numberOf(flag, value)
+  if (kind === 'map') return pairsOf(value)
+  if (kind === 'span') return value === 'never' ? null : quantityOf('seconds', flag, value)
+  return isQuantity(kind) ? quantityOf(kind, flag, value) : value
 }
 
 /** Reads the number of a flag. @throws UsageError */
@@ -207,8 +238,14 @@ export function pairsOf(value: unknown): Record<string, string> {
   )
 }
 
+/** Flags of every command, which change nothing. */
+const GLOBAL: ReadonlySet<string> = new Set(['context', 'project', 'output', 'version'])
 const VALUES: Readonly<Record<string, string>> = {
   number: ' <n>',
+  mib: ' <size>',
+  gib: ' <size>',
+  seconds: ' <time>',
+  span: ' <time>',
   flag: '',
   map: ' <key=value...>',
   list: ' <value,...>',

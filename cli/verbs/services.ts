@@ -2,8 +2,57 @@ import type { AnswerOf, CallInput, FullAnswer } from '../../sdk/typescript/src/c
 import { printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
 import { followOperation } from '../output/waiting.ts'
-import { fieldsFrom, jsonFrom } from './plain.ts'
+import { DATA_FLAG } from './box-settings.ts'
+import { SERVICE_BRIEF } from './briefs.ts'
+import { fieldsFrom, jsonFrom, printBrief } from './plain.ts'
 import type { Verb, VerbContext } from './verb.ts'
+
+const put: Verb = {
+  words: 'service put',
+  args: '<box> <service> [command...]',
+  flags: [
+    ['--port <n>', 'port that its URL leads to, told to it as PORT'],
+    ['--cwd <path>', 'its working directory'],
+    ['--user <user>', 'its user in the box'],
+    ['--env <key=value...>', 'all variables of its environment; KEY alone as it is here'],
+    ['--restart <when>', 'always, on-failure or never'],
+    ['--needs <service,...>', 'services that must be ready before it starts'],
+    ['--grace <time>', 'time from its stop signal until it is killed, such as 30s'],
+    DATA_FLAG,
+  ],
+  summary: 'Define a service and start it, or change what its next start uses; exit code 1 if it is not ready',
+  details:
+    'A service that runs keeps its old definition until boxyard service restart. The command lists what is not in force yet.',
+  examples: ['boxyard service put --port 3000 web site node /srv/site.js'],
+  operations: ['putService', 'getService'],
+  run: async (context, [name = '', service = '', ...command], flags) => {
+    const body = {
+      ...(typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}),
+      ...fieldsFrom(PUT_FIELDS, flags),
+      ...(command.length === 0 ? {} : { command }),
+    } as CallInput<'putService'>['body']
+    const path = { project: context.project(), name, service }
+    return printReady(context, path, await context.boxyard.call('putService', { path, body }))
+  },
+}
+
+const restart: Verb = {
+  words: 'service restart',
+  args: '<box> <service>',
+  flags: [],
+  summary: 'Stop a service and start it as it is defined now; exit code 1 if it is not ready',
+  details:
+    'It stops all versions of the service, and discards a preview. Without a gap: boxyard deploy, then boxyard promote.',
+  examples: ['boxyard service restart web site'],
+  operations: ['stopService', 'startService', 'getService'],
+  run: async (context, [name = '', service = '']) => {
+    const path = { project: context.project(), name, service }
+    context.tell(`Stopping ${service}`)
+    let stopped = await context.boxyard.call('stopService', { path })
+    while (stopped.state === 'stopping') stopped = await later(context, path)
+    return printReady(context, path, await context.boxyard.call('startService', { path }))
+  },
+}
 
 const deploy: Verb = {
   words: 'deploy',
@@ -12,8 +61,8 @@ const deploy: Verb = {
     ['--env <key=value...>', 'its environment, instead of that of the service; KEY alone as it is here'],
     ['--isolation <kind>', 'process: in the box; fork: in a copy of it'],
     ['--snapshot', 'in a copy: with writable copies of the volumes'],
-    ['--ready-seconds <n>', 'within which it has to be ready (60)'],
-    ['-d, --data <json>', 'further fields as JSON; @FILE, or - for stdin'],
+    ['--ready-seconds <time>', 'time within which it must be ready, such as 5m (60)'],
+    DATA_FLAG,
   ],
   summary: 'Start a version of a service beside the active one, and wait until it is ready; exit code 1 if it fails',
   details: 'It is at its preview URL until boxyard promote makes it the active one, or boxyard discard ends it.',
@@ -22,7 +71,7 @@ const deploy: Verb = {
   run: async (context, [name = '', service = '', ...command], flags) => {
     const body = {
       ...(typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}),
-      ...fieldsFrom(['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:number'], flags),
+      ...fieldsFrom(['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:seconds'], flags),
       ...(command.length === 0 ? {} : { command }),
     } as CallInput<'deployService'>['body']
     context.tell(`Starting a version of ${service}`)
@@ -70,10 +119,51 @@ const rollback: Verb = {
   },
 }
 
-/** The verbs that bring versions of services. */
-export const SERVICE_VERBS: readonly Verb[] = [deploy, promote, rollback]
+/** The verbs of services and their versions that are more than one operation each. */
+export const SERVICE_VERBS: readonly Verb[] = [put, restart, deploy, promote, rollback]
 
 type Service = AnswerOf<'getService'>
+type ServicePath = CallInput<'getService'>['path']
+
+/** Waits until a service is ready, or cannot be, prints it, and says what is not in force yet. Returns 1 if it is not ready. */
+async function printReady(context: VerbContext, path: ServicePath, answered: Service): Promise<number> {
+  const until = performance.now() + READY_MS
+  let service = answered
+  if (isStarting(service)) context.tell(`Waiting until ${service.name} is ready`)
+  while (isStarting(service) && performance.now() < until) service = await later(context, path)
+  await printBrief(context, SERVICE_BRIEF, service)
+  const waiting = notInForce(service)
+  if (waiting.length > 0) {
+    const restarted = `boxyard service restart ${path.name} ${service.name}`
+    reportLine(`boxyard: not in force before the next start: ${waiting.join(', ')}; to start it now: ${restarted}`)
+  }
+  if (isReady(service)) return 0
+  const reason = service.message ?? `it is ${service.state}`
+  reportLine(`boxyard: ${service.name} is not ready: ${reason}; its output: boxyard logs ${path.name} ${service.name}`)
+  return 1
+}
+
+async function later({ boxyard }: VerbContext, path: ServicePath): Promise<Service> {
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  return boxyard.call('getService', { path })
+}
+
+function isStarting({ state, active }: Service): boolean {
+  return state === 'starting' || (state === 'running' && active?.health === 'starting')
+}
+
+/** Whether a service does what it is to do: it is ready, or stopped as asked, or with its box. A pure function. */
+function isReady(service: Service): boolean {
+  if (isStarting(service) || service.state === 'failed') return false
+  return service.state !== 'running' || service.active?.health !== 'unhealthy'
+}
+
+/** Returns the fields of the definition that the process which runs does not have. A pure function. */
+export function notInForce({ spec, active }: Pick<Service, 'spec' | 'active'>): string[] {
+  if (active?.alive !== true) return []
+  const [defined, running]: Readonly<Record<string, unknown>>[] = [spec, active.spec]
+  return Object.keys(spec).filter((field) => JSON.stringify(defined?.[field]) !== JSON.stringify(running?.[field]))
+}
 
 /** Waits where the answer says that it goes on, and returns the service as it is then. */
 async function settle(
@@ -105,3 +195,8 @@ export function versionsOf({ name, state, active, preview, previous, ...urls }: 
     previous: of(previous),
   }
 }
+
+const PUT_FIELDS = ['port:number', 'cwd', 'user', 'env:map', 'restart', 'needs:list', 'grace=grace_seconds:seconds']
+const LOOK_MS = 250
+/** Time that a service has to be ready, as that of a version which is deployed. */
+const READY_MS = 60_000

@@ -1,3 +1,4 @@
+import { BOX_BRIEF, LEASE_BRIEF, SERVICE_BRIEF, URL_BRIEF } from './briefs.ts'
 import type { PlainVerb } from './plain.ts'
 import { remarkKept, remarkPublic, tokenId } from './remarks.ts'
 import { PREFIX, SNAPSHOT_COLUMNS, VOLUME_ROWS } from './volume-table.ts'
@@ -8,13 +9,14 @@ const SNAPSHOT = 'snapshot as it was in this snapshot of the box'
 export const PLAIN_VERBS: readonly PlainVerb[] = [
   // Boxes.
   { words: 'info', operation: 'getBox', args: '<box=name>' },
-  { words: 'stop', operation: 'stopBox', args: '<box=name>' },
-  { words: 'resume', operation: 'resumeBox', args: '<box=name>' },
+  { words: 'stop', operation: 'stopBox', args: '<box=name>', brief: BOX_BRIEF },
+  { words: 'resume', operation: 'resumeBox', args: '<box=name>', brief: BOX_BRIEF },
   {
     words: 'lease',
     operation: 'leaseBox',
     args: '<box=name>',
-    fields: ['seconds:number from now, at most 604800; 0 ends it'],
+    fields: ['seconds:seconds from now, such as 2h, at most 7d; 0 ends it'],
+    brief: LEASE_BRIEF,
   },
   {
     words: 'publish',
@@ -26,6 +28,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
       'auth who may use its URLs from now on: token (bearers of a token of the project), or public (anybody)',
     ],
     examples: ['boxyard publish web --port 3000', 'boxyard publish web --auth public --domains shop.example.org'],
+    brief: URL_BRIEF,
     remark: remarkPublic,
   },
   {
@@ -35,32 +38,34 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: ['domains:list to take away; all, if left out'],
     details:
       'Who may use the URL that the box keeps stays as it is: boxyard publish BOX --auth token makes it private again.',
+    brief: URL_BRIEF,
     remark: remarkPublic,
   },
   {
-    words: 'snapshot',
+    words: 'snapshot create',
     operation: 'createBoxSnapshot',
     args: '<box=name> [snapshot=.name]',
     fields: ['comment why it was taken', 'include_data:flag with its data volumes, at the same instant'],
   },
   {
-    words: 'snapshots ls',
+    words: 'snapshot ls',
     operation: 'listBoxSnapshots',
     args: '<box=name>',
     fields: [PREFIX],
     columns: SNAPSHOT_COLUMNS,
-    whenEmpty: 'There are none: boxyard snapshot BOX [NAME]',
+    whenEmpty: 'There are none: boxyard snapshot create BOX [NAME]',
   },
-  { words: 'snapshots info', operation: 'getBoxSnapshot', args: '<box=name> <snapshot>' },
-  { words: 'snapshots rm', operation: 'deleteBoxSnapshot', args: '<box=name> <snapshot>' },
+  { words: 'snapshot info', operation: 'getBoxSnapshot', args: '<box=name> <snapshot>' },
+  { words: 'snapshot rm', operation: 'deleteBoxSnapshot', args: '<box=name> <snapshot>' },
   {
-    words: 'restore',
+    words: 'snapshot restore',
     operation: 'restoreBox',
     args: '<box=name> <snapshot>',
     fields: ['include_data:flag its data volumes as well, as the snapshot holds them'],
-    remark: remarkKept('listBoxSnapshots', 'boxyard restore'),
+    brief: BOX_BRIEF,
+    remark: remarkKept('listBoxSnapshots', 'boxyard snapshot restore'),
   },
-  { words: 'diff', operation: 'diffBoxSnapshot', args: '<box=name> <snapshot> [to]' },
+  { words: 'snapshot diff', operation: 'diffBoxSnapshot', args: '<box=name> <snapshot> [to]' },
   // Commands and consoles.
   {
     words: 'ps',
@@ -121,19 +126,6 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   { words: 'base rm', operation: 'deleteBase', args: '<base>' },
   // Services.
   {
-    words: 'service put',
-    operation: 'putService',
-    args: '<box=name> <service> [command...]',
-    fields: [
-      'port:number that its URL leads to, told to it as PORT',
-      'cwd its working directory',
-      'user its user in the box',
-      'env:map variables of its environment; KEY alone as it is here',
-      'restart always, on-failure or never',
-    ],
-    examples: ['boxyard service put --port 3000 web site node /srv/site.js'],
-  },
-  {
     words: 'service ls',
     operation: 'listServices',
     args: '<box=name>',
@@ -141,8 +133,8 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   },
   { words: 'service info', operation: 'getService', args: '<box=name> <service>' },
   { words: 'service rm', operation: 'deleteService', args: '<box=name> <service>' },
-  { words: 'service start', operation: 'startService', args: '<box=name> <service>' },
-  { words: 'service stop', operation: 'stopService', args: '<box=name> <service>' },
+  { words: 'service start', operation: 'startService', args: '<box=name> <service>', brief: SERVICE_BRIEF },
+  { words: 'service stop', operation: 'stopService', args: '<box=name> <service>', brief: SERVICE_BRIEF },
   {
     words: 'service publish',
     operation: 'publishService',
@@ -165,9 +157,9 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: [
       'projects:list that it is for',
       'permissions:list read, write, exec, ports or admin',
-      'expires_in_seconds:number how long it is good',
+      'expires_in_seconds:seconds how long it is good, such as 12h or 30d',
     ],
-    examples: ['boxyard token create ci --projects demo --permissions read,exec --expires-in-seconds 86400'],
+    examples: ['boxyard token create ci --projects demo --permissions read,exec --expires-in-seconds 30d'],
   },
   {
     words: 'token ls',
@@ -190,21 +182,26 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: [
       'boxes=allowed.boxes:number how many boxes it may have',
       'cpus=allowed.cpus:number cores of those that run or are to run',
-      'ram_mb=allowed.ram_mb:number memory of the same, in MiB',
-      'storage_gb=allowed.storage_gb:number disks and volumes, in GiB',
+      'ram_mb=allowed.ram_mb:mib memory of the same, such as 16g; a number is MiB',
+      'storage_gb=allowed.storage_gb:gib disks and volumes, such as 200g; a number is GiB',
     ],
     details:
       'What is left out stays, or has no bound from the beginning; a bound is taken away by --data \'{"allowed":{"boxes":null}}\'.',
-    examples: ['boxyard set-quota --boxes 20 --cpus 8 --ram-mb 16384 --storage-gb 200'],
+    examples: ['boxyard set-quota --boxes 20 --cpus 8 --ram-mb 16g --storage-gb 200g'],
+    requiresChange: true,
   },
   {
     words: 'audit',
     operation: 'listAudit',
     fields: [
-      'actor only of this token',
+      'actor only of this token, an id or a name',
       'operation only of this kind, such as createBox',
       'status:number only so answered',
     ],
+    selectsProject: true,
+    columns: ['ts', 'actor_name', 'operation', 'status', 'code', 'target'],
+    details: '--project, -p: only requests of this project. -o json has all fields.',
+    examples: ['boxyard audit', 'boxyard audit -p demo --actor ci', 'boxyard audit --operation deleteBox -o json'],
   },
   { words: 'storage', operation: 'getStorage' },
   { words: 'scrub', operation: 'startScrub' },

@@ -5,19 +5,20 @@ import { UsageError } from '../output/failures.ts'
 import { formatBytes } from '../output/meter.ts'
 import { printAnswer, printRows } from '../output/printing.ts'
 import { clearScreen } from '../output/terminal.ts'
+import { quantityOf } from './quantities.ts'
 import type { Verb } from './verb.ts'
 
 const top: Verb = {
   words: 'top',
   args: '[box...]',
-  flags: [['--every <seconds>', 'between two looks (2)']],
+  flags: [['--every <time>', 'between two looks, such as 5s (2)']],
   summary:
     'Show what the running boxes of the project use: again and again on a terminal, until Ctrl-C; elsewhere once',
   examples: ['boxyard top', 'boxyard top web db --every 5', 'boxyard top -o json'],
   operations: ['listBoxes', 'getBoxMetrics'],
   run: async ({ boxyard, project, format }, names, flags) => {
-    const seconds = Number(flags['every'] ?? 2)
-    if (!(seconds > 0)) throw new UsageError('--every takes seconds.')
+    const seconds = quantityOf('seconds', 'every', flags['every'] ?? 2)
+    if (!(seconds > 0)) throw new UsageError('--every: must be greater than 0.')
     const isLive = format === 'table' && process.stdout.isTTY
     let before = await readAll(boxyard, project(), names)
     for (;;) {
@@ -45,7 +46,7 @@ const metrics: Verb = {
   args: '<box>',
   flags: [
     ['--history', 'what it has used, by the minute for the last two hours'],
-    ['--step <seconds>', 'of its history: 60, or 600 for the last 24 hours'],
+    ['--step <time>', 'of its history: 1m, or 10m for the last 24 hours'],
   ],
   summary: 'Get the resource usage of a box, from the counters of the kernel, or what it has used',
   details: 'A minute in which the box did not run, or the service did not look, is not in its history.',
@@ -56,8 +57,9 @@ const metrics: Verb = {
     const { step } = flags
     if (flags['history'] !== true && step === undefined)
       return printAnswer(await boxyard.call('getBoxMetrics', { path }), format)
-    if (step !== undefined && step !== '60' && step !== '600') throw new UsageError('--step is 60 or 600.')
-    const query = { step_seconds: step === '600' ? (600 as const) : (60 as const) }
+    const seconds = quantityOf('seconds', 'step', step ?? 60)
+    if (seconds !== 60 && seconds !== 600) throw new UsageError('--step: must be 1m or 10m (60 or 600 seconds).')
+    const query = { step_seconds: seconds === 600 ? (600 as const) : (60 as const) }
     const history = await boxyard.call('getBoxMetricsHistory', { path, query })
     if (history.points.length === 0) tell('There is none yet: it begins with the second full minute that a box runs.')
     if (format === 'json' || format === 'yaml') return printAnswer(history, format)

@@ -1,3 +1,4 @@
+import { MOUNT_BRIEF, VOLUME_BRIEF } from './briefs.ts'
 import type { PlainVerb } from './plain.ts'
 import { hidingRemark, remarkKept } from './remarks.ts'
 
@@ -14,13 +15,14 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'createVolume',
     args: '<volume=name>',
     fields: [
-      'size_gb:number its size in GiB (10)',
+      'size_gb:gib its size, such as 20g; a number is GiB (10)',
       'from a volume to copy, as it is now',
       'from_snapshot a snapshot of that volume to copy instead',
       'from_backup the id of a backup to restore',
       'tag=tags:map its tags',
     ],
-    examples: ['boxyard volume create db --size-gb 5', 'boxyard volume create try --from db'],
+    examples: ['boxyard volume create db --size-gb 5g', 'boxyard volume create try --from db'],
+    brief: VOLUME_BRIEF,
   },
   {
     words: 'volume ls',
@@ -29,42 +31,38 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     whenEmpty: 'There are none: boxyard volume create NAME',
   },
   { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },
-  {
-    words: 'volume update',
-    operation: 'updateVolume',
-    args: '<volume=name>',
-    fields: ['size_gb:number its size in GiB', 'tag=tags:map its tags, all of them'],
-  },
   { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>' },
   {
     words: 'volume attach',
     operation: 'attachVolume',
     args: '<volume=name> <box> <path>',
     fields: ['read_only:flag as any number of boxes may have it'],
+    brief: MOUNT_BRIEF,
     remark: (_answer, [, , path = '']) => hidingRemark(path),
   },
-  { words: 'volume detach', operation: 'detachVolume', args: '<volume=name> <box>' },
+  { words: 'volume detach', operation: 'detachVolume', args: '<volume=name> <box>', brief: MOUNT_BRIEF },
   {
-    words: 'volume snapshot',
+    words: 'volume snapshot create',
     operation: 'createVolumeSnapshot',
     args: '<volume=name> [snapshot=.name]',
     fields: ['comment why it was taken'],
   },
   {
-    words: 'volume snapshots ls',
+    words: 'volume snapshot ls',
     operation: 'listVolumeSnapshots',
     args: '<volume=name>',
     fields: [PREFIX],
     columns: SNAPSHOT_COLUMNS,
-    whenEmpty: 'There are none: boxyard volume snapshot VOLUME [NAME]',
+    whenEmpty: 'There are none: boxyard volume snapshot create VOLUME [NAME]',
   },
-  { words: 'volume snapshots info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
-  { words: 'volume snapshots rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
+  { words: 'volume snapshot info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
+  { words: 'volume snapshot rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
   {
-    words: 'volume restore',
+    words: 'volume snapshot restore',
     operation: 'restoreVolume',
     args: '<volume=name> <snapshot>',
-    remark: remarkKept('listVolumeSnapshots', 'boxyard volume restore'),
+    brief: VOLUME_BRIEF,
+    remark: remarkKept('listVolumeSnapshots', 'boxyard volume snapshot restore'),
   },
   { words: 'backup create', operation: 'createBackup', args: '<volume=name>' },
   {
@@ -87,9 +85,9 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'updateBackupSchedule',
     args: '<volume=name>',
     fields: [
-      'interval_seconds:number between two backups',
+      'interval_seconds:seconds between two backups, such as 12h',
       'keep_count:number how many are kept',
-      'keep_seconds:number how long one is kept',
+      'keep_seconds:seconds how long one is kept, such as 30d',
     ],
   },
 ]

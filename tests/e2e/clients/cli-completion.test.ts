@@ -53,7 +53,7 @@ async function offered(shell: Shell, ...typed: string[]): Promise<string[]> {
 test.each(['bash', 'zsh', 'fish'] as const)(
   'in %s verbs, flags and the names of what is there are completed',
   async (shell) => {
-    expect(await offered(shell, 'sn')).toEqual(['snapshot', 'snapshots'])
+    expect(await offered(shell, 'sn')).toEqual(['snapshot'])
     expect(await offered(shell, 'volume', 'at')).toEqual(['attach'])
     expect(await offered(shell, 'create', 'x', '--ra')).toEqual(['--ram-mb'])
     expect(await offered(shell, 'exec', 'w')).toEqual(['web', 'wide'])

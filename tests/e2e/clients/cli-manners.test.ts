@@ -44,13 +44,13 @@ describe('what an answer means beyond its fields is said on stderr', () => {
   test('which snapshot a restore keeps, unless a program reads the answer', async () => {
     await cli.run(['snapshot', 'web', 'good'])
     const told = await toldBy('restore', 'web', 'good')
-    const [, kept = ''] = /is snapshot (\S+); to undo this: boxyard restore web \1\n$/.exec(told) ?? []
+    const [, kept = ''] = /is snapshot (\S+); to undo this: boxyard snapshot restore web \1\n$/.exec(told) ?? []
     expect((await cli.run(['snapshots', 'ls', 'web', '-o', 'name'])).stdout.split('\n')).toContain(kept)
     expect(await toldBy('restore', 'web', 'good', '-o', 'json')).toBe('')
     await cli.run(['volume', 'create', 'kept'])
     await cli.run(['volume', 'snapshot', 'kept', 'first'])
     expect(await toldBy('volume', 'restore', 'kept', 'first')).toMatch(
-      /to undo this: boxyard volume restore kept \S+\n$/,
+      /to undo this: boxyard volume snapshot restore kept \S+\n$/,
     )
     expect((await cli.run(['volume', 'snapshots', 'ls', 'kept', '-o', 'name'])).stdout).toContain('first\n')
     expect(await cli.run(['volume', 'snapshots', 'rm', 'kept', 'first'])).toMatchObject({ code: 0 })
@@ -78,11 +78,15 @@ describe('a refusal names what was typed', () => {
     [['publish', 'web', '--domains', 'a'], '--domains: must be a host name'],
     [['volume', 'create', 'V'], '<volume>: must be 1–63'],
     [['volume', 'create', 'v', '--size-gb', '0'], '--size-gb: must be greater than 0\n'],
-    [['volume', 'create', 'v', '--size-gb', 'x'], '--size-gb: must be a number, not "x".\n'],
+    [['volume', 'create', 'v', '--size-gb', 'x'], '--size-gb: must be a size such as 512m or 20g, '],
+    [['create', 'x', '--ram-mb', '1q'], '--ram-mb: must be a size such as 512m or 2g, or a number of MiB, not "1q".\n'],
+    [['update', 'web', '--idle-stop', '0'], '--idle-stop: must be at least 1\n'],
+    [['update', 'web', '--auth', 'all'], '--auth: must be token or public\n'],
+    [['fork', 'web', 'x', '--grace', 'soon'], '--grace: must be a time such as 90s, 12h or 30d, '],
     [['volume', 'create', 'v', '--tag', 'a b=c'], '--tag a b: keys are'],
     [['signal', 'web', 'exe_01m7yv0c5h8t2n4q6s8v0x2z4b', 'NO'], '<signal>: must be SIGHUP, '],
     [['exec', '--timeout', '0', '--detach', 'web', 'true'], '--timeout: must be at least 0.001\n'],
-    [['exec', '--timeout', 'x', 'web', 'true'], '--timeout: must be a number, not "x".\n'],
+    [['exec', '--timeout', 'x', 'web', 'true'], '--timeout: must be a time such as 90s, '],
     [token, '--projects: is needed\n  --permissions: is needed\n'],
     [
       [...token, '--projects', 'demo', '--permissions', 'run'],
@@ -101,12 +105,12 @@ describe('a refusal names what was typed', () => {
 
 describe('words that are none here', () => {
   test.each<[string[], string]>([
-    [['start', 'web'], 'boxyard: There is no "start"; did you mean resume?\n'],
+    [['run', 'web'], 'boxyard: There is no "run"; did you mean create, then exec?\n'],
     [['crate', 'web'], "boxyard: unknown command 'crate'\n(Did you mean create?)\n"],
     [['help', 'nosuch'], "boxyard: unknown command 'nosuch'\n"],
     [['nosuch', '--help'], "boxyard: unknown command 'nosuch'\n"],
     [['volume', 'lss'], "boxyard: unknown command 'lss'\n(Did you mean ls?)\n"],
-    [['volume', 'delete', 'db'], 'boxyard: There is no "volume delete"; did you mean volume rm?\n'],
+    [['volume', 'remove', 'db'], 'boxyard: There is no "volume remove"; did you mean volume rm?\n'],
   ])('%j', async (args, told) => {
     const { code, stdout, stderr } = await cli.run(args)
     expect([code, stdout, stderr.slice(0, told.length)]).toEqual([2, '', told])
@@ -121,7 +125,7 @@ describe('words that are none here', () => {
     ])
     expect(stdout.split(/\nFiles:\n/)[1]?.split('\n\n')[0]).toContain('  cp ')
     expect(await cli.run(['volume'])).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('attach') })
-    expect((await cli.run(['help', 'volume', 'snapshots', 'ls'])).stdout).toContain('boxyard volume snapshots ls')
+    expect((await cli.run(['help', 'volume', 'snapshots', 'ls'])).stdout).toContain('boxyard volume snapshot ls')
   })
 })
 
@@ -170,7 +174,7 @@ test('the history of a box that has none yet is an empty list, and other steps a
   expect(await cli.run(['metrics', 'web', '--history'])).toMatchObject({ code: 0 })
   expect(await cli.run(['metrics', 'web', '--step', '5'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('60 or 600'),
+    stderr: expect.stringContaining('1m or 10m'),
   })
 })
 
@@ -201,6 +205,16 @@ test('a command that took too long says so, and ends as of timeout(1)', async ()
     code: 137,
     stderr: '',
   })
+})
+
+test('the audit log says who did what to which target, of one project if asked', async () => {
+  await cli.run(['volume', 'create', 'audited', '-p', 'watched'])
+  const rowsOf = async (...flags: string[]): Promise<string[]> =>
+    (await cli.run(['audit', '--operation', 'createVolume', ...flags])).stdout.trimEnd().split('\n')
+  const [head, ...rows] = await rowsOf('-p', 'watched')
+  expect(head).toMatch(/^TS +ACTOR NAME +OPERATION +STATUS +CODE +TARGET$/)
+  expect(rows).toEqual([expect.stringMatching(/ admin +createVolume +201 +- +\/v1\/projects\/watched\/data$/)])
+  expect((await rowsOf()).some((row) => row.endsWith('/v1/projects/demo/data'))).toBe(true)
 })
 
 describe('tables', () => {

@@ -28,8 +28,10 @@ describe('a command', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('--cwd stand before the box')])
   })
 
-  test('in a terminal ends with its input, where that is none', async () => {
-    expect((await cli.run(['exec', '-it', 'web', 'sh'])).code).toBe(0)
+  test('in a terminal needs one, and a console ends with its input where that is none', async () => {
+    const refused = 'boxyard: -t needs a terminal as the input. Leave it out: -i alone passes the input on.\n'
+    for (const flags of [['-t'], ['-it']])
+      expect(await cli.run(['exec', ...flags, 'web', 'sh'])).toEqual({ code: 2, stdout: '', stderr: refused })
     expect((await cli.run(['console', 'web', '--session', 'short'])).code).toBe(0)
   })
 })

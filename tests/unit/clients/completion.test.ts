@@ -1,5 +1,6 @@
-import { expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { type Next, whatIsNext } from '../../../cli/completion/candidates.ts'
+import { ALIASES, withoutAliases } from '../../../cli/verbs/aliases.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { GROUPS, groupOf, TOPICS } from '../../../cli/verbs/groups.ts'
 import { wordHere } from '../../../cli/verbs/words-elsewhere.ts'
@@ -14,8 +15,9 @@ const wordsOf = (line: string): readonly string[] => {
 test('what comes next are verbs, then those below them', () => {
   expect(wordsOf('')).toEqual(expect.arrayContaining(['create', 'volume', 'exec']))
   expect(wordsOf('-p demo ')).toContain('create')
-  expect(wordsOf('volume ')).toEqual(expect.arrayContaining(['ls', 'attach', 'snapshots']))
-  expect(wordsOf('volume snapshots ')).toEqual(['ls', 'info', 'rm'])
+  expect(wordsOf('volume ')).toEqual(expect.arrayContaining(['ls', 'attach', 'snapshot']))
+  expect(wordsOf('volume snapshot ')).toEqual(['create', 'ls', 'info', 'rm', 'restore'])
+  expect(wordsOf('snapshot ')).toEqual(['create', 'ls', 'info', 'rm', 'restore', 'diff'])
 })
 
 test('flags are those of the verb and of all', () => {
@@ -41,6 +43,12 @@ test.each<[string, Next | null]>([
   ['volume attach db ', { kind: 'box', of: null }],
   ['volume attach db web ', null],
   ['volume restore db ', { kind: 'volumeSnapshot', of: 'db' }],
+  ['snapshot restore web ', { kind: 'snapshot', of: 'web' }],
+  ['snapshot create web ', null],
+  ['volume snapshot rm db ', { kind: 'volumeSnapshot', of: 'db' }],
+  ['start ', { kind: 'box', of: null }],
+  ['service delete web ', { kind: 'service', of: 'web' }],
+  ['rm --tag a=b one ', { kind: 'box', of: null }],
   ['restore web ', { kind: 'snapshot', of: 'web' }],
   ['snapshot web ', null],
   ['logs web ', { kind: 'service', of: 'web' }],
@@ -70,5 +78,51 @@ test('a word of another command line leads to verbs, and is none itself', () => 
   const firsts = verbs.map(({ words }) => words.split(' ')[0])
   for (const word of ['start', 'run', 'delete', 'inspect', 'toString'])
     expect([word, firsts.includes(word)]).toEqual([word, false])
-  expect([wordHere('start'), wordHere('toString')]).toEqual(['resume', null])
+  expect([wordHere('run'), wordHere('toString')]).toEqual(['create, then exec', null])
+  for (const word of Object.keys(ALIASES)) expect([word, wordHere(word)]).toEqual([word, null])
+})
+
+describe('an alias', () => {
+  test.each([
+    ['start web', 'resume web'],
+    ['list --all', 'ls --all'],
+    ['-p demo delete web', '-p demo rm web'],
+    ['inspect -o json web', 'info -o json web'],
+    ['shell web', 'console web'],
+    ['whoami', 'me'],
+    ['volume list', 'volume ls'],
+    ['service -p demo delete web site', 'service -p demo rm web site'],
+    ['volume restore db first', 'volume snapshot restore db first'],
+    ['volume snapshots ls db', 'volume snapshot ls db'],
+    ['volume snapshot db first', 'volume snapshot create db first'],
+    ['snapshots rm web good', 'snapshot rm web good'],
+    ['snapshot web good', 'snapshot create web good'],
+    ['snapshot --comment ls web', 'snapshot create --comment ls web'],
+    ['snapshot -p demo delete web good', 'snapshot -p demo rm web good'],
+    ['restore --include-data web good', 'snapshot restore --include-data web good'],
+    ['diff web good live', 'snapshot diff web good live'],
+    ['diff --help', 'snapshot diff --help'],
+  ])('%s is %s', (typed, words) => {
+    expect(withoutAliases(typed.split(' ')).join(' ')).toBe(words)
+  })
+
+  test('is none anywhere else', () => {
+    for (const line of [
+      'exec web list',
+      'snapshot',
+      'snapshot --help',
+      'cp list web:/',
+      'logs web start',
+      'use list',
+      '',
+    ])
+      expect(withoutAliases(line.split(' ')).join(' ')).toBe(line)
+    expect(withoutAliases(['toString', 'constructor'])).toEqual(['toString', 'constructor'])
+  })
+
+  test('leads to a verb', () => {
+    const words = verbs.map((verb) => verb.words)
+    for (const alias of Object.values(ALIASES))
+      expect(words.some((each) => `${each} `.startsWith(`${alias} `))).toBe(true)
+  })
 })

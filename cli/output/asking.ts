@@ -1,0 +1,23 @@
+import { InterruptError } from './interrupts.ts'
+import { visibleText } from './visible-text.ts'
+
+/** Whether a person can be asked: the input and stderr are terminals. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY
+}
+
+/** Asks a question on the terminal, to which all but y and yes is a no. @throws InterruptError */
+export async function askYes(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline')
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await new Promise((resolve, reject) => {
+      lines.once('SIGINT', () => reject(new InterruptError('SIGINT')))
+      // At the end of the input.
+      lines.once('close', () => resolve(false))
+      lines.question(`${visibleText(question)} [y/N] `, (answer) => resolve(/^\s*y(es)?\s*$/i.test(answer)))
+    })
+  } finally {
+    lines.close()
+  }
+}

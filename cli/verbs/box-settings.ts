@@ -1,0 +1,97 @@
+import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import { fieldsFrom, jsonFrom } from './plain.ts'
+import type { VerbFlags } from './verb.ts'
+
+/** Flags of what a box has that is set when it is made, and changed later. */
+export const SETTING_FLAGS = [
+  ['--cpus <n>', 'cores, also parts of one; at most those of the host'],
+  ['--ram-mb <size>', 'memory, such as 512m or 2g; a number is MiB'],
+  ['--storage-gb <size>', 'disk, such as 20g; a number is GiB'],
+  ['--network-mbps <n>', 'Mbit/s each way'],
+  ['--disk-mbps <n>', 'MB/s of the disk, reads and writes together'],
+  ['--disk-iops <n>', 'reads and writes per second of the disk, together'],
+  ['--nesting', 'let containers and sandboxes run in it, from its next start'],
+  ['--no-nesting', 'let none run in it, from its next start'],
+  ['--port <n>', 'port that its URL leads to; 0: none'],
+  ['--auth <who>', 'who may use its URLs: token (anyone with a token of the project) or public'],
+  ['--wake', 'start it on a request for its URLs while it is stopped'],
+  ['--no-wake', 'leave it stopped then'],
+  ['--idle-stop <time>', 'stop it after this time without use, such as 30m; never'],
+  ['--grace <time>', 'time from SIGTERM to SIGKILL when it stops, such as 30s'],
+] as const
+
+/** Flags of where a new box is. */
+export const PLACE_FLAGS = [
+  ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
+  ['--node <node>', 'node of the fleet that it is on'],
+  ['--region <region>', 'region that it is in'],
+] as const
+
+/** The flag of fields that have none of their own. */
+export const DATA_FLAG = ['-d, --data <json>', 'further fields as JSON; @FILE, or - for stdin'] as const
+
+/** Fields of a box that a change sets, by the flags that give them. */
+export type BoxChanges = CallInput<'updateBox'>['body']
+type NewBox = Omit<CallInput<'createBox'>['body'], 'name' | 'environment' | 'tags'>
+
+/** Reads the settings that flags and `--data` give; maps by key are not among them. @throws UsageError */
+export function settingsFrom(flags: VerbFlags): BoxChanges {
+  return merged(givenJson(flags), fieldsFrom(SETTINGS, flags))
+}
+
+/** Reads what a new box has: what the request that makes it takes, and what only a change of it sets. @throws UsageError */
+export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges } {
+  const mounts = mountsOf(flags)
+  const given = {
+    ...merged(givenJson(flags), fieldsFrom([...SETTINGS, 'base', 'node', 'region=config.region'], flags)),
+    ...(mounts.length === 0 ? {} : { data_mounts: mounts }),
+  }
+  const isLater = ([field]: [string, unknown]): boolean => LATER.has(field)
+  const entries = Object.entries(given)
+  return {
+    made: Object.fromEntries(entries.filter((entry) => !isLater(entry))) as NewBox,
+    changed: Object.fromEntries(entries.filter(isLater)) as BoxChanges,
+  }
+}
+
+/** Reads `VOLUME:PATH[:ro]` of `--mount`. */
+export function mountsOf({ mount }: VerbFlags): { name: string; path: string; read_only: boolean }[] {
+  return (Array.isArray(mount) ? mount : []).map((text) => {
+    const [name = '', path = '', mode] = text.split(':')
+    return { name, path, read_only: mode === 'ro' }
+  })
+}
+
+/** Reads `--data`. @throws UsageError */
+function givenJson({ data }: VerbFlags): Record<string, unknown> {
+  return typeof data === 'string' ? jsonFrom(data) : {}
+}
+
+/** Adds the fields of flags to those of `--data`, also within objects. */
+function merged(given: Record<string, unknown>, flags: Record<string, unknown>): Record<string, unknown> {
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  const added = Object.entries(flags).map(([field, value]) => {
+    const before = given[field]
+    return [field, isObject(before) && isObject(value) ? { ...before, ...value } : value] as const
+  })
+  return { ...given, ...Object.fromEntries(added) }
+}
+
+/** Fields of settings, as `fieldsFrom` reads them. */
+const SETTINGS = [
+  'cpus=config.cpus:number',
+  'ram_mb=config.ram_mb:mib',
+  'storage_gb=config.storage_gb:gib',
+  'network_mbps=config.network_mbps:number',
+  'disk_mbps=config.disk_mbps:number',
+  'disk_iops=config.disk_iops:number',
+  'nesting=config.nesting:flag',
+  'port:number',
+  'auth=url_settings.auth',
+  'wake=url_settings.wake:flag',
+  'idle_stop=url_settings.idle_stop_seconds:span',
+  'grace=termination_grace_period_seconds:seconds',
+]
+/** Fields that the request which makes a box does not take. */
+const LATER: ReadonlySet<string> = new Set(['port', 'termination_grace_period_seconds', 'url_settings'])

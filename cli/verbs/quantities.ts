@@ -1,0 +1,59 @@
+import { UsageError } from '../output/failures.ts'
+
+/**
+ * Reads a quantity of a flag: a number in the unit that its flag has, or with a unit as people write it, such as `2g`, `512m`, `1h30m`
+ * or `30d`. @throws UsageError
+ */
+export function quantityOf(kind: QuantityKind, flag: string, value: unknown): number {
+  const { units, unit, precision, examples } = KINDS[kind]
+  const text = String(value).trim().toLowerCase()
+  if (text !== '' && !Number.isNaN(Number(text))) return Number(text)
+  const parts = [...text.matchAll(PART)]
+  const known = parts.map(
+    ([, number, name = '']) => Number(number) * (Object.hasOwn(units, name) ? (units[name] ?? 0) : Number.NaN),
+  )
+  const sum = known.reduce((all, each) => all + each, 0)
+  if (parts.length > 0 && parts.map(([part]) => part).join('') === text && !Number.isNaN(sum))
+    return Math.round((sum / unit) * precision) / precision
+  const rule = `must be ${examples}, not "${String(value)}".`
+  throw new UsageError(`--${flag.replaceAll('_', '-')}: ${rule}`)
+}
+
+export type QuantityKind = keyof typeof KINDS
+
+/** Tells whether fields of this kind are quantities. */
+export function isQuantity(kind: string): kind is QuantityKind {
+  return Object.hasOwn(KINDS, kind)
+}
+
+const PART = /(\d+(?:\.\d+)?|\.\d+)\s*([a-z]+)\s*/gy
+const SECONDS = withNames([
+  [0.001, 'ms'],
+  [1, 's sec secs second seconds'],
+  [60, 'm min mins minute minutes'],
+  [3600, 'h hr hrs hour hours'],
+  [86_400, 'd day days'],
+  [604_800, 'w week weeks'],
+])
+/** Powers of 1024, as limits of boxes are. */
+const BYTES = withNames([
+  [1, 'b'],
+  [1024, 'k kb ki kib'],
+  [1024 ** 2, 'm mb mi mib'],
+  [1024 ** 3, 'g gb gi gib'],
+  [1024 ** 4, 't tb ti tib'],
+])
+const KINDS = {
+  seconds: {
+    units: SECONDS,
+    unit: 1,
+    precision: 1000,
+    examples: 'a time such as 90s, 12h or 30d, or a number of seconds',
+  },
+  mib: { units: BYTES, unit: 1024 ** 2, precision: 1, examples: 'a size such as 512m or 2g, or a number of MiB' },
+  gib: { units: BYTES, unit: 1024 ** 3, precision: 1024, examples: 'a size such as 512m or 20g, or a number of GiB' },
+}
+
+function withNames(rows: readonly (readonly [number, string])[]): Readonly<Record<string, number | undefined>> {
+  return Object.fromEntries(rows.flatMap(([value, names]) => names.split(' ').map((name) => [name, value])))
+}

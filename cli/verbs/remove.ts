@@ -1,0 +1,88 @@
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { askYes, canAsk } from '../output/asking.ts'
+import { reportFailure, UsageError } from '../output/failures.ts'
+import { reportLine } from '../output/terminal.ts'
+import { tellIfSlow } from '../output/waiting.ts'
+import type { Verb, VerbContext } from './verb.ts'
+
+const remove: Verb = {
+  words: 'rm',
+  args: '[box...]',
+  flags: [
+    ['--tag <key=value...>', 'all boxes with these tags, KEY or KEY=VALUE'],
+    ['-y, --yes', 'do not ask'],
+    ['-f, --force', 'do not ask, and say nothing of those that are not there'],
+  ],
+  summary: 'Delete boxes with their snapshots; their volumes stay',
+  details: `On a terminal it asks before it deletes a box that runs or has snapshots, and before it deletes the boxes of --tag. It does not
+ask where its input or stderr is no terminal, as in scripts.`,
+  examples: ['boxyard rm try', 'boxyard rm --tag job=4711 --yes', 'boxyard ls -o name | xargs boxyard rm'],
+  operations: ['deleteBox', 'getBox', 'listBoxes', 'listBoxSnapshots'],
+  run: async (context, given, flags) => {
+    const tags = Array.isArray(flags['tag']) ? flags['tag'] : null
+    if ((given.length === 0) === (tags === null)) throw new UsageError('Name boxes, or select them by --tag KEY=VALUE.')
+    const names = tags === null ? given : await namesWith(context, tags)
+    if (names.length === 0) context.tell('No box has these tags.')
+    const isSure = flags['yes'] === true || flags['force'] === true || !canAsk()
+    if (!isSure && !(await isMeant(context, names, tags !== null))) {
+      reportLine('Nothing was deleted.')
+      return 1
+    }
+    return deleteAll(context, names, flags['force'] === true)
+  },
+}
+
+/** The verb that deletes boxes. */
+export const REMOVE_VERBS: readonly Verb[] = [remove]
+
+async function deleteAll(
+  { boxyard, project, tell }: VerbContext,
+  names: readonly string[],
+  isForced: boolean,
+): Promise<void> {
+  const failures: Error[] = []
+  const isExpected = (error: Error): boolean => isForced && error instanceof ApiError && error.code === 'box_not_found'
+  for (const name of names) {
+    const box = boxyard.box(project(), name)
+    await tellIfSlow(tell, `Delete ${name}`, () => box.delete()).catch((error: Error) => {
+      if (!isExpected(error)) failures.push(error)
+    })
+  }
+  // The last is told as the end of the verb.
+  const last = failures.pop()
+  for (const failure of failures) reportFailure(failure)
+  if (last !== undefined) throw last
+}
+
+async function namesWith({ boxyard, project }: VerbContext, tags: readonly string[]): Promise<string[]> {
+  const names: string[] = []
+  const query = { tag: [...tags] }
+  for await (const { name } of boxyard.list('listBoxes', { path: { project: project() }, query })) names.push(name)
+  return names
+}
+
+/** Asks whether boxes are to be deleted that are of use: those that run or have snapshots, or all if they were `selected`. */
+async function isMeant(context: VerbContext, names: readonly string[], selected: boolean): Promise<boolean> {
+  const uses = await Promise.all(names.map((name) => useOf(context, name)))
+  const told = names.flatMap((name, i) => (uses[i] ? [`${name} ${uses[i]}.`] : selected ? [`${name} is stopped.`] : []))
+  if (told.length === 0) return true
+  for (const line of told) reportLine(line)
+  return askYes(names.length === 1 ? `Delete ${names[0]}?` : `Delete ${names.length} boxes?`)
+}
+
+/** Says what is lost with a box beside its disk; null: nothing, or there is no such box. */
+async function useOf({ boxyard, project }: VerbContext, name: string): Promise<string | null> {
+  const path = { project: project(), name }
+  const box = await boxyard.call('getBox', { path }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'box_not_found') return null
+    throw error
+  })
+  if (box === null) return null
+  let snapshots = 0
+  for await (const _ of boxyard.list('listBoxSnapshots', { path })) snapshots++
+  const uses = [
+    ...(box.status === 'stopped' ? [] : [`is ${box.status}`]),
+    ...(snapshots === 0 ? [] : [`has ${snapshots} ${snapshots === 1 ? 'snapshot' : 'snapshots'}`]),
+  ]
+  return uses.length === 0 ? null : uses.join(' and ')
+}
