@@ -16,7 +16,10 @@ export function reportFailure(error: unknown, placeOf: (pointer: string) => stri
   reportLine(`boxyard: ${first}`)
   for (const line of more) reportLine(`  ${line}`)
   if (error instanceof UsageError) return 2
-  if (!(error instanceof ApiError) || error.status !== 401) return 1
+  if (!(error instanceof ApiError)) return 1
+  const way = Object.hasOwn(WAYS, error.code) ? WAYS[error.code] : undefined
+  if (way !== undefined) reportLine(way)
+  if (error.status !== 401) return 1
   reportLine('Log in with: boxyard login')
   return 4
 }
@@ -32,4 +35,10 @@ function pathText(error: unknown): string | null {
   if (!(error instanceof Error && 'path' in error)) return null
   const text = systemText(error)
   return text === null ? null : `${String(error.path)}: ${text}`
+}
+
+/** What shows the limit that a request has met, by the code of its refusal. */
+const WAYS: Readonly<Record<string, string>> = {
+  permission_denied: 'To see what your token may do: boxyard me',
+  quota_exceeded: 'To see what is allowed and used: boxyard quota, and boxyard limits',
 }

@@ -16,7 +16,7 @@ export const ALIASES: Readonly<Record<string, string>> = {
   whoami: 'me',
 }
 /** The same for the second word of a verb, and for a third. */
-export const SECOND_ALIASES: Readonly<Record<string, string>> = { delete: 'rm', inspect: 'info', list: 'ls' }
+const SECOND_ALIASES: Readonly<Record<string, string>> = { delete: 'rm', inspect: 'info', list: 'ls' }
 
 /** Puts the words of verbs where their aliases stand in a command line. A pure function. */
 export function withoutAliases(args: readonly string[]): string[] {

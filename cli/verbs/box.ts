@@ -111,14 +111,17 @@ const events: Verb = {
   args: '',
   flags: [
     ['-f, --follow', 'go on as they come'],
-    ['--since <cursor>', 'after this cursor, or from this time; `now`: only new ones'],
+    [
+      '--since <cursor>',
+      'after this cursor, or from this time; `now`: only new ones; 10m: those of the last 10 minutes',
+    ],
     ['--type <type,...>', 'such as box.created or box.*'],
   ],
   summary: 'Tell what has happened in the project',
   examples: ['boxyard events', 'boxyard events -f --type box.*'],
   operations: ['listEvents'],
   run: async ({ boxyard, project, format }, _args, flags) => {
-    const query = fieldsFrom(['since', 'type'], flags) as { since?: string; type?: string[] }
+    const query = fieldsFrom(['since:since', 'type'], flags) as { since?: string; type?: string[] }
     if (flags['follow'] !== true) {
       const path = { project: project() }
       const all = await boxyard.call('listEvents', { path, query })

@@ -4,7 +4,7 @@ import { pairsOf } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
 /** A map of a resource, such as its tags, that flags of an update change by key. */
-export interface MapFlags {
+interface MapFlags {
   /** The field of the resource. */
   field: 'environment' | 'tags'
   /** The flag that sets keys, as the program calls it; likewise the others. */

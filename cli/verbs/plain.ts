@@ -214,12 +214,20 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
 function readValue(kind: string, flag: string, value: unknown): unknown {
   if (kind === 'number') return numberOf(flag, value)
   if (kind === 'map') return pairsOf(value)
+  if (kind === 'since') return sinceOf(flag, value)
   if (kind === 'span') return value === 'never' ? null : quantityOf('seconds', flag, value)
   return isQuantity(kind) ? quantityOf(kind, flag, value) : value
 }
 
+/** Reads a time that may be given as its distance from now, such as `10m`. */
+function sinceOf(flag: string, value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\d[\d.]*[a-z]/.test(value) || value.includes('T')) return value
+  const now = performance.timeOrigin + performance.now()
+  return new Date(now - quantityOf('seconds', flag, value) * 1000).toISOString()
+}
+
 /** Reads the number of a flag. @throws UsageError */
-export function numberOf(flag: string, value: unknown): number {
+function numberOf(flag: string, value: unknown): number {
   const number = Number(value)
   if (value === '' || Number.isNaN(number))
     throw new UsageError(`--${flag.replaceAll('_', '-')}: must be a number, not "${String(value)}".`)

@@ -78,11 +78,12 @@ async function useOf({ boxyard, project }: VerbContext, name: string): Promise<s
     throw error
   })
   if (box === null) return null
-  let snapshots = 0
-  for await (const _ of boxyard.list('listBoxSnapshots', { path })) snapshots++
+  const snapshots: string[] = []
+  for await (const snapshot of boxyard.list('listBoxSnapshots', { path })) snapshots.push(snapshot.name)
+  const { length } = snapshots
   const uses = [
     ...(box.status === 'stopped' ? [] : [`is ${box.status}`]),
-    ...(snapshots === 0 ? [] : [`has ${snapshots} ${snapshots === 1 ? 'snapshot' : 'snapshots'}`]),
+    ...(length === 0 ? [] : [`has ${length} ${length === 1 ? 'snapshot' : 'snapshots'}`]),
   ]
   return uses.length === 0 ? null : uses.join(' and ')
 }

@@ -131,20 +131,24 @@ async function printReady(context: VerbContext, path: ServicePath, answered: Ser
   let service = answered
   if (isStarting(service)) context.tell(`Waiting until ${service.name} is ready`)
   while (isStarting(service) && performance.now() < until) service = await later(context, path)
+  const restarts = service.active?.restarts ?? 0
+  // Without a probe it is ready once it runs, also if it ends at once.
+  if (service.state === 'running' && service.spec.readiness === null) service = await later(context, path, ENDS_MS)
   await printBrief(context, SERVICE_BRIEF, service)
   const waiting = notInForce(service)
   if (waiting.length > 0) {
     const restarted = `boxyard service restart ${path.name} ${service.name}`
     reportLine(`boxyard: not in force before the next start: ${waiting.join(', ')}; to start it now: ${restarted}`)
   }
-  if (isReady(service)) return 0
-  const reason = service.message ?? `it is ${service.state}`
+  const hasEnded = (service.active?.restarts ?? 0) > restarts
+  if (isReady(service) && !hasEnded) return 0
+  const reason = service.message ?? (hasEnded ? 'it ended and was restarted' : `it is ${service.state}`)
   reportLine(`boxyard: ${service.name} is not ready: ${reason}; its output: boxyard logs ${path.name} ${service.name}`)
   return 1
 }
 
-async function later({ boxyard }: VerbContext, path: ServicePath): Promise<Service> {
-  await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+async function later({ boxyard }: VerbContext, path: ServicePath, waitMs = LOOK_MS): Promise<Service> {
+  await new Promise((resolve) => setTimeout(resolve, waitMs))
   return boxyard.call('getService', { path })
 }
 
@@ -198,5 +202,7 @@ export function versionsOf({ name, state, active, preview, previous, ...urls }: 
 
 const PUT_FIELDS = ['port:number', 'cwd', 'user', 'env:map', 'restart', 'needs:list', 'grace=grace_seconds:seconds']
 const LOOK_MS = 250
+/** Time in which most programs that cannot run have ended. */
+const ENDS_MS = 500
 /** Time that a service has to be ready, as that of a version which is deployed. */
 const READY_MS = 60_000

@@ -154,6 +154,35 @@ test('times and sizes are taken as people write them', async () => {
   expect((await json('quota -p sized')).allowed).toMatchObject({ ram_mb: 16_384, storage_gb: 200 })
   expect(await run('wait web stopped --timeout 200ms')).toMatchObject({ code: 1 })
   expect((await json('metrics web --step 10m')).step_seconds).toBe(600)
+  expect((await json('events --since 1h')).events.length).toBeGreaterThan(1)
+  expect((await json('events --since 1ms')).events).toEqual([])
+  expect(await run('events --since 5q')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--since: must be a time'),
+  })
+})
+
+test('the audit log says who did what to which target, of one project if asked', async () => {
+  await cli.run(['volume', 'create', 'audited', '-p', 'watched'])
+  const rowsOf = async (...flags: string[]): Promise<string[]> =>
+    (await cli.run(['audit', '--operation', 'createVolume', ...flags])).stdout.trimEnd().split('\n')
+  const [head, ...rows] = await rowsOf('-p', 'watched')
+  expect(head).toMatch(/^TS +ACTOR NAME +OPERATION +STATUS +CODE +TARGET$/)
+  expect(rows).toEqual([expect.stringMatching(/ admin +createVolume +201 +- +\/v1\/projects\/watched\/data$/)])
+  expect((await rowsOf()).some((row) => row.endsWith('/v1/projects/demo/data'))).toBe(true)
+})
+
+test('a refusal for want of a right or a quota says where to look', async () => {
+  await run('set-quota --boxes 0 -p none')
+  expect(await run('create any -p none')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^boxyard: .*boxes.*\nTo see what is allowed and used: boxyard quota/),
+  })
+  const { token } = await json('token create reader --projects demo --permissions read')
+  expect(await cli.run(['create', 'any'], { env: { BOXYARD_TOKEN: token } })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^boxyard: .*write.*\nTo see what your token may do: boxyard me\n$/),
+  })
 })
 
 describe('services', () => {
@@ -191,6 +220,14 @@ describe('services', () => {
     expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('boxyard: bad is not ready: ')])
     expect(ended.stderr).toContain('boxyard logs web bad')
     expect(await run('service restart web bad')).toMatchObject({ code: 1 })
+    for (const [name, command] of [
+      ['fails', 'false'],
+      ['absent', '/nosuch'],
+    ] as const)
+      expect(await put('web', name, command)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`boxyard: ${name} is not ready: `),
+      })
   })
 })
 
