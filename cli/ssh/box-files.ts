@@ -5,10 +5,16 @@ import type { AnswerOf, CallInput } from '../../sdk/typescript/src/calls.ts'
 import { holdObject } from '../../sdk/typescript/src/held-answers.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
-import type { FileSpace } from './sftp-text.ts'
 
 /** A file as the API tells of it. */
 export type BoxFile = AnswerOf<'statFile'>
+
+/** The disk that a path is on: what it may hold, and what it holds. */
+export interface FileSpace {
+  limitBytes: number
+  usedBytes: number
+  isReadOnly: boolean
+}
 
 /** Attributes to give to a file; what is undefined stays. */
 export interface FileChange {
@@ -136,18 +142,7 @@ export function createBoxFiles(
       await checkFree(path)
       await run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path], user)
     },
-    space: async (path) => {
-      const { data_mounts: mounts } = await boxyard.call('getBox', { path: at })
-      const above = mounts.filter((mount) => path === mount.path || path.startsWith(`${mount.path}/`))
-      const [mount] = above.toSorted((one, two) => two.path.length - one.path.length)
-      if (mount === undefined) {
-        const { storage } = await boxyard.call('getBoxMetrics', { path: at })
-        return { limitBytes: storage.limit_bytes, usedBytes: storage.used_bytes, isReadOnly: false }
-      }
-      const volume = await boxyard.call('getVolume', { path: { project: box.project, name: mount.name } })
-      const limitBytes = volume.size_gb * 1024 ** 3
-      return { limitBytes, usedBytes: volume.used_bytes ?? 0, isReadOnly: mount.read_only }
-    },
+    space: (path) => spaceAt(deps, path),
     change: async (path, { mode, uid, gid, mtime, sizeBytes }) => {
       if (sizeBytes !== undefined) await run(['truncate', '-s', String(sizeBytes), path], user)
       if (uid !== undefined && gid !== undefined) await run(['chown', `${uid}:${gid}`, path], user)
@@ -156,6 +151,19 @@ export function createBoxFiles(
       if (mtime !== undefined) await run(['touch', '-c', '-d', `@${mtime}`, path], user)
     },
   }
+}
+
+async function spaceAt({ boxyard, box }: { boxyard: Boxyard; box: BoxHandle }, path: string): Promise<FileSpace> {
+  const { project, name } = box
+  const { data_mounts: mounts } = await boxyard.call('getBox', { path: { project, name } })
+  const above = mounts.filter((mount) => path === mount.path || path.startsWith(`${mount.path}/`))
+  const [mount] = above.toSorted((one, two) => two.path.length - one.path.length)
+  if (mount === undefined) {
+    const { storage } = await boxyard.call('getBoxMetrics', { path: { project, name } })
+    return { limitBytes: storage.limit_bytes, usedBytes: storage.used_bytes, isReadOnly: false }
+  }
+  const volume = await boxyard.call('getVolume', { path: { project, name: mount.name } })
+  return { limitBytes: volume.size_gb * 1024 ** 3, usedBytes: volume.used_bytes ?? 0, isReadOnly: mount.read_only }
 }
 
 function failureOf(program: string, code: number | null, stderr: string): FileError {

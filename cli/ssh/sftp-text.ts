@@ -1,6 +1,6 @@
 import type { Attributes, FileEntry } from 'ssh2'
 import { pathOf } from '../../sdk/typescript/src/byte-names.ts'
-import type { BoxFile } from './box-files.ts'
+import type { BoxFile, FileSpace } from './box-files.ts'
 import { encodeString } from './wire-types.ts'
 
 /** The answer to a request of SFTP. */
@@ -11,13 +11,6 @@ export type SftpReply =
   | { kind: 'names'; names: FileEntry[] }
   | { kind: 'attrs'; attrs: Attributes }
   | { kind: 'space'; space: FileSpace }
-
-/** The disk that a path is on: what it may hold, and what it holds. */
-export interface FileSpace {
-  limitBytes: number
-  usedBytes: number
-  isReadOnly: boolean
-}
 
 /** Returns an extended answer with a disk as statvfs@openssh.com has it (PROTOCOL of OpenSSH, section 4.4). A pure function. */
 export function spacePacket(id: number, { limitBytes, usedBytes, isReadOnly }: FileSpace): Buffer {
