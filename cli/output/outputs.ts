@@ -16,7 +16,7 @@ export class Outputs {
       for (const name of NAMES) {
         const stream = process[name]
         if (isWrittenAtOnce(name)) stream._write = writeAll(FDS[name])
-        stream.on('error', (error) => {
+        stream.on('error', (error: Error) => {
           if (!this.#failures.has(name)) this.#failures.set(name, error)
           if (name === 'stdout' || areOne()) resolve()
         })

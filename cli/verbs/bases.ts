@@ -3,7 +3,7 @@ import { sendBytes } from '../files/uploading.ts'
 import { UsageError } from '../output/failures.ts'
 import { createMeter } from '../output/meter.ts'
 import { printAnswer } from '../output/printing.ts'
-import { reportLine } from '../output/terminal.ts'
+import { isSeen, reportLine } from '../output/terminal.ts'
 import { visibleJson } from '../output/visible-text.ts'
 import { followOperation } from '../output/waiting.ts'
 import { callAndPrint, fieldsFrom } from './plain.ts'
@@ -69,6 +69,7 @@ async function ask({ boxyard, project, tell }: VerbContext, name: string, flags:
   tell(`Making ${name} of ${String(image ?? box)}`)
   const { status, headers } = await boxyard.callFully('createBase', {
     path: { project: project() },
+    query: isSeen() ? AT_ONCE : {},
     body: {
       name,
       ...(typeof box === 'string' ? { box } : {}),
@@ -93,6 +94,7 @@ async function sendArchive(context: VerbContext, { name, file, flags }: ArchiveT
     name,
     ...(flags['shared'] === true ? { shared: 'true' } : {}),
     ...(flags['imageTar'] === undefined ? {} : { image: 'true' }),
+    ...(isSeen() ? { wait_seconds: '0' } : {}),
   }
   try {
     const from = file === '-' ? null : file
@@ -105,3 +107,6 @@ async function sendArchive(context: VerbContext, { name, file, flags }: ArchiveT
     meter.end()
   }
 }
+
+/** Who looks at a terminal is shown how far it is from the beginning, and not after the wait of the service. */
+const AT_ONCE = { wait_seconds: 0 }

@@ -49,8 +49,8 @@ export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChange
   const isLater = ([field]: [string, unknown]): boolean => LATER.has(field)
   const entries = Object.entries(given)
   return {
-    made: Object.fromEntries(entries.filter((entry) => !isLater(entry))) as NewBox,
-    changed: Object.fromEntries(entries.filter(isLater)) as BoxChanges,
+    made: Object.fromEntries(entries.filter((entry) => !isLater(entry))),
+    changed: Object.fromEntries(entries.filter(isLater)),
   }
 }
 

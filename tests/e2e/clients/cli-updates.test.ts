@@ -1,4 +1,4 @@
-import { createServer, request as forward } from 'node:http'
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
@@ -71,20 +71,22 @@ describe('what others change meanwhile', () => {
   /** Passes requests on, and makes a change of its own before each PUT until there were `changes`. */
   async function withOthers(changes: number, run: (url: string) => Promise<void>): Promise<number> {
     let puts = 0
-    const server = createServer(async (incoming, answer) => {
+    const change = async (): Promise<void> => {
+      const { tags } = (await cli.client.get(BOX)).body
+      await cli.client.put(BOX, { tags: { ...tags, [`other-${puts}`]: String(performance.now()) } })
+    }
+    const pass = async (incoming: IncomingMessage, answer: ServerResponse): Promise<void> => {
       const pieces: Buffer[] = []
       for await (const piece of incoming as AsyncIterable<Buffer>) pieces.push(piece)
-      if (incoming.method === 'PUT' && ++puts <= changes) {
-        const { tags } = (await cli.client.get(BOX)).body
-        await cli.client.put(BOX, { tags: { ...tags, [`other-${puts}`]: String(performance.now()) } })
-      }
-      const target = `${cli.service().url}${incoming.url}`
-      const passed = forward(target, { method: incoming.method ?? 'GET', headers: incoming.headers }, (got) => {
+      if (incoming.method === 'PUT' && ++puts <= changes) await change()
+      const { method = 'GET', headers } = incoming
+      const passed = forward(`${cli.service().url}${incoming.url}`, { method, headers }, (got) => {
         answer.writeHead(got.statusCode ?? 502, got.headers)
         got.pipe(answer)
       })
       passed.end(Buffer.concat(pieces))
-    })
+    }
+    const server = createServer((incoming, answer) => void pass(incoming, answer))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     try {
       await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
