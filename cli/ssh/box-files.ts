@@ -37,119 +37,134 @@ export class FileError extends Error {
   }
 }
 
-/** Files of a box in the terms of SFTP. Its paths are absolute; links at their ends are followed where that is said. @throws ApiError, FileError */
-export interface BoxFiles {
-  /** Stats a path as lstat does. */
-  lstat(path: string): Promise<BoxFile>
-  /** Follows links; returns where they lead, and what is there. */
-  follow(path: string): Promise<{ path: string; file: BoxFile }>
-  /** Lists a directory from the beginning, or where a page has ended. */
-  list(path: string, token: string | null): Promise<{ files: readonly BoxFile[]; next: string | null }>
-  /** Makes an empty file; false if there is one. */
-  create(path: string, mode: number): Promise<boolean>
-  /** Throws unless a path leads to a file. */
-  checkFile(path: string): Promise<void>
-  /** Writes all of a file, which gets the mode `made` if it is new, and `kept`, if that is given, where there is one. */
-  put(path: string, bytes: Uint8Array, modes: { made: number; kept: number | undefined }): Promise<void>
-  makeDirectory(path: string, mode: number): Promise<void>
-  remove(path: string, kind: 'directory' | 'other'): Promise<void>
-  /** Gives a new name, which must be free unless what has it is to be overwritten. */
-  rename(from: string, to: string, options?: { overwrite: boolean }): Promise<void>
-  /** Makes a link. */
-  link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>
-  /** Returns what the disk of the box, or the volume, that a path is on may hold and holds: what `df` tells is of the whole pool. */
-  space(path: string): Promise<FileSpace>
-  /** Changes attributes. */
-  change(path: string, change: FileChange): Promise<void>
-}
+/**
+ * Files of a box in the terms of SFTP. Paths are absolute; links at their ends are followed where that is said. What the API has no operation
+ * for is done by a command of the box, as its user: chmod, chown, touch, truncate and ln. @throws ApiError, FileError
+ */
+export class BoxFiles {
+  readonly #boxyard: Boxyard
+  readonly #box: BoxHandle
+  readonly #user: string
+  readonly #account: BoxAccount
 
-/** What of SFTP the API has no operation for is done by a command of the box, as its user: chmod, chown, touch, truncate and ln. */
-export function createBoxFiles(
-  deps: { boxyard: Boxyard; box: BoxHandle },
-  user: string,
-  account: BoxAccount,
-): BoxFiles {
-  const { boxyard, box } = deps
-  const at = { project: box.project, name: box.name }
-  const lstat: BoxFiles['lstat'] = (path) => boxyard.call('statFile', { path: at, query: pathFields(path) })
-  const run = async (command: readonly string[], as: string): Promise<void> => {
-    const { exit_code: code, stderr } = await box.run(lineOf(command), { user: as, cwd: '/' })
+  constructor({ boxyard, box }: { boxyard: Boxyard; box: BoxHandle }, user: string, account: BoxAccount) {
+    this.#boxyard = boxyard
+    this.#box = box
+    this.#user = user
+    this.#account = account
+  }
+
+  /** Stats a path as lstat does. */
+  lstat(path: string): Promise<BoxFile> {
+    return this.#boxyard.call('statFile', { path: this.#at, query: pathFields(path) })
+  }
+
+  /** Follows links; returns where they lead, and what is there. */
+  follow(path: string): Promise<{ path: string; file: BoxFile }> {
+    return followLinks(path, (each) => this.lstat(each))
+  }
+
+  /** Throws unless a path leads to a file. */
+  async checkFile(path: string): Promise<void> {
+    if ((await this.follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: it is no file.`)
+  }
+
+  /** Lists a directory from the beginning, or where a page has ended. */
+  async list(path: string, token: string | null): Promise<{ files: readonly BoxFile[]; next: string | null }> {
+    const from = token === null ? {} : { continuation_token: token }
+    const query = { ...pathFields(path), max_results: PAGE_FILES, ...from }
+    const { files, next_continuation_token: next } = await this.#boxyard.call('listFiles', { path: this.#at, query })
+    return { files, next }
+  }
+
+  /** Makes an empty file; false if there is one. */
+  async create(path: string, mode: number): Promise<boolean> {
+    const body = { ...pathFields(path), content: '', mode: formatMode(mode) }
+    return this.#make(path, (headers) => this.#boxyard.call('writeFile', { path: this.#at, body, headers }))
+  }
+
+  /** Writes all of a file, which gets the mode `made` if it is new, and `kept`, if that is given, where there is one. */
+  async put(
+    path: string,
+    bytes: Uint8Array,
+    { made, kept }: { made: number; kept: number | undefined },
+  ): Promise<void> {
+    const write = async (mode: number | undefined, headers: Record<string, string>): Promise<void> => {
+      const query = { ...pathFields(path), ...(mode === undefined ? {} : { mode: formatMode(mode) }) }
+      const body = { body: bytes, contentType: 'application/octet-stream' }
+      await holdObject(await this.#boxyard.transfer('writeFile', { path: this.#at, query, headers, ...body }))
+    }
+    if (!(await this.#make(path, (headers) => write(made, headers)))) await write(kept, {})
+  }
+
+  async makeDirectory(path: string, mode: number): Promise<void> {
+    await this.#checkFree(path)
+    const body = { ...pathFields(path), mode: formatMode(mode) }
+    await this.#boxyard.call('makeDirectory', { path: this.#at, body })
+    await this.#giveToUser(path)
+  }
+
+  async remove(path: string, kind: 'directory' | 'other'): Promise<void> {
+    const isDirectory = (await this.lstat(path)).type === 'directory'
+    if (isDirectory !== (kind === 'directory'))
+      throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
+    await this.#boxyard.call('deleteFile', { path: this.#at, query: pathFields(path) })
+  }
+
+  /** Gives a new name, which must be free unless what has it is to be overwritten. */
+  async rename(from: string, to: string, { overwrite } = { overwrite: false }): Promise<void> {
+    await this.#boxyard.call('moveFile', { path: this.#at, body: { ...namesOfMove(from, to), overwrite } })
+  }
+
+  /** Makes a link. */
+  async link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void> {
+    await this.#checkFree(path)
+    await this.#run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path])
+  }
+
+  /** Returns what the disk of the box, or the volume, that a path is on may hold and holds: what `df` tells is of the whole pool. */
+  space(path: string): Promise<FileSpace> {
+    return spaceAt({ boxyard: this.#boxyard, box: this.#box }, path)
+  }
+
+  /** Changes attributes. */
+  async change(path: string, { mode, uid, gid, mtime, sizeBytes }: FileChange): Promise<void> {
+    if (sizeBytes !== undefined) await this.#run(['truncate', '-s', String(sizeBytes), path])
+    if (uid !== undefined && gid !== undefined) await this.#run(['chown', `${uid}:${gid}`, path])
+    // After the owner, whose change takes set-user-id bits away.
+    if (mode !== undefined) await this.#run(['chmod', formatMode(mode), path])
+    if (mtime !== undefined) await this.#run(['touch', '-c', '-d', `@${mtime}`, path])
+  }
+
+  get #at(): { project: string; name: string } {
+    return { project: this.#box.project, name: this.#box.name }
+  }
+
+  /** Writes a file that must not be there yet; false if there is one. */
+  async #make(path: string, write: (headers: Record<string, string>) => Promise<unknown>): Promise<boolean> {
+    try {
+      await write({ 'if-none-match': '*' })
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'precondition_failed') return false
+      throw error
+    }
+    await this.#giveToUser(path)
+    return true
+  }
+
+  async #checkFree(path: string): Promise<void> {
+    if ((await orNull(this.lstat(path))) !== null) throw new FileError('failed', `${path}: it exists.`)
+  }
+
+  /** The API makes files for root. */
+  async #giveToUser(path: string): Promise<void> {
+    const { uid, gid } = this.#account
+    if (uid !== 0) await this.#run(['chown', `${uid}:${gid}`, path], 'root')
+  }
+
+  async #run(command: readonly string[], user = this.#user): Promise<void> {
+    const { exit_code: code, stderr } = await this.#box.run(lineOf(command), { user, cwd: '/' })
     if (code !== 0) throw failureOf(command[0] ?? '', code, stderr)
-  }
-  const checkFree = async (path: string): Promise<void> => {
-    if ((await orNull(lstat(path))) !== null) throw new FileError('failed', `${path}: it exists.`)
-  }
-  // The API makes files for root.
-  const giveToUser = async (path: string): Promise<void> => {
-    if (account.uid !== 0) await run(['chown', `${account.uid}:${account.gid}`, path], 'root')
-  }
-  const follow: BoxFiles['follow'] = (path) => followLinks(path, lstat)
-  return {
-    lstat,
-    follow,
-    checkFile: async (path) => {
-      if ((await follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: it is no file.`)
-    },
-    put: async (path, bytes, { made, kept }) => {
-      const write = async (mode: number | undefined, headers: Record<string, string>): Promise<void> => {
-        const query = { ...pathFields(path), ...(mode === undefined ? {} : { mode: formatMode(mode) }) }
-        const body = { body: bytes, contentType: 'application/octet-stream' }
-        await holdObject(await boxyard.transfer('writeFile', { path: at, query, headers, ...body }))
-      }
-      try {
-        await write(made, { 'if-none-match': '*' })
-      } catch (error) {
-        if (!(error instanceof ApiError && error.code === 'precondition_failed')) throw error
-        return write(kept, {})
-      }
-      await giveToUser(path)
-    },
-    list: async (path, token) => {
-      const query = {
-        ...pathFields(path),
-        max_results: PAGE_FILES,
-        ...(token === null ? {} : { continuation_token: token }),
-      }
-      const { files, next_continuation_token: next } = await boxyard.call('listFiles', { path: at, query })
-      return { files, next }
-    },
-    create: async (path, mode) => {
-      try {
-        const body = { ...pathFields(path), content: '', mode: formatMode(mode) }
-        await boxyard.call('writeFile', { path: at, body, headers: { 'if-none-match': '*' } })
-      } catch (error) {
-        if (error instanceof ApiError && error.code === 'precondition_failed') return false
-        throw error
-      }
-      await giveToUser(path)
-      return true
-    },
-    makeDirectory: async (path, mode) => {
-      await checkFree(path)
-      await boxyard.call('makeDirectory', { path: at, body: { ...pathFields(path), mode: formatMode(mode) } })
-      await giveToUser(path)
-    },
-    remove: async (path, kind) => {
-      const isDirectory = (await lstat(path)).type === 'directory'
-      if (isDirectory !== (kind === 'directory'))
-        throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
-      await boxyard.call('deleteFile', { path: at, query: pathFields(path) })
-    },
-    rename: async (from, to, { overwrite } = { overwrite: false }) => {
-      await boxyard.call('moveFile', { path: at, body: { ...namesOfMove(from, to), overwrite } })
-    },
-    link: async (path, target, kind) => {
-      await checkFree(path)
-      await run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path], user)
-    },
-    space: (path) => spaceAt(deps, path),
-    change: async (path, { mode, uid, gid, mtime, sizeBytes }) => {
-      if (sizeBytes !== undefined) await run(['truncate', '-s', String(sizeBytes), path], user)
-      if (uid !== undefined && gid !== undefined) await run(['chown', `${uid}:${gid}`, path], user)
-      // After the owner, whose change takes set-user-id bits away.
-      if (mode !== undefined) await run(['chmod', formatMode(mode), path], user)
-      if (mtime !== undefined) await run(['touch', '-c', '-d', `@${mtime}`, path], user)
-    },
   }
 }
 

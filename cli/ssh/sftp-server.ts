@@ -5,7 +5,7 @@ import { pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { isLocalName } from '../files/local-name.ts'
 import { orNull } from '../files/remote-path.ts'
-import { type BoxFiles, createBoxFiles, type FileChange, FileError } from './box-files.ts'
+import { BoxFiles, type FileChange, FileError } from './box-files.ts'
 import type { SshGuest } from './guest.ts'
 import { type OpenBoxFile, openToRead, openToWrite } from './open-files.ts'
 import { createSftpHandles, type SftpHandles } from './sftp-handles.ts'
@@ -44,7 +44,7 @@ export interface SftpServer {
 
 /** Creates the server of one client. */
 export async function createSftpServer(guest: SshGuest, account: BoxAccount): Promise<SftpServer> {
-  const files = createBoxFiles(guest, guest.user(), account)
+  const files = new BoxFiles(guest, guest.user(), account)
   const home = (await orNull(files.follow(account.home)))?.file.type === 'directory' ? account.home : '/'
   const absolute = (path: string): string => (path.startsWith('/') ? path : posix.join(home, path))
   const handles = createSftpHandles()
