@@ -43,7 +43,8 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
     }
   } catch (error) {
     // As fetch has it of any lost connection, in words of its platform.
-    if (error instanceof TypeError) throw new ConnectionError('The answer broke off.', { cause: error })
+    if ((error as { name?: unknown } | null)?.name === 'TypeError')
+      throw new ConnectionError('The answer broke off.', { cause: error })
     throw error
   } finally {
     clearTimeout(timer)
