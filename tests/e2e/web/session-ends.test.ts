@@ -119,9 +119,9 @@ describe('a service that cannot be reached', () => {
       expect(await user.page.locator('body').innerText()).not.toMatch(RAW)
     }
     await user.context.setOffline(true)
-    await button('Fork').click()
-    await dialog().getByRole('button', { name: 'Fork' }).click()
-    await dialog().getByRole('alert').getByText('This device is offline.').waitFor()
+    await button('Size and tags').click()
+    await dialog().getByRole('button', { name: 'Change' }).click()
+    await dialog().getByRole('alert').getByText('This device is offline.').first().waitFor()
     expect(await user.page.locator('body').innerText()).not.toMatch(RAW)
   })
 })
