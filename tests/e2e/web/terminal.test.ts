@@ -97,6 +97,35 @@ describe('wide characters', () => {
   })
 })
 
+/** Takes the emulated graphics processor of the tests' browser for a real one. */
+const WITH_GPU = `
+  const { getParameter } = WebGL2RenderingContext.prototype
+  WebGL2RenderingContext.prototype.getParameter = function (name) {
+    return name === 0x9246 ? 'A graphics processor' : getParameter.call(this, name)
+  }`
+
+describe('a graphics processor', () => {
+  test('draws the terminal, and elements do once it is lost', async () => {
+    await user.context.addInitScript(WITH_GPU)
+    await openTerminal('drawn')
+    await eventually(async () => (await user.page.locator('.xterm-rows').count()) === 0)
+    await visitor.type('echo drawn-$((1 + 1))')
+    await user.page.evaluate(`for (const canvas of document.querySelectorAll('.xterm-screen canvas'))
+      canvas.getContext('webgl2')?.getExtension('WEBGL_lose_context')?.loseContext()`)
+    await user.page.locator('.xterm-rows').waitFor()
+    await untilOnScreen(visitor, 'drawn-2')
+  })
+
+  test('that is emulated draws nothing', async () => {
+    const loaded: string[] = []
+    user.page.on('request', (request) => loaded.push(request.url()))
+    await openTerminal('drawn')
+    await visitor.type('echo drawn-$((1 + 2))')
+    await untilOnScreen(visitor, 'drawn-3')
+    expect(loaded.filter((url) => url.includes('webgl'))).toEqual([])
+  })
+})
+
 describe('a flood of output', () => {
   test.each([
     ['Ctrl-C', 'Control+c'],

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { SelectField } from './field.tsx'
+import { useMissingRead } from './missing-reads.tsx'
 import { sortNaturally } from './natural.ts'
 import { timeText } from './words.ts'
 
@@ -19,6 +20,8 @@ interface OriginFieldsProps {
 
 /** Asks what something new is made from: a box or volume of a project, as it is now or as one of its snapshots has it. */
 export function OriginFields({ label, fields, project, names, origin, choose, snapshots }: OriginFieldsProps) {
+  // What could not be read is not what is not there.
+  const isRead = useMissingRead() === null
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <SelectField
@@ -26,7 +29,7 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
         name={fields.origin}
         required
         value={origin}
-        hint={names.length === 0 ? `${project} has no ${label.toLowerCase()} yet.` : undefined}
+        hint={isRead && names.length === 0 ? `${project} has no ${label.toLowerCase()} yet.` : undefined}
         onChange={(event) => choose(event.target.value)}
       >
         {sortNaturally(names, (name) => name).map((name) => (
@@ -38,7 +41,7 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
           label="Snapshot"
           name={fields.snapshot}
           required
-          hint={snapshots.length === 0 ? 'It has no snapshot.' : undefined}
+          hint={isRead && snapshots.length === 0 ? 'It has no snapshot.' : undefined}
         >
           {snapshots.toReversed().map(({ name, created_at }) => (
             <option key={name} value={name}>

@@ -142,7 +142,7 @@ function columnsOf(project: string): Column<Attachment>[] {
 function AttachForm({ volume, close }: { volume: Volume; close(): void }) {
   const { project, name, attachments } = volume
   const queries = useQueryClient()
-  const { data: boxes = [] } = useQuery(boxesQuery)
+  const { data: boxes = [], isSuccess } = useQuery(boxesQuery)
   const free = boxes.filter((box) => box.project === project && !attachments.some((each) => each.box === box.name))
   const isWritten = attachments.some((attachment) => !attachment.read_only)
   const attach = useMutation({
@@ -153,7 +153,7 @@ function AttachForm({ volume, close }: { volume: Volume; close(): void }) {
     },
     onSettled: () => refreshVolume(queries, volume),
   })
-  if (free.length === 0) return <p>There is no other box in {project}: create one first.</p>
+  if (isSuccess && free.length === 0) return <p>There is no other box in {project}: create one first.</p>
   return (
     <Form
       action="Attach"

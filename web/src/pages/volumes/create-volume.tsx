@@ -149,7 +149,7 @@ function VolumeSource({ project, source }: { project: string; source: Source }) 
 }
 
 function BackupSource({ project, chosen }: { project: string; chosen: string | undefined }) {
-  const { data: backups = [], isPending } = useQuery({ ...storedBackupsQuery(project), enabled: project !== '' })
+  const { data: backups = [], isSuccess } = useQuery({ ...storedBackupsQuery(project), enabled: project !== '' })
   const done = backups.filter(({ status }) => status === 'done').toReversed()
   return (
     <SelectField
@@ -158,7 +158,7 @@ function BackupSource({ project, chosen }: { project: string; chosen: string | u
       required
       key={done.length}
       defaultValue={chosen}
-      hint={done.length === 0 && !isPending ? `The store holds no backup of ${project}.` : undefined}
+      hint={done.length === 0 && isSuccess ? `The store holds no backup of ${project}.` : undefined}
     >
       {done.map(({ id, volume, created_at, size_bytes }) => (
         <option key={id} value={id}>
