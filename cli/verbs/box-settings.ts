@@ -16,6 +16,7 @@ export const SETTING_FLAGS = [
   ['--nesting', 'let containers and sandboxes run in it, from its next start'],
   ['--no-nesting', 'let none run in it, from its next start'],
   ['--port <n>', 'port that its URL leads to; 0: none'],
+  ['--protocol <name>', 'protocol of that port: http, or h2c (HTTP/2 without TLS, for gRPC)'],
   ['--auth <who>', 'who may use its URLs: token (anyone with a token of the project) or public'],
   ['--wake', 'start it on a request for its URLs while it is stopped'],
   ['--no-wake', 'leave it stopped then'],
@@ -93,10 +94,11 @@ const SETTINGS = [
   'core_dumps=config.core_dumps:flag',
   'nesting=config.nesting:flag',
   'port:number',
+  'protocol',
   'auth=url_settings.auth',
   'wake=url_settings.wake:flag',
   'idle_stop=url_settings.idle_stop_seconds:span',
   'grace=termination_grace_period_seconds:seconds',
 ]
 /** Fields that the request which makes a box does not take. */
-const LATER: ReadonlySet<string> = new Set(['port', 'termination_grace_period_seconds', 'url_settings'])
+const LATER: ReadonlySet<string> = new Set(['port', 'protocol', 'termination_grace_period_seconds', 'url_settings'])

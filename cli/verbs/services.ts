@@ -12,6 +12,7 @@ const put: Verb = {
   args: '<box> <service> [command...]',
   flags: [
     ['--port <n>', 'port that its URL leads to, told to it as PORT'],
+    ['--protocol <name>', 'protocol of that port: http, or h2c (HTTP/2 without TLS, for gRPC)'],
     ['--cwd <path>', 'its working directory'],
     ['--user <user>', 'its user in the box'],
     ['--env <key=value...>', 'all variables of its environment; KEY alone as it is here'],
@@ -200,7 +201,16 @@ export function versionsOf({ name, state, active, preview, previous, ...urls }: 
   }
 }
 
-const PUT_FIELDS = ['port:number', 'cwd', 'user', 'env:map', 'restart', 'needs:list', 'grace=grace_seconds:seconds']
+const PUT_FIELDS = [
+  'port:number',
+  'protocol',
+  'cwd',
+  'user',
+  'env:map',
+  'restart',
+  'needs:list',
+  'grace=grace_seconds:seconds',
+]
 const LOOK_MS = 250
 /** Time in which most programs that cannot run have ended. */
 const ENDS_MS = 500

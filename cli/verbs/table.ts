@@ -25,6 +25,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: [
       'domains:list to add to those of the box, such as shop.example.org',
       'port:number that all its URLs lead to from now on; 0: none',
+      'protocol of that port: http, or h2c (HTTP/2 without TLS, for gRPC)',
       'auth who may use its URLs from now on: token (bearers of a token of the project), or public (anybody)',
     ],
     examples: ['boxyard publish web --port 3000', 'boxyard publish web --auth public --domains shop.example.org'],

@@ -28,6 +28,7 @@ export const box = {
   data_mounts: [],
   environment: { LANG: 'C.UTF-8' },
   port: null,
+  protocol: 'http',
   published_domains: [],
   tags: { team: 'search' },
   termination_grace_period_seconds: 10,

@@ -4,6 +4,7 @@ const spec = {
   cwd: null,
   user: 'app',
   port: 8080,
+  protocol: 'http',
   needs: ['db'],
   restart: 'always',
   readiness: { http: '/healthz', interval_seconds: 1, timeout_seconds: 2, threshold: 3 },

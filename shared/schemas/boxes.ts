@@ -12,6 +12,7 @@ import {
   pageFields,
   pageQuery,
   prefixQuery,
+  protocolSchema,
   readOnlyFields,
   tagQuery,
   tagsSchema,
@@ -167,6 +168,7 @@ export const updateBoxBodySchema = z
     config: boxConfigInputSchema.nullable(),
     environment: boxEnvironmentSchema.nullable(),
     port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port of its URL; 0 and null unset it.' }),
+    protocol: protocolSchema.nullable(),
     tags: tagsSchema.nullable(),
     termination_grace_period_seconds: seconds.nullable(),
     url_settings: z
@@ -234,6 +236,7 @@ export const boxSchema = z
     data_mounts: z.array(dataMountSchema).meta({ description: 'Data volumes that are attached to it.' }),
     environment: environmentSchema.meta({ description: 'Shown to tokens with `write`, else empty.' }),
     port: z.int().nullable().meta({ description: 'Port that its URL leads to; null for 8080.' }),
+    protocol: protocolSchema,
     published_domains: z.array(z.string()).meta({ description: 'Domains at which it is served beside its URL.' }),
     tags: tagsSchema.meta({ description: 'Set by clients; `tag` of a list selects by them.' }),
     termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL of a stop.' }),

@@ -155,6 +155,11 @@ export const tagQuery = z
 /** The start of the names to list. */
 export const prefixQuery = z.string().max(63).optional().meta({ description: 'Lists only names that start with this.' })
 
+/** How URLs speak to a port. */
+export const protocolSchema = z.enum(['http', 'h2c']).meta({
+  description: 'Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.',
+})
+
 /** A size in GiB, may be fractional. */
 export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { nameSchema } from './common.ts'
+import { nameSchema, protocolSchema } from './common.ts'
 
 /** A host name of at least two labels, in lower case; other letters are given as `xn--…`. */
 const domainSchema = z
@@ -39,6 +39,7 @@ export const publishBodySchema = z
       .nullable()
       .optional()
       .meta({ description: 'Port that all its URLs lead to from now on; 0 and null unset it.' }),
+    protocol: protocolSchema.nullable().optional(),
     auth: z
       .enum(['token', 'public'])
       .optional()

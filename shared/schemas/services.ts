@@ -8,6 +8,7 @@ import {
   pageFields,
   pageQuery,
   prefixQuery,
+  protocolSchema,
   tagsSchema,
   timestampSchema,
   waitSeconds,
@@ -78,6 +79,7 @@ const SPEC = {
     .nullable()
     .optional()
     .meta({ description: 'The port on which it listens, which it gets as `PORT`. 0 and null: none.' }),
+  protocol: protocolSchema.nullable().optional(),
   needs: z
     .array(nameSchema)
     .max(32)
@@ -117,6 +119,7 @@ export const serviceSpecSchema = z
     cwd: z.string().nullable().meta({ description: 'Working directory; null: the home of the user.' }),
     user: z.string().nullable().meta({ description: 'User of the box, maybe with `:group`; null: root.' }),
     port: z.int().nullable().meta({ description: 'Port on which it is to listen; null: none.' }),
+    protocol: protocolSchema,
     needs: z.array(nameSchema).meta({ description: 'Services of the box that have to be ready before it starts.' }),
     restart: z.enum(['always', 'on-failure', 'never']).meta({ description: 'When it is restarted after its end.' }),
     readiness: z

@@ -140,6 +140,7 @@ interface Origin {
   config: BoxConfig
   environment: Record<string, string>
   port: number | null
+  protocol?: BoxRecord['protocol']
   gracePeriodSeconds: number
 }
 
@@ -162,8 +163,8 @@ async function findForkOrigin(store: Store, project: string, fork: string): Prom
   const source = await store.boxes.get(project, name)
   if (!source) throw sourceNotFound(project, name)
   const subvolume = snapshot === undefined ? source.root : (await findBoxSnapshot(store, source, snapshot)).subvolume
-  const { base, baseId = null, config, environment, port, gracePeriodSeconds } = source
-  return { base, baseId, forkOf: name, subvolume, config, environment, port, gracePeriodSeconds }
+  const { base, baseId = null, config, environment, port, protocol, gracePeriodSeconds } = source
+  return { base, baseId, forkOf: name, subvolume, config, environment, port, protocol, gracePeriodSeconds }
 }
 
 async function resolveMounts({ store, directory }: CreateDeps, { project, body }: NewBox): Promise<MountRecord[]> {
@@ -218,6 +219,7 @@ function newRecord(
     environment: body.environment ?? origin.environment,
     tags: body.tags ?? {},
     port: origin.port,
+    ...(origin.protocol === undefined ? {} : { protocol: origin.protocol }),
     domains: [],
     gracePeriodSeconds: origin.gracePeriodSeconds,
     leaseUntil: null,

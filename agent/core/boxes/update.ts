@@ -7,6 +7,7 @@ import { checkEnvironment } from '../common/environment.ts'
 import { readBox } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { storedProtocol } from '../common/protocol.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
@@ -87,6 +88,7 @@ export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: 
     environment: given(body.environment, record.environment, {}),
     tags: given(body.tags, record.tags, {}),
     port: given(body.port, record.port, null) || null,
+    protocol: body.protocol === undefined ? record.protocol : storedProtocol(body.protocol),
     gracePeriodSeconds: given(
       body.termination_grace_period_seconds,
       record.gracePeriodSeconds,
@@ -130,7 +132,10 @@ function growthOf(record: BoxRecord, next: BoxRecord) {
   }
 }
 
-type Changes = Pick<BoxRecord, 'config' | 'environment' | 'tags' | 'port' | 'gracePeriodSeconds' | 'urlSettings'>
+type Changes = Pick<
+  BoxRecord,
+  'config' | 'environment' | 'tags' | 'port' | 'protocol' | 'gracePeriodSeconds' | 'urlSettings'
+>
 
 function given<T>(value: T | null | undefined, now: T, fallback: T): T {
   return value === undefined ? now : (value ?? fallback)

@@ -10,6 +10,7 @@ import type { Admission } from '../common/admission.ts'
 import { awaitCommit } from '../common/commit.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { storedProtocol } from '../common/protocol.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { type EdgeAddress, isReserved, mayPublish } from '../common/urls.ts'
 import type { DomainClaims } from '../fleet/domain-claims.ts'
@@ -95,12 +96,13 @@ export function createPublishing(deps: PublishingDeps): Publishing {
     await routes.settle(boxId)
   }
   return withClaims(deps, {
-    publish: (ref, { domains = [], port, auth }, ifMatch) =>
+    publish: (ref, { domains = [], port, protocol, auth }, ifMatch) =>
       changeBox(ref, ifMatch, (record) => {
         const next = {
           ...record,
           domains: withDomains(record.domains, domains),
           port: port === undefined ? record.port : port || null,
+          protocol: protocol === undefined ? record.protocol : storedProtocol(protocol),
           urlSettings: { ...record.urlSettings, auth: auth ?? record.urlSettings.auth },
         }
         return JSON.stringify(next) === JSON.stringify(record) ? record : next

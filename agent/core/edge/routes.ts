@@ -7,11 +7,10 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceOutline } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { Boxes, Mutated } from '../boxes/boxes.ts'
 import { awaitCommit } from '../common/commit.ts'
 import { boxOfHost, type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
 import type { DomainClaims } from '../fleet/domain-claims.ts'
-import { targetOfBox, targetsOf } from '../services/traffic.ts'
+import { type Target, targetOfBox, targetsOf } from '../services/traffic.ts'
 
 /** The box or service that a host name belongs to, reachable or not. */
 export interface HostTarget {
@@ -19,7 +18,7 @@ export interface HostTarget {
   /** Null: the box itself. */
   service: string | null
   /** The box and port that requests go to; null: a service without a port. */
-  at: { boxId: string; port: number } | null
+  at: Target | null
   /** Null while the box cannot take requests. */
   route: EdgeRoute | null
   /** A waker waits until its port takes connections; until then the edge has no route to it. */
@@ -67,7 +66,7 @@ interface HostEntry {
   host: string
   service: string | null
   /** The target box (the fork, for a preview in one) and port; null: a service without a port. */
-  at: { boxId: string; port: number } | null
+  at: Target | null
 }
 
 /** The hosts and routes of a box as of its last sync. */
@@ -161,8 +160,7 @@ function createKnownBoxes({ store, network, address }: EdgeRoutesDeps, isHeld: (
   const addresses = new Map<string, { project: string; boxId: string }>()
   return {
     /** Remembers whose an address is. */
-    note: (address: string, { id, project }: BoxRecord): void =>
-      void addresses.set(address, { project, boxId: id }),
+    note: (address: string, { id, project }: BoxRecord): void => void addresses.set(address, { project, boxId: id }),
     /** The boxes to whose port a host leads, of those that may have the address. */
     targetsAt: (address: string, port: number): { project: string; boxId: string }[] => {
       const owner = addresses.get(address)
@@ -275,34 +273,11 @@ async function routesOf(
   for (const { host, at } of entries) {
     const address = at === null ? null : await network.addressOf(at.boxId)
     if (at === null || address === null) continue
-    routes.push({ host, project: box.project, boxId: box.id, auth: box.urlSettings.auth, address, port: at.port })
+    const { port, protocol } = at
+    const led = protocol === undefined ? { address, port } : { address, port, protocol }
+    routes.push({ host, project: box.project, boxId: box.id, auth: box.urlSettings.auth, ...led })
   }
   return routes
-}
-
-/** Makes changes of boxes resolve only once the edge serves them. */
-export function awaitBoxRoutes(boxes: Boxes, routes: Pick<EdgeRoutes, 'settle'>): Boxes {
-  const settled = async (mutating: Promise<Mutated>): Promise<Mutated> => {
-    const mutated = await mutating
-    await routes.settle(mutated.record.id)
-    return mutated
-  }
-  return {
-    ...boxes,
-    create: (caller, request, options) => settled(boxes.create(caller, request, options)),
-    update: async (ref, body, options) => {
-      const record = await boxes.update(ref, body, options)
-      await routes.settle(record.id)
-      return record
-    },
-    stop: (ref, options) => settled(boxes.stop(ref, options)),
-    resume: (ref, options) => settled(boxes.resume(ref, options)),
-    remove: async (ref, options) => {
-      const { id } = await boxes.get(ref)
-      await boxes.remove(ref, options)
-      await routes.settle(id)
-    },
-  }
 }
 
 const RETRY_MS = 1_000

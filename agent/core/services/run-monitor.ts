@@ -4,7 +4,7 @@ import type { Prober } from '../../ports/edge/prober.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { InstanceRecord, Readiness } from '../../ports/store/services.ts'
+import type { InstanceRecord, Readiness, ServiceSpec } from '../../ports/store/services.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { boxAccounts } from '../common/accounts.ts'
 import { withTimer } from '../common/deadline.ts'
@@ -82,7 +82,8 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
   const isByCommand = readiness.probe.kind === 'command'
   const request = isByCommand ? requestReader(deps, box.id, [name, instance]) : async () => null
   const host = asFork(box, instance.fork)
-  const target = { boxId: host.id, project: host.project, port: instance.port, readiness, request }
+  const { port, spec } = instance
+  const target = { boxId: host.id, project: host.project, port, protocol: spec.protocol, readiness, request }
   void probe(deps, target, { onResult, signal: probing.signal })
   return monitor
 }
@@ -113,6 +114,7 @@ interface ProbeTarget {
   boxId: string
   project: string
   port: number | null
+  protocol: ServiceSpec['protocol'] | undefined
   readiness: Readiness
   /** Makes the request of a probe by a command, except for that; null: the box is gone. */
   request(): Promise<Omit<ExecRequest, 'command'> | null>
@@ -156,14 +158,14 @@ function healthAfter(health: Health, failures: number, threshold: number): Healt
 
 // Returns why the probe failed, or null.
 async function probeOnce(deps: RunMonitorDeps, target: ProbeTarget): Promise<string | null> {
-  const { boxId, port, readiness } = target
+  const { boxId, port, protocol, readiness } = target
   const { probe: kind, timeoutMs } = readiness
   if (kind.kind === 'command') return probeByCommand(deps, target, kind.command)
   const address = await deps.network.addressOf(boxId).catch(() => null)
   if (address === null || port === null) return 'The box has no address.'
   const path = kind.kind === 'http' ? kind.path : ''
   const atLoopback = (): ReturnType<Runtime['connect']> => deps.runtime.connect(boxId, port)
-  return deps.prober.probe({ address, port, kind: kind.kind, path, timeoutMs, atLoopback })
+  return deps.prober.probe({ address, port, kind: kind.kind, path, protocol, timeoutMs, atLoopback })
 }
 
 async function probeByCommand(

@@ -88,7 +88,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const host = asFork(box, instance.fork)
       for (const each of droppedRuns(record, next))
         await outputs.remove({ boxId: host.id, execId: each.execId }).catch(() => undefined)
-      const isMoved = instance.port !== (record[slot]?.port ?? null)
+      const isMoved = !hasTargetOf(instance, record[slot])
       const { command } = instance.spec
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
@@ -110,6 +110,11 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       }
     },
   }
+}
+
+/** Tests whether requests for a version go where those for the version before went, and by the same protocol. */
+function hasTargetOf({ port, spec }: InstanceRecord, before: InstanceRecord | null): boolean {
+  return port === (before?.port ?? null) && spec.protocol === before?.spec.protocol
 }
 
 // A start that failed may have started the command all the same: it would run beside the next one.

@@ -20,6 +20,7 @@ export function specOf(body: PutServiceBody): ServiceSpec {
     cwd: body.cwd ?? null,
     user: body.user ?? null,
     port,
+    ...(body.protocol === 'h2c' ? { protocol: body.protocol } : {}),
     needs: [...new Set(body.needs)],
     restart: body.restart ?? 'always',
     readiness,

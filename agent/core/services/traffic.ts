@@ -1,6 +1,6 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { ServiceOutline } from '../../ports/store/services.ts'
+import type { ServiceOutline, ServiceSpec } from '../../ports/store/services.ts'
 
 /** Routes the requests to services according to their records. */
 export interface Traffic {
@@ -24,6 +24,8 @@ export async function trySettle(
 export interface Target {
   boxId: string
   port: number
+  /** Absent: HTTP/1.1. */
+  protocol?: 'h2c' | undefined
 }
 
 /** The targets of a service's versions; null: the version listens nowhere, or does not exist. */
@@ -34,10 +36,11 @@ export interface ServiceTargets {
 
 /** Returns where the requests for a service go, running or not. A pure function. */
 export function targetsOf({ boxId, spec, active, preview }: ServiceOutline): ServiceTargets {
-  const at = (port: number | null, id = boxId): Target | null => (port === null ? null : { boxId: id, port })
+  const at = (port: number | null, { protocol }: Pick<ServiceSpec, 'protocol'>, id = boxId): Target | null =>
+    port === null ? null : { boxId: id, port, ...(protocol === undefined ? {} : { protocol }) }
   return {
-    active: at(active === null ? spec.port : active.port),
-    preview: preview === null || preview.failure !== null ? null : at(preview.port, preview.fork?.boxId),
+    active: active === null ? at(spec.port, spec) : at(active.port, active.spec),
+    preview: preview === null || preview.failure !== null ? null : at(preview.port, preview.spec, preview.fork?.boxId),
   }
 }
 
@@ -45,11 +48,14 @@ export function targetsOf({ boxId, spec, active, preview }: ServiceOutline): Ser
  * Returns where the requests for a box itself go: to its port, or, if that is the port of a service, to the port of the active
  * version of the service. A pure function.
  */
-export function targetOfBox({ id, port }: Pick<BoxRecord, 'id' | 'port'>, services: readonly ServiceOutline[]): Target {
+export function targetOfBox(
+  { id, port, protocol }: Pick<BoxRecord, 'id' | 'port' | 'protocol'>,
+  services: readonly ServiceOutline[],
+): Target {
   const requested = port ?? DEFAULT_PORT
   const service = services.find(({ active, spec }) => (active?.spec ?? spec).port === requested)
   const active = service === undefined ? null : targetsOf(service).active
-  return active ?? { boxId: id, port: requested }
+  return active ?? { boxId: id, port: requested, ...(protocol === undefined ? {} : { protocol }) }
 }
 
 /** The port of a box that names none. */

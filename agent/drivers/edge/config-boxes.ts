@@ -26,23 +26,28 @@ export function boxBackends({
   signInHost: string
 }): string[] {
   const domain = signInHost.slice(signInHost.indexOf('.') + 1)
-  const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string): string[] => [
+  const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string, isHttp2 = false): string[] => [
     `backend ${name}`,
-    ...delivery(tokenPrefixes),
-    ...answering(answerOf, domain),
+    ...delivery(tokenPrefixes, isHttp2),
+    ...answering(answerOf, domain, isHttp2 ? NO_HTTP2 : NO_ANSWER),
   ]
-  return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
+  return [
+    ...[...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer)],
+    ...[...boxBackend('boxes_h2c', problemAnswer, true), ...boxBackend('boxes_h2c_page', pageAnswer, true)],
+    ...agentBackend(),
+  ]
 }
 
 /**
  * Forwards to the box of `txn.route`, without tokens of this deployment. What fails there goes to the agent once, which reaches servers on
  * the box's loopback and says what is wrong with the others (fallback-server.ts).
  */
-function delivery(tokenPrefixes: readonly string[]): string[] {
+function delivery(tokenPrefixes: readonly string[], isHttp2: boolean): string[] {
+  const protocol = isHttp2 ? ' proto h2' : ''
   return [
     '  retries 1',
     '  option redispatch 1',
-    '  retry-on conn-failure empty-response junk-response',
+    `  retry-on conn-failure${isHttp2 ? '' : ' empty-response junk-response'}`,
     '  balance roundrobin',
     '  http-request set-dst var(txn.route),word(1,:)',
     '  http-request set-dst-port var(txn.route),word(2,:/)',
@@ -53,23 +58,27 @@ function delivery(tokenPrefixes: readonly string[]): string[] {
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
     // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
     // refused connection needs none.
-    `  http-request disable-l7-retry unless { sc0_http_req_rate le ${BUSY_REQUESTS} } { sc0_conn_cur le ${BUSY_OPEN} } !is_lasting`,
+    ...(isHttp2
+      ? []
+      : [
+          `  http-request disable-l7-retry unless { sc0_http_req_rate le ${BUSY_REQUESTS} } { sc0_conn_cur le ${BUSY_OPEN} } !is_lasting`,
+        ]),
     '  use-server box if TRUE',
     // Closes idle connections before the box does, which could race with a request.
-    '  server box 0.0.0.0:0 pool-purge-delay 2s',
+    `  server box 0.0.0.0:0 pool-purge-delay 2s${protocol}`,
     // Keeps no connection: the agent looks at the first answer of each.
-    `  server fallback unix@/${FALLBACK_SOCKET} send-proxy-v2 pool-max-conn 0`,
+    `  server fallback unix@/${FALLBACK_SOCKET} send-proxy-v2 pool-max-conn 0${protocol}`,
   ]
 }
 
 /** Handles responses of a box, and answers for one that does not respond. */
-function answering(answerOf: (refusal: EdgeRefusal) => string, domain: string): string[] {
-  const { code } = NO_ANSWER
+function answering(answerOf: (refusal: EdgeRefusal) => string, domain: string, noAnswer: EdgeRefusal): string[] {
+  const { code } = noAnswer
   return [
     '  http-response set-var(txn.answered) bool(1) if { status 503:504 }',
     ...cookieRules(domain),
     ...sessionAnswerRules(),
-    `  http-error status 502 ${answerOf(NO_ANSWER)}`,
+    `  http-error status 502 ${answerOf(noAnswer)}`,
     `  http-error status 503 ${answerOf(NOTHING_LISTENS)}`,
     `  http-error status 504 ${answerOf(NO_ANSWER_IN_TIME)}`,
     `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
@@ -85,11 +94,23 @@ function agentBackend(): string[] {
   ]
 }
 
+/** The rules that choose the backends of boxes. */
+export const TO_BOXES = [
+  '  acl is_h2c var(txn.route) -m sub |h2c|',
+  '  use_backend boxes_h2c_page if is_h2c is_browser',
+  '  use_backend boxes_h2c if is_h2c',
+  '  use_backend boxes_page if is_browser',
+  '  default_backend boxes',
+]
 const PORT = '%[var(txn.route),word(2,:/)]'
 /** Answers of the edge while it sends nothing again: it does not know more. */
 const NO_ANSWER: EdgeRefusal = {
   code: 'port_unreachable',
   detail: `The server on port ${PORT} of this box closed the connection before it answered, or its answer is not HTTP/1.1. Try again alone to see which.`,
+}
+const NO_HTTP2: EdgeRefusal = {
+  code: 'port_unreachable',
+  detail: `The server on port ${PORT} of this box does not speak HTTP/2 without TLS (h2c), as protocol says, or closed the connection.`,
 }
 const NOTHING_LISTENS: EdgeRefusal = {
   code: 'port_unreachable',

@@ -63,6 +63,8 @@ export function requestLimits(sources: RequestSources): string[] {
     `  http-request track-sc2 ${CLIENT} table edge_requests if is_sharing`,
     '  http-request set-var(txn.open) be_conn(boxes) if is_sharing',
     '  http-request set-var(txn.opened) be_conn(boxes_page) if is_sharing',
+    '  http-request set-var(txn.opened) be_conn(boxes_h2c),add(txn.opened) if is_sharing',
+    '  http-request set-var(txn.opened) be_conn(boxes_h2c_page),add(txn.opened) if is_sharing',
     ...(hasCells
       ? [
           '  http-request set-var(txn.opened) be_conn(cells),add(txn.opened) if is_sharing',
@@ -106,7 +108,8 @@ const BUFFER_BYTES = 98_304
 const REWRITE_BYTES = 4_096
 const LARGE_HEAD: EdgeRefusal = {
   code: 'head_too_large',
-  detail: 'The head of the request, its headers and cookies included, is larger than 64 KiB. Delete cookies of this site, or send less.',
+  detail:
+    'The head of the request, its headers and cookies included, is larger than 64 KiB. Delete cookies of this site, or send less.',
 }
 const CLIENT = 'src,ipmask(32,64)'
 /** Time over which rates are taken. */

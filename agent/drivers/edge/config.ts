@@ -1,5 +1,5 @@
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
-import { boxBackends, useTables } from './config-boxes.ts'
+import { boxBackends, TO_BOXES, useTables } from './config-boxes.ts'
 import {
   type CellSide,
   cellAdmission,
@@ -150,8 +150,7 @@ function frontend(settings: HaproxySettings): string[] {
     ...cleaning(),
     ...(cells ? TO_CELLS : []),
     '  use_backend agent if !is_found',
-    '  use_backend boxes_page if is_browser',
-    '  default_backend boxes',
+    ...TO_BOXES,
   ]
 }
 

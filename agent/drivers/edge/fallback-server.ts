@@ -8,8 +8,9 @@ import type { Logger } from '../../../shared/log.ts'
 import { projectOwner } from '../../../shared/rotation.ts'
 import { createValve } from '../../../shared/valve.ts'
 import type { EdgeGate, EdgeReach } from '../../ports/edge/edge.ts'
-import { type AnswerFault, answerFaultText, judgeAnswer, speaksHttp2 } from './first-answer.ts'
-import { parseProxyHeader, type ProxyTarget } from './proxy-header.ts'
+import { type AnswerFault, answerFaultText, judgeAnswer, judgeHttp2Answer, speaksHttp2 } from './first-answer.ts'
+import { endWithHttp2, type WholeAnswer } from './http2-answer.ts'
+import { type ProxyTarget, parseProxyHeader } from './proxy-header.ts'
 import { type RequestStart, readRequestStart } from './request-start.ts'
 
 export interface FallbackServerDeps {
@@ -82,7 +83,7 @@ export class FallbackServer {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { socket, target, start } = exchange
+    const { socket, target, start, sent } = exchange
     const { gate, logger } = this.#deps
     let reach: EdgeReach | null = null
     try {
@@ -91,8 +92,13 @@ export class FallbackServer {
     } catch (error) {
       if (!(error instanceof ServiceError)) logger.error('a request for a box was not answered', { error })
       const known = error instanceof ServiceError ? error : noAnswer(target)
-      const { status, headers, body } = await gate.refuse(known, start)
-      if (!socket.destroyed) endWithResponse(socket, { status, headers: mutable(headers), body })
+      const refuse = async (request: Parameters<EdgeGate['refuse']>[1]): Promise<WholeAnswer> => {
+        const { status, headers, body } = await gate.refuse(known, request)
+        return { status, headers: mutable(headers), body }
+      }
+      if (socket.destroyed) return
+      if (start.isHttp2) endWithHttp2(socket, sent, refuse)
+      else endWithResponse(socket, await refuse(start))
     } finally {
       reach?.release()
     }
@@ -114,7 +120,8 @@ async function deliver(exchange: Exchange, reach: EdgeReach): Promise<void> {
   const isDirect = direct !== null
   const again = async (): Promise<Duplex | null> =>
     isDirect ? connectTo(target) : reach.connect().then(({ stream }) => stream)
-  if (isDirect && !start.isSafe) {
+  // To a port of HTTP/2 nothing was sent: the edge sends there again only what it could not send.
+  if (isDirect && !start.isSafe && !start.isHttp2) {
     if (await speaksHttp2(direct, HTTP2_MS)) throw faultOf('http2', target)
     throw noAnswer(target)
   }
@@ -122,7 +129,7 @@ async function deliver(exchange: Exchange, reach: EdgeReach): Promise<void> {
   if (socket.destroyed) return void stream.destroy()
   const fault = await exchangeBytes(exchange, stream, reach.owner)
   if (fault === null || socket.destroyed) return
-  throw faultOf(fault === 'closed' && (await isHttp2Server(again)) ? 'http2' : fault, target)
+  throw faultOf(fault === 'closed' && !start.isHttp2 && (await isHttp2Server(again)) ? 'http2' : fault, target)
 }
 
 async function isHttp2Server(connect: () => Promise<Duplex | null>): Promise<boolean> {
@@ -144,11 +151,12 @@ async function atLoopback(reach: EdgeReach, target: ProxyTarget): Promise<Duplex
  * once that is over, or to the fault, with nothing passed on.
  */
 function exchangeBytes(
-  { socket, sent }: Exchange,
+  { socket, sent, start }: Exchange,
   stream: Duplex,
   { project, boxId }: EdgeReach['owner'],
 ): Promise<AnswerFault | null> {
   const open = inLoopTurns(projectOwner(project, boxId))
+  const judge = start.isHttp2 ? judgeHttp2Answer : judgeAnswer
   const passage = Promise.withResolvers<AnswerFault | null>()
   let first: Buffer | null = Buffer.alloc(0)
   const fail = (fault: AnswerFault): void => {
@@ -170,7 +178,7 @@ function exchangeBytes(
   })
   const look = (piece: Buffer): void => {
     first = first === null ? piece : Buffer.concat([first, piece])
-    const judged = judgeAnswer(first)
+    const judged = judge(first)
     if (judged === null) return
     stream.off('data', look)
     if (judged !== 'http') return fail(judged)

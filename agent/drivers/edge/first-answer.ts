@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 /** What the first bytes of a server are: the head of an answer of HTTP/1, or the reason that they are not. */
 export type FirstAnswer = 'http' | AnswerFault
 /** `closed`: the connection ended, or was reset, before the head was complete. */
-export type AnswerFault = 'closed' | 'not_http' | 'http2' | 'large_head'
+export type AnswerFault = 'closed' | 'not_http' | 'http2' | 'large_head' | 'not_http2'
 
 /** Judges the bytes that a server sent first; null: more are needed. */
 export function judgeAnswer(bytes: Buffer): FirstAnswer | null {
@@ -12,6 +12,12 @@ export function judgeAnswer(bytes: Buffer): FirstAnswer | null {
   const end = bytes.indexOf('\r\n\r\n')
   if (end > HEAD_BYTES || (end < 0 && bytes.length > HEAD_BYTES)) return 'large_head'
   return end < 0 ? null : 'http'
+}
+
+/** As `judgeAnswer`, of a server that is to speak HTTP/2. */
+export function judgeHttp2Answer(bytes: Buffer): FirstAnswer | null {
+  if (bytes[0] === 0 && bytes.length < FRAME_HEAD_BYTES) return null
+  return bytes[0] === 0 && isHttp2(bytes) ? 'http' : 'not_http2'
 }
 
 function judgeOther(bytes: Buffer): FirstAnswer | null {
@@ -60,7 +66,8 @@ export const HEAD_BYTES = 90 * 1024
 const FAULT_TEXTS: Record<AnswerFault, string> = {
   closed: 'closed or reset the connection before it answered.',
   not_http: 'answered with something that is not HTTP.',
-  http2: 'speaks only HTTP/2 without TLS (h2c), as gRPC servers do, and the request came to it as HTTP/1.1.',
+  http2: 'speaks only HTTP/2 without TLS (h2c), as gRPC servers do. Set the protocol of the port to h2c.',
+  not_http2: 'does not speak HTTP/2 without TLS (h2c), as the protocol of the port says. Set it to http.',
   large_head: 'answered with a head that is too large: the edge takes 64 KiB.',
 }
 const HTTP1 = Buffer.from('HTTP/1.')

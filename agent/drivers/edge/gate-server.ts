@@ -54,7 +54,12 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
     close: async () => {
       const closed = new Promise<void>((resolve) => questions.close(() => resolve()))
       for (const socket of open) socket.destroy()
-      await Promise.all([closed, fallback.close(), serving.drain(AbortSignal.abort()), answering.drain(AbortSignal.abort())])
+      await Promise.all([
+        closed,
+        fallback.close(),
+        serving.drain(AbortSignal.abort()),
+        answering.drain(AbortSignal.abort()),
+      ])
     },
   }
 }

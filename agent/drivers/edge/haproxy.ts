@@ -71,10 +71,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     inTurn(() => serveChange(supervisor, map.change(changeOf()), maps))
   const fallback = (): GateServer['fallback'] | null => gateServer?.fallback ?? null
   const held = holdGrants({ grants, supervisor, fallback, clock, change: (changeOf) => change(grants, changeOf) })
-  const maintain = async (): Promise<void> => {
-    await inTurn(() => supervisor.refresh())
-    await inTurn(() => supervisor.reap())
-  }
+  const maintain = (): Promise<void> => inTurn(() => supervisor.refresh()).then(() => inTurn(() => supervisor.reap()))
   return {
     get port() {
       return state.port
@@ -109,7 +106,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     grant: (given) => change(grants, () => grantChange(given)),
     revoke: held.revoke,
     credentials: () => readCredentials(supervisor.processes()),
-    drain: (target, graceMs) => 
+    drain: (target, graceMs) =>
       drainTarget({ target, graceMs, clock, fallback: fallback(), processes: () => supervisor.processes() }),
     use: () => readUse(supervisor.processes()),
     metrics: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),

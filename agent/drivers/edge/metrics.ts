@@ -89,6 +89,6 @@ function soundCount(text: string | undefined, what: string): number {
 
 /** Statistics of frontends and backends, without servers. */
 const STATISTICS = 'show stat -1 3 -1'
-const BOX_BACKENDS = ['boxes', 'boxes_page']
+const BOX_BACKENDS = ['boxes', 'boxes_page', 'boxes_h2c', 'boxes_h2c_page']
 /** Well below the scrape timeout of Prometheus. */
 const TIMEOUT_MS = 2_000

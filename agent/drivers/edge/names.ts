@@ -48,18 +48,20 @@ export function frontPaths(runDir: string) {
 }
 
 /**
- * Encodes a route as a map value, `<address>:<port>/<box id>|<project>|<auth>`; the part before the first `|` keys the counters.
+ * Encodes a route as a map value, `<address>:<port>/<box id>|<project>|<auth>`, with `|h2c` before the last part for a server of HTTP/2; the
+ * part before the first `|` keys the counters.
  * @throws Error for a field that could break out of a file or command
  */
 export function encodeRoute(route: EdgeRoute): string {
-  const { host, project, boxId, auth, address, port } = route
+  const { host, project, boxId, auth, address, port, protocol } = route
   checkHost(host)
   const isSound =
     isIPv4(address) && Number.isInteger(port) && port > 0 && port < 65_536 && NAME.test(project) && NAME.test(boxId)
-  if (!isSound || (auth !== 'token' && auth !== 'public')) {
+  const isKnown = protocol === undefined || protocol === 'h2c'
+  if (!isSound || !isKnown || (auth !== 'token' && auth !== 'public')) {
     throw new Error(`not a route: ${JSON.stringify(route)}`)
   }
-  return `${address}:${port}/${boxId}|${project}|${auth}`
+  return `${address}:${port}/${boxId}|${project}|${protocol === undefined ? '' : `${protocol}|`}${auth}`
 }
 
 /** Hashes a configuration's text and other inputs into the mark that its process reports. */

@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '../../../shared/errors.ts'
@@ -28,10 +29,10 @@ async function probe(target: ProbeTarget, signal: AbortSignal): Promise<string |
   const opened = await open(target, signal)
   if (typeof opened === 'string') return opened
   if (target.kind === 'tcp') return null
-  const answer = await answerTo(opened, target)
+  const answer = await (target.protocol === 'h2c' ? http2AnswerTo(opened, target) : answerTo(opened, target))
   if (typeof answer === 'number')
     return answer >= 200 && answer < 400 ? null : `Port ${port} answers ${answer} to ${path}.`
-  if (answer === 'large_head') return answerFaultText(answer, port)
+  if (answer !== 'closed' && answer !== 'not_http') return answerFaultText(answer, port)
   const again = await open(target, signal)
   const isHttp2 = typeof again !== 'string' && (await speaksHttp2(again, target.timeoutMs))
   return answerFaultText(isHttp2 ? 'http2' : answer, port)
@@ -85,6 +86,21 @@ function answerTo(stream: Duplex, { address, port, path }: ProbeTarget): Promise
       if (code === 'HPE_HEADER_OVERFLOW') resolve('large_head')
       else resolve(code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 'not_http' : 'closed')
     })
+    sent.end()
+  })
+}
+
+function http2AnswerTo(stream: Duplex, { address, port, path }: ProbeTarget): Promise<number | AnswerFault> {
+  return new Promise((resolve) => {
+    const session = connectHttp2(`http://${address}:${port}`, { createConnection: () => stream })
+    session.on('error', () => resolve('not_http2'))
+    session.once('close', () => resolve('not_http2'))
+    const sent = session.request({ ':path': path, 'user-agent': 'boxyard-readiness' })
+    sent.once('response', ({ ':status': status = 0 }) => {
+      resolve(status)
+      stream.destroy()
+    })
+    sent.on('error', () => resolve('not_http2'))
     sent.end()
   })
 }

@@ -6,6 +6,8 @@ export interface RequestStart {
   isSafe: boolean
   /** A WebSocket, or an event stream, as in the configuration of HAProxy. */
   isLasting: boolean
+  /** The connection is one of HTTP/2: the bytes tell no more. */
+  isHttp2: boolean
 }
 
 /**
@@ -21,13 +23,14 @@ export function readRequestStart(bytes: Buffer): RequestStart | null {
   const method = line.slice(0, line.indexOf(' '))
   const accept = headers.get('accept')
   const isLasting = headers.has('upgrade') || /text\/event-stream/i.test(accept ?? '')
-  return { method, accept, isSafe: SAFE.has(method), isLasting }
+  return { method, accept, isSafe: SAFE.has(method), isLasting, isHttp2: line === PREFACE }
 }
 
 function valueOf(field: string): string {
   return field.slice(field.indexOf(':') + 1).trim()
 }
 
+const PREFACE = 'PRI * HTTP/2.0'
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** More than a buffer of the edge holds. */
 const MOST_BYTES = 128 * 1024

@@ -108,7 +108,10 @@ async function endUngranted({ processes, ...options }: EndingOptions): Promise<v
   if (failed !== undefined) throw failed.reason
 }
 
-async function endUngrantedOf(socket: string, { granted, clock, fallback }: Omit<EndingOptions, 'processes'>): Promise<void> {
+async function endUngrantedOf(
+  socket: string,
+  { granted, clock, fallback }: Omit<EndingOptions, 'processes'>,
+): Promise<void> {
   const deadline = clock.now() + SHARED_MS
   for (;;) {
     const uses = await readUses(socket, { isOpen: true })

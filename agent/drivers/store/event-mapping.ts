@@ -168,6 +168,7 @@ const BOX_FIELDS = {
   config: 'config',
   environment: 'environment',
   port: 'port',
+  protocol: 'protocol',
   tags: 'tags',
   gracePeriodSeconds: 'termination_grace_period_seconds',
   urlSettings: 'url_settings',

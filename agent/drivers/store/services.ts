@@ -76,7 +76,7 @@ function outlineOf(record: ServiceRecord): string {
   const { boxId, name, domains, spec, active, preview, previous, next, retired } = record
   const versionOf = (each: InstanceRecord | null) =>
     each && {
-      spec: { port: each.spec.port },
+      spec: portOf(each.spec),
       fork: each.fork && { boxId: each.fork.boxId },
       port: each.port,
       runs: each.runs.slice(-1).map(({ execId, end }) => ({ execId, end })),
@@ -84,10 +84,14 @@ function outlineOf(record: ServiceRecord): string {
   const failure = preview?.failure ? { why: preview.failure.why } : null
   const candidate = versionOf(preview)
   return JSON.stringify({
-    ...{ boxId, name, domains, spec: { port: spec.port, needs: spec.needs }, active: versionOf(active) },
+    ...{ boxId, name, domains, spec: { ...portOf(spec), needs: spec.needs }, active: versionOf(active) },
     ...{ preview: candidate && { ...candidate, failure }, previous: versionOf(previous), next: versionOf(next) },
     retired: retired.flatMap((each) => versionOf(each) ?? []),
   } satisfies ServiceOutline)
+}
+
+function portOf({ port, protocol }: ServiceRecord['spec']): Pick<ServiceRecord['spec'], 'port' | 'protocol'> {
+  return protocol === undefined ? { port } : { port, protocol }
 }
 
 function recordOf(row: Row): ServiceRecord {

@@ -40,6 +40,7 @@ export function viewBoxCard(
     data_mounts: [],
     environment: {},
     port: card.port,
+    protocol: 'http',
     published_domains: [],
     tags: {},
     termination_grace_period_seconds: gracePeriodSeconds,

@@ -89,6 +89,7 @@ function viewBox(record: BoxRecord, { node, address, withEnvironment }: ViewOpti
     data_mounts: record.mounts.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
     environment: withEnvironment ? record.environment : {},
     port: record.port,
+    protocol: record.protocol ?? 'http',
     published_domains: record.domains,
     tags: record.tags,
     termination_grace_period_seconds: record.gracePeriodSeconds,

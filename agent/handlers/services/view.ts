@@ -93,9 +93,9 @@ function viewInstance(
 
 // Leaves the environment out unless the caller may write.
 function viewSpec(spec: ServiceSpec, withEnvironment: boolean): ServiceSpecView {
-  const { command, cwd, user, port, needs, restart, readiness } = spec
+  const { command, cwd, user, port, protocol = 'http', needs, restart, readiness } = spec
   return {
-    ...{ command, env: withEnvironment ? spec.env : {}, cwd, user, port, needs, restart },
+    ...{ command, env: withEnvironment ? spec.env : {}, cwd, user, port, protocol, needs, restart },
     readiness: readiness === null ? null : viewReadiness(readiness),
     stop_signal: spec.stopSignal,
     grace_seconds: spec.graceSeconds,

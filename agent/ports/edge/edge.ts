@@ -1,5 +1,5 @@
+import type { Duplex } from 'node:stream'
 import type { ServiceError } from '../../../shared/errors.ts'
-import type { PortConnection } from '../boxes/port-connection.ts'
 
 /** Route of one host name. */
 export interface EdgeRoute {
@@ -12,6 +12,8 @@ export interface EdgeRoute {
   /** IPv4 address and port of the box, as seen from this host. */
   address: string
   port: number
+  /** The server speaks HTTP/2 without TLS. Absent: HTTP/1.1. */
+  protocol?: 'h2c' | undefined
 }
 
 /**
@@ -64,7 +66,7 @@ export type EdgeAnswerDecision = Extract<EdgeDecision, { kind: 'answer' }>
 export interface EdgeReach {
   owner: { project: string; boxId: string }
   /** Connects at the loopback of the box. @throws ServiceError `port_not_listening`, `port_unreachable`, `box_not_running` */
-  connect(): Promise<PortConnection>
+  connect(): Promise<{ readonly stream: Duplex }>
   /** Call once the request is over. */
   release(): void
 }

@@ -27,6 +27,8 @@ export interface BoxRecord {
   environment: Record<string, string>
   tags: Record<string, string>
   port: number | null
+  /** How its URL speaks to that port. Absent: HTTP/1.1. */
+  protocol?: 'h2c' | undefined
   /** The domains at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
   domains: string[]
   gracePeriodSeconds: number

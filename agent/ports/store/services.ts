@@ -16,6 +16,8 @@ export interface ServiceSpec {
   user: string | null
   /** The port on which it listens; null: none. */
   port: number | null
+  /** How URLs and probes speak to that port. Absent: HTTP/1.1. */
+  protocol?: 'h2c'
   /** Services of the same box that have to be ready before it starts. */
   needs: string[]
   restart: 'always' | 'on-failure' | 'never'
@@ -121,7 +123,7 @@ export interface ServiceRecord {
 
 /** What the ports and needs of a box follow from: a service without its long parts. */
 export interface ServiceOutline extends Pick<ServiceRecord, 'boxId' | 'name' | 'domains'> {
-  spec: Pick<ServiceSpec, 'port' | 'needs'>
+  spec: Pick<ServiceSpec, 'port' | 'protocol' | 'needs'>
   active: InstanceOutline | null
   preview: (InstanceOutline & { failure: { why: string } | null }) | null
   previous: InstanceOutline | null
@@ -131,7 +133,7 @@ export interface ServiceOutline extends Pick<ServiceRecord, 'boxId' | 'name' | '
 
 /** One version of a service, with its last run alone. */
 export interface InstanceOutline {
-  spec: Pick<ServiceSpec, 'port'>
+  spec: Pick<ServiceSpec, 'port' | 'protocol'>
   fork: Pick<ForkRecord, 'boxId'> | null
   port: number | null
   runs: Pick<RunRecord, 'execId' | 'end'>[]

@@ -27,7 +27,11 @@ afterAll(async () => {
 /** A server that listens at one address alone, and answers what the page says. */
 function serve(at: string, page: string): string[] {
   const directory = `/srv/${page}`
-  return ['/bin/sh', '-c', `mkdir -p ${directory}; echo ${page} > ${directory}/index.html; exec httpd -f -p ${at} -h ${directory}`]
+  return [
+    '/bin/sh',
+    '-c',
+    `mkdir -p ${directory}; echo ${page} > ${directory}/index.html; exec httpd -f -p ${at} -h ${directory}`,
+  ]
 }
 
 const urlOf = async (path: string): Promise<string> => {
@@ -80,6 +84,44 @@ describe('a server on the loopback of a box', () => {
     expect((await askUrl(deployed.body.preview_url)).text).toBe('next\n')
     await client.post(`${web}/services/at-5173/promote`)
     expect((await askUrl(await urlOf(web))).text).toBe('next\n')
+  })
+})
+
+describe('a port of HTTP/2 without TLS', () => {
+  // A server of frames that never change: SETTINGS, its acknowledgement, and HEADERS of stream 1 with the status 200.
+  const settings = "printf '\\0\\0\\0\\4\\0\\0\\0\\0\\0\\0\\0\\0\\4\\1\\0\\0\\0\\0'"
+  const script = `${settings}; sleep 0.1; printf '\\0\\0\\1\\1\\5\\0\\0\\0\\1\\210'; exec cat >/dev/null`
+  const words = 'speaks only HTTP/2 without TLS (h2c)'
+
+  beforeAll(() => client.shell('inside', 'web', `cat >/srv/rpc <<'END'\n${script}\nEND`))
+
+  test('has a URL once its protocol is set', async () => {
+    const definition = { command: ['nc', '-ll', '-p', '7002', '-e', '/bin/sh', '/srv/rpc'], port: 7002 }
+    const wrong = await client.put(`${web}/services/rpc`, definition)
+    expect(wrong.body.spec.protocol).toBe('http')
+    const url = await urlOf(`${web}/services/rpc`)
+    await eventually(async () => (await detailAt(url)).includes(words))
+    await client.put(`${web}/services/rpc`, { ...definition, protocol: 'h2c', readiness: { http: '/' } })
+    await client.post(`${web}/services/rpc/stop`)
+    const right = await client.post(`${web}/services/rpc/start`)
+    expect(right.body).toMatchObject({ state: 'running', spec: { protocol: 'h2c' }, active: { health: 'healthy' } })
+    expect((await askUrl(url)).status).toBe(200)
+  })
+
+  test('may be that of a box, which publish and an update change', async () => {
+    await client.shell('inside', 'web', 'nc -ll -p 7003 -e /bin/sh /srv/rpc >/dev/null 2>&1 &')
+    const at = { port: 7003, url_settings: { auth: 'public', wake: true } }
+    const url = await urlOf(web)
+    const changed = await client.put(web, { ...at, protocol: 'h2c' })
+    expect(changed.body).toMatchObject({ port: 7003, protocol: 'h2c' })
+    await eventually(async () => (await askUrl(url)).status === 200)
+    expect((await client.put(web, { tags: { a: 'b' } })).body.protocol).toBe('h2c')
+    expect((await client.post(`${web}/publish`, { protocol: 'http' })).body.protocol).toBe('http')
+    expect(await detailAt(url)).toContain(words)
+    expect((await client.post(`${web}/publish`, { protocol: 'h2c' })).body.protocol).toBe('h2c')
+    expect((await client.put(web, { protocol: null })).body.protocol).toBe('http')
+    const refused = await client.put(web, { protocol: 'grpc' })
+    expect([refused.status, refused.body.errors[0].pointer]).toEqual([400, '/protocol'])
   })
 })
 

@@ -125,7 +125,11 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   const publicKeys = publicTokenKeys(state.keys)
   const backend = wireEdgeBackend({
     grants,
-    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined, boxAt: async () => null },
+    hosts: {
+      lookup: async (host) => state.hosts.get(host) ?? null,
+      hold: () => () => undefined,
+      boxAt: async () => null,
+    },
     leads: {
       find: async (host) => state.led.get(host) ?? null,
       exactOwner: (host) => (state.led.has(host) ? `demo/${host}` : null),

@@ -12,7 +12,15 @@ import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../../agent/drive
 import { endEdge } from '../../../agent/drivers/edge/process.ts'
 import { edgeAnswerOf } from '../../../agent/handlers/edge/answers.ts'
 import { connectTcp, openTcpSocket } from '../../../agent/lib/syscalls/tcp.ts'
-import type { Edge, EdgeDecision, EdgeGrant, EdgeReach, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
+import type {
+  Edge,
+  EdgeDecision,
+  EdgeGate,
+  EdgeGrant,
+  EdgeReach,
+  EdgeRequest,
+  EdgeRoute,
+} from '../../../agent/ports/edge/edge.ts'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
@@ -115,21 +123,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
       // Reuses the driver that was created with the lab: one that is never closed keeps the process alive.
       if (isTaken) lab.edge = create()
       isTaken = true
-      const gate = {
-        decide: async (request: EdgeRequest) => {
-          asked.push(request)
-          return decision(request)
-        },
-        certifies: async (host: string) => {
-          wanted.push(host)
-          return certified.has(host)
-        },
-        reach: async (target: { address: string; port: number }) => reachOf(lab, target),
-        refuse: async (error: ServiceError, { method, accept }: { method: string; accept: string | undefined }) => ({
-          kind: 'answer' as const,
-          ...edgeAnswerOf(error, { method, accept, requestId: 'req_00000000000000000000000000' }),
-        }),
-      }
+      const gate = gateOf(lab, (request) => decision(request))
       await lab.edge.open({ routes, grants, gate }).then(() => lab.edge.started())
       return lab.edge
     },
@@ -179,8 +173,29 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
   }
 }
 
+function gateOf(lab: EdgeLab, decide: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision>): EdgeGate {
+  return {
+    decide: async (request) => {
+      lab.asked.push(request)
+      return decide(request)
+    },
+    certifies: async (host) => {
+      lab.wanted.push(host)
+      return lab.certified.has(host)
+    },
+    reach: (target) => reachOf(lab, target),
+    refuse: async (error, request) => ({
+      kind: 'answer' as const,
+      ...edgeAnswerOf(error, { ...request, requestId: 'req_00000000000000000000000000' }),
+    }),
+  }
+}
+
 /** As the agent does; loopback is that of this host. */
-async function reachOf({ loopback }: EdgeLab, { address, port }: { address: string; port: number }): Promise<EdgeReach> {
+async function reachOf(
+  { loopback }: EdgeLab,
+  { address, port }: { address: string; port: number },
+): Promise<EdgeReach> {
   return {
     owner: { project: 'demo', boxId: 'box_1' },
     release: () => undefined,

@@ -3,7 +3,6 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
-import { netProber } from '../../../agent/drivers/edge/prober.ts'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { createEdgeLab, type EdgeLab, grantOf, type LabAnswer } from '../../helpers/edge/lab.ts'
 import { type OddServer, startOddServer } from '../../helpers/edge/odd-server.ts'
@@ -181,7 +180,11 @@ describe('each cause has its own words', () => {
     ['a server that closes', (socket) => socket.end(), CLOSED],
     ['one that resets', (socket) => socket.resetAndDestroy(), CLOSED],
     ['one that closes within its head', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-'), CLOSED],
-    ['one of another protocol', (socket) => socket.write('220 mail.example.org ESMTP\r\n'), 'something that is not HTTP'],
+    [
+      'one of another protocol',
+      (socket) => socket.write('220 mail.example.org ESMTP\r\n'),
+      'something that is not HTTP',
+    ],
     ['one of binary bytes', (socket) => socket.write(Buffer.alloc(64)), 'something that is not HTTP'],
     [
       'too large a head',
@@ -252,79 +255,5 @@ describe('each cause has its own words', () => {
     const answers = await Promise.all(Array.from({ length: 80 }, () => ask()))
     expect(answers.every(({ status }) => status === 502)).toBe(true)
     expect(answers.map(detailOf).filter((text) => text.includes('Try again alone to see which.'))).not.toEqual([])
-  })
-})
-
-describe('the head of a request', () => {
-  test('may have 64 KiB, with or without a session', async () => {
-    const box = await lab.startUpstream()
-    Object.assign(box.server, { maxHeaderSize: 256 * 1024 })
-    const large = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, outgoing) => {
-      outgoing.end(`${incoming.headers.cookie?.length} ${incoming.headers.cookie?.includes('boxyard')}`)
-    })
-    const address = `127.8.0.${++lastAddress}`
-    await new Promise<void>((resolve) => large.listen(0, address, resolve))
-    servers.push({ close: () => (large.close(), large.closeAllConnections()) })
-    await lead({ address, port: (large.address() as AddressInfo).port })
-    const filler = 'z'.repeat(65_000)
-    expect(await ask('GET', `cookie: a=${filler}`)).toMatchObject({ status: 200, body: '65002 false' })
-    const answer = await ask('GET', `cookie: __Host-boxyard=x; a=${filler}`)
-    expect(answer).toMatchObject({ status: 200, body: '65002 false' })
-  })
-
-  test('that is larger is refused with its own words', async () => {
-    const answer = await ask('GET', `cookie: a=${'z'.repeat(66_000)}`)
-    expect(answer.status).toBe(431)
-    expect(JSON.parse(answer.body)).toMatchObject({ code: 'head_too_large', status: 431 })
-    const page = await ask('GET', 'accept: text/html', `cookie: a=${'z'.repeat(66_000)}`)
-    expect([page.status, page.body]).toEqual([431, expect.stringContaining('larger than 64 KiB')])
-  })
-
-  test('is read in no time, whatever it is made of', async () => {
-    const box = await lab.startUpstream()
-    await lead(box)
-    const began = performance.now()
-    for (const filler of [' ', '; ', ';', '=', '__Host-boxyard=', ' ;'])
-      await ask('GET', `cookie: __Host-boxyard=x;${filler.repeat(65_000 / filler.length)}a`)
-    expect(performance.now() - began).toBeLessThan(1_500)
-  })
-
-  test('is no matter to a large body', async () => {
-    const box = await lab.startUpstream()
-    await lead(box)
-    const body = 'y'.repeat(90_000)
-    const answer = await lab.ask(['PUT / HTTP/1.1', `host: ${HOST}`, `content-length: ${body.length}`], body)
-    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, expect.objectContaining({ size: 90_000 })])
-  })
-})
-
-describe('a probe', () => {
-  const probe = (port: number, kind: 'http' | 'tcp', address = '127.9.0.1', timeoutMs = 1_000) =>
-    netProber.probe({
-      ...{ address, port, kind, path: '/', timeoutMs },
-      atLoopback: async () => ({ stream: connect(port, '127.0.0.1'), close: () => undefined, reset: () => undefined }),
-    })
-
-  test('reaches a server on loopback', async () => {
-    const { port } = await odd((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'), '127.0.0.1')
-    expect([await probe(port, 'http'), await probe(port, 'tcp')]).toEqual([null, null])
-  })
-
-  test.each<[string, Parameters<typeof startOddServer>[0], string]>([
-    ['closes', (socket) => socket.end(), 'closed or reset the connection'],
-    ['resets', (socket) => socket.resetAndDestroy(), 'closed or reset the connection'],
-    ['is no HTTP', (socket) => socket.write('SSH-2.0-x\r\n'), 'not HTTP'],
-    ['large', (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`), 'head that is too large'],
-    [
-      'HTTP/2',
-      (socket, received) =>
-        received.startsWith('PRI') ? socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])) : socket.end(),
-      'speaks only HTTP/2',
-    ],
-    ['silent', () => undefined, 'does not answer within 0.3 s'],
-    ['bad', (socket) => socket.end('HTTP/1.1 500 x\r\n\r\n'), 'answers 500 to /'],
-  ])('says what is wrong with a server: %s', async (_what, act, words) => {
-    const server = await odd(act)
-    expect(await probe(server.port, 'http', server.address, 300)).toContain(words)
   })
 })

@@ -1820,6 +1820,7 @@ export interface components {
             environment?: components["schemas"]["Environment"] | null;
             /** @description Port of its URL; 0 and null unset it. */
             port?: number | null;
+            protocol?: ("http" | "h2c") | null;
             tags?: components["schemas"]["Tags"] | null;
             termination_grace_period_seconds?: number | null;
             url_settings?: {
@@ -1924,6 +1925,7 @@ export interface components {
             user?: string;
             /** @description The port on which it listens, which it gets as `PORT`. 0 and null: none. */
             port?: number | null;
+            protocol?: ("http" | "h2c") | null;
             /** @description Services of the box that have to be ready before it starts. */
             needs?: components["schemas"]["Name"][];
             /**
@@ -1983,6 +1985,7 @@ export interface components {
             domains?: components["schemas"]["Domain"][];
             /** @description Port that all its URLs lead to from now on; 0 and null unset it. */
             port?: number | null;
+            protocol?: ("http" | "h2c") | null;
             /**
              * @description Access to all its URLs from now on: `url_settings.auth`.
              * @enum {string}
@@ -3147,6 +3150,11 @@ export interface components {
              * @description Port that its URL leads to; null for 8080.
              */
             port: number | null;
+            /**
+             * @description Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.
+             * @enum {string}
+             */
+            protocol: "http" | "h2c";
             /** @description Domains at which it is served beside its URL. */
             published_domains: string[];
             /** @description Set by clients; `tag` of a list selects by them. */
@@ -3728,6 +3736,11 @@ export interface components {
              * @description Port on which it is to listen; null: none.
              */
             port: number | null;
+            /**
+             * @description Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.
+             * @enum {string}
+             */
+            protocol: "http" | "h2c";
             /** @description Services of the box that have to be ready before it starts. */
             needs: components["schemas"]["Name"][];
             /**

@@ -19,7 +19,9 @@ export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   const user = textOf(form, 'user')
   const restart = RESTARTS.find((each) => each === textOf(form, 'restart'))
   return {
-    ...(spec === null ? {} : { needs: spec.needs, grace_seconds: spec.grace_seconds, ...stopSignalOf(spec) }),
+    ...(spec === null
+      ? {}
+      : { needs: spec.needs, grace_seconds: spec.grace_seconds, protocol: spec.protocol, ...stopSignalOf(spec) }),
     ...programOfForm(form, spec),
     ...(cwd === '' ? {} : { cwd }),
     ...(user === '' ? {} : { user }),

@@ -24,6 +24,7 @@ from .box_metrics_network_type_0 import BoxMetricsNetworkType0
 from .box_metrics_pids import BoxMetricsPids
 from .box_metrics_point import BoxMetricsPoint
 from .box_metrics_storage import BoxMetricsStorage
+from .box_protocol import BoxProtocol
 from .box_reason import BoxReason
 from .box_state import BoxState
 from .box_status import BoxStatus
@@ -117,8 +118,10 @@ from .project_ticket_request_query import ProjectTicketRequestQuery
 from .project_used import ProjectUsed
 from .publish import Publish
 from .publish_auth import PublishAuth
+from .publish_protocol_type_0 import PublishProtocolType0
 from .publish_service import PublishService
 from .put_service import PutService
+from .put_service_protocol_type_0 import PutServiceProtocolType0
 from .put_service_readiness_type_0 import PutServiceReadinessType0
 from .put_service_restart import PutServiceRestart
 from .put_service_stop_signal import PutServiceStopSignal
@@ -145,6 +148,7 @@ from .service_preview_last_exit_type_0 import ServicePreviewLastExitType0
 from .service_preview_state import ServicePreviewState
 from .service_spec import ServiceSpec
 from .service_spec_env import ServiceSpecEnv
+from .service_spec_protocol import ServiceSpecProtocol
 from .service_spec_readiness_type_0 import ServiceSpecReadinessType0
 from .service_spec_restart import ServiceSpecRestart
 from .service_state import ServiceState
@@ -192,6 +196,7 @@ from .unpack_report import UnpackReport
 from .unpack_report_refused_item import UnpackReportRefusedItem
 from .unpublish import Unpublish
 from .update_box import UpdateBox
+from .update_box_protocol_type_0 import UpdateBoxProtocolType0
 from .update_box_url_settings_type_0 import UpdateBoxUrlSettingsType0
 from .update_box_url_settings_type_0_auth_type_0 import (
     UpdateBoxUrlSettingsType0AuthType0,
@@ -231,6 +236,7 @@ __all__ = (
     "BoxMetricsPids",
     "BoxMetricsPoint",
     "BoxMetricsStorage",
+    "BoxProtocol",
     "BoxReason",
     "BoxState",
     "BoxStatus",
@@ -324,8 +330,10 @@ __all__ = (
     "ProjectUsed",
     "Publish",
     "PublishAuth",
+    "PublishProtocolType0",
     "PublishService",
     "PutService",
+    "PutServiceProtocolType0",
     "PutServiceReadinessType0",
     "PutServiceRestart",
     "PutServiceStopSignal",
@@ -352,6 +360,7 @@ __all__ = (
     "ServicePreviewState",
     "ServiceSpec",
     "ServiceSpecEnv",
+    "ServiceSpecProtocol",
     "ServiceSpecReadinessType0",
     "ServiceSpecRestart",
     "ServiceState",
@@ -399,6 +408,7 @@ __all__ = (
     "UnpackReportRefusedItem",
     "Unpublish",
     "UpdateBox",
+    "UpdateBoxProtocolType0",
     "UpdateBoxUrlSettingsType0",
     "UpdateBoxUrlSettingsType0AuthType0",
     "UpdateQuota",

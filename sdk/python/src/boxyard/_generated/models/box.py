@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.box_protocol import BoxProtocol
 from ..models.box_status import BoxStatus
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Box:
         data_mounts (list[BoxDataMountsItem]): Data volumes that are attached to it.
         environment (Environment): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
         port (int | None): Port that its URL leads to; null for 8080.
+        protocol (BoxProtocol | str): Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC
+            servers speak it.
         published_domains (list[str]): Domains at which it is served beside its URL.
         tags (Tags): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
         termination_grace_period_seconds (int): Seconds from SIGTERM to SIGKILL of a stop.
@@ -62,6 +65,7 @@ class Box:
     data_mounts: list[BoxDataMountsItem]
     environment: Environment
     port: int | None
+    protocol: BoxProtocol | str
     published_domains: list[str]
     tags: Tags
     termination_grace_period_seconds: int
@@ -109,6 +113,12 @@ class Box:
         port: int | None
         port = self.port
 
+        protocol: str
+        if isinstance(self.protocol, BoxProtocol):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
+
         published_domains = self.published_domains
 
         tags = self.tags.to_dict()
@@ -144,6 +154,7 @@ class Box:
                 "data_mounts": data_mounts,
                 "environment": environment,
                 "port": port,
+                "protocol": protocol,
                 "published_domains": published_domains,
                 "tags": tags,
                 "termination_grace_period_seconds": termination_grace_period_seconds,
@@ -224,6 +235,19 @@ class Box:
 
         port = _parse_port(d.pop("port"))
 
+        def _parse_protocol(data: object) -> BoxProtocol | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_protocol = BoxProtocol(data)
+
+                return protocol_protocol
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BoxProtocol | str, data)
+
+        protocol = _parse_protocol(d.pop("protocol"))
+
         published_domains = cast(list[str], d.pop("published_domains"))
 
         tags = Tags.from_dict(d.pop("tags"))
@@ -269,6 +293,7 @@ class Box:
             data_mounts=data_mounts,
             environment=environment,
             port=port,
+            protocol=protocol,
             published_domains=published_domains,
             tags=tags,
             termination_grace_period_seconds=termination_grace_period_seconds,

@@ -6,6 +6,7 @@ from typing import Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 
 from ..models.publish_auth import PublishAuth
+from ..models.publish_protocol_type_0 import PublishProtocolType0
 from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="Publish")
@@ -17,11 +18,13 @@ class Publish:
     Attributes:
         domains (list[str] | Unset): Domains to add to those of the box.
         port (int | None | Unset): Port that all its URLs lead to from now on; 0 and null unset it.
+        protocol (None | PublishProtocolType0 | Unset):
         auth (PublishAuth | Unset): Access to all its URLs from now on: `url_settings.auth`.
     """
 
     domains: list[str] | Unset = UNSET
     port: int | None | Unset = UNSET
+    protocol: None | PublishProtocolType0 | Unset = UNSET
     auth: PublishAuth | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,6 +38,14 @@ class Publish:
         else:
             port = self.port
 
+        protocol: None | str | Unset
+        if isinstance(self.protocol, Unset):
+            protocol = UNSET
+        elif isinstance(self.protocol, PublishProtocolType0):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
+
         auth: str | Unset = UNSET
         if not isinstance(self.auth, Unset):
             auth = self.auth.value
@@ -46,6 +57,8 @@ class Publish:
             field_dict["domains"] = domains
         if port is not UNSET:
             field_dict["port"] = port
+        if protocol is not UNSET:
+            field_dict["protocol"] = protocol
         if auth is not UNSET:
             field_dict["auth"] = auth
 
@@ -65,6 +78,23 @@ class Publish:
 
         port = _parse_port(d.pop("port", UNSET))
 
+        def _parse_protocol(data: object) -> None | PublishProtocolType0 | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_type_0 = PublishProtocolType0(data)
+
+                return protocol_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PublishProtocolType0 | Unset, data)
+
+        protocol = _parse_protocol(d.pop("protocol", UNSET))
+
         _auth = d.pop("auth", UNSET)
         auth: PublishAuth | Unset
         if isinstance(_auth, Unset):
@@ -75,6 +105,7 @@ class Publish:
         publish = cls(
             domains=domains,
             port=port,
+            protocol=protocol,
             auth=auth,
         )
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.put_service_protocol_type_0 import PutServiceProtocolType0
 from ..models.put_service_restart import PutServiceRestart
 from ..models.put_service_stop_signal import PutServiceStopSignal
 from ..types import UNSET, Unset
@@ -27,6 +28,7 @@ class PutService:
         cwd (str | Unset): Absolute working directory; the home of the user by default.
         user (str | Unset): User of the box, by name or number, optionally with `:group`; root by default.
         port (int | None | Unset): The port on which it listens, which it gets as `PORT`. 0 and null: none.
+        protocol (None | PutServiceProtocolType0 | Unset):
         needs (list[str] | Unset): Services of the box that have to be ready before it starts.
         restart (PutServiceRestart | Unset): When it is restarted after its end; `always` by default.
         readiness (None | PutServiceReadinessType0 | Unset):
@@ -40,6 +42,7 @@ class PutService:
     cwd: str | Unset = UNSET
     user: str | Unset = UNSET
     port: int | None | Unset = UNSET
+    protocol: None | PutServiceProtocolType0 | Unset = UNSET
     needs: list[str] | Unset = UNSET
     restart: PutServiceRestart | Unset = UNSET
     readiness: None | PutServiceReadinessType0 | Unset = UNSET
@@ -65,6 +68,14 @@ class PutService:
             port = UNSET
         else:
             port = self.port
+
+        protocol: None | str | Unset
+        if isinstance(self.protocol, Unset):
+            protocol = UNSET
+        elif isinstance(self.protocol, PutServiceProtocolType0):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
 
         needs: list[str] | Unset = UNSET
         if not isinstance(self.needs, Unset):
@@ -107,6 +118,8 @@ class PutService:
             field_dict["user"] = user
         if port is not UNSET:
             field_dict["port"] = port
+        if protocol is not UNSET:
+            field_dict["protocol"] = protocol
         if needs is not UNSET:
             field_dict["needs"] = needs
         if restart is not UNSET:
@@ -150,6 +163,23 @@ class PutService:
             return cast(int | None | Unset, data)
 
         port = _parse_port(d.pop("port", UNSET))
+
+        def _parse_protocol(data: object) -> None | PutServiceProtocolType0 | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_type_0 = PutServiceProtocolType0(data)
+
+                return protocol_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PutServiceProtocolType0 | Unset, data)
+
+        protocol = _parse_protocol(d.pop("protocol", UNSET))
 
         needs = cast(list[str], d.pop("needs", UNSET))
 
@@ -199,6 +229,7 @@ class PutService:
             cwd=cwd,
             user=user,
             port=port,
+            protocol=protocol,
             needs=needs,
             restart=restart,
             readiness=readiness,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.service_spec_protocol import ServiceSpecProtocol
 from ..models.service_spec_restart import ServiceSpecRestart
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class ServiceSpec:
         cwd (None | str): Working directory; null: the home of the user.
         user (None | str): User of the box, maybe with `:group`; null: root.
         port (int | None): Port on which it is to listen; null: none.
+        protocol (ServiceSpecProtocol | str): Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS,
+            as gRPC servers speak it.
         needs (list[str]): Services of the box that have to be ready before it starts.
         restart (ServiceSpecRestart | str): When it is restarted after its end.
         readiness (None | ServiceSpecReadinessType0): Readiness probe, with the fields of the request; null: none.
@@ -37,6 +40,7 @@ class ServiceSpec:
     cwd: None | str
     user: None | str
     port: int | None
+    protocol: ServiceSpecProtocol | str
     needs: list[str]
     restart: ServiceSpecRestart | str
     readiness: None | ServiceSpecReadinessType0
@@ -59,6 +63,12 @@ class ServiceSpec:
 
         port: int | None
         port = self.port
+
+        protocol: str
+        if isinstance(self.protocol, ServiceSpecProtocol):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
 
         needs = self.needs
 
@@ -87,6 +97,7 @@ class ServiceSpec:
                 "cwd": cwd,
                 "user": user,
                 "port": port,
+                "protocol": protocol,
                 "needs": needs,
                 "restart": restart,
                 "readiness": readiness,
@@ -128,6 +139,19 @@ class ServiceSpec:
 
         port = _parse_port(d.pop("port"))
 
+        def _parse_protocol(data: object) -> ServiceSpecProtocol | str:
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_protocol = ServiceSpecProtocol(data)
+
+                return protocol_protocol
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ServiceSpecProtocol | str, data)
+
+        protocol = _parse_protocol(d.pop("protocol"))
+
         needs = cast(list[str], d.pop("needs"))
 
         def _parse_restart(data: object) -> ServiceSpecRestart | str:
@@ -168,6 +192,7 @@ class ServiceSpec:
             cwd=cwd,
             user=user,
             port=port,
+            protocol=protocol,
             needs=needs,
             restart=restart,
             readiness=readiness,

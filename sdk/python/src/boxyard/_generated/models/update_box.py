@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.update_box_protocol_type_0 import UpdateBoxProtocolType0
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class UpdateBox:
         config (BoxConfigInput | None | Unset):
         environment (Environment | None | Unset):
         port (int | None | Unset): Port of its URL; 0 and null unset it.
+        protocol (None | Unset | UpdateBoxProtocolType0):
         tags (None | Tags | Unset):
         termination_grace_period_seconds (int | None | Unset):
         url_settings (None | Unset | UpdateBoxUrlSettingsType0):
@@ -46,6 +48,7 @@ class UpdateBox:
     config: BoxConfigInput | None | Unset = UNSET
     environment: Environment | None | Unset = UNSET
     port: int | None | Unset = UNSET
+    protocol: None | Unset | UpdateBoxProtocolType0 = UNSET
     tags: None | Tags | Unset = UNSET
     termination_grace_period_seconds: int | None | Unset = UNSET
     url_settings: None | Unset | UpdateBoxUrlSettingsType0 = UNSET
@@ -91,6 +94,14 @@ class UpdateBox:
             port = UNSET
         else:
             port = self.port
+
+        protocol: None | str | Unset
+        if isinstance(self.protocol, Unset):
+            protocol = UNSET
+        elif isinstance(self.protocol, UpdateBoxProtocolType0):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
 
         tags: dict[str, Any] | None | Unset
         if isinstance(self.tags, Unset):
@@ -151,6 +162,8 @@ class UpdateBox:
             field_dict["environment"] = environment
         if port is not UNSET:
             field_dict["port"] = port
+        if protocol is not UNSET:
+            field_dict["protocol"] = protocol
         if tags is not UNSET:
             field_dict["tags"] = tags
         if termination_grace_period_seconds is not UNSET:
@@ -242,6 +255,23 @@ class UpdateBox:
 
         port = _parse_port(d.pop("port", UNSET))
 
+        def _parse_protocol(data: object) -> None | Unset | UpdateBoxProtocolType0:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_type_0 = UpdateBoxProtocolType0(data)
+
+                return protocol_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Unset | UpdateBoxProtocolType0, data)
+
+        protocol = _parse_protocol(d.pop("protocol", UNSET))
+
         def _parse_tags(data: object) -> None | Tags | Unset:
             if data is None:
                 return data
@@ -321,6 +351,7 @@ class UpdateBox:
             config=config,
             environment=environment,
             port=port,
+            protocol=protocol,
             tags=tags,
             termination_grace_period_seconds=termination_grace_period_seconds,
             url_settings=url_settings,
