@@ -1,7 +1,9 @@
+import { createBuckets } from '../../../shared/buckets.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { EdgeReach } from '../../ports/edge/edge.ts'
+import type { Clock } from '../../ports/host/clock.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface LoopbackDeps {
@@ -9,16 +11,20 @@ export interface LoopbackDeps {
   runtime: Pick<Runtime, 'connect'>
   /** Most requests at once, shared by boxes and projects. */
   atOnce: number
+  clock: Pick<Clock, 'now'>
 }
 
 /** Lets the edge reach servers on the loopback of a box: at the ports that a host leads to, and nowhere else. */
 export class Loopback {
   readonly #deps: LoopbackDeps
   readonly #shares
+  /** Requests of each project, which take time of the agent's event loop also where nothing listens. */
+  readonly #paces
 
   constructor(deps: LoopbackDeps) {
     this.#deps = deps
     this.#shares = createFairShares(deps.atOnce)
+    this.#paces = createBuckets({ perSecond: PER_SECOND, burst: BURST, clock: deps.clock })
   }
 
   /** @throws ServiceError as `EdgeGate.reach` */
@@ -27,11 +33,15 @@ export class Loopback {
     const owner = await hosts.boxAt(target)
     if (owner === null)
       throw new ServiceError('port_unreachable', `No address of a box leads to port ${target.port} any more.`)
-    const release = this.#shares.take([`project ${owner.project}`, `box ${owner.boxId}`])
+    const isTooFast = this.#paces.waitOf(owner.project) !== null
+    if (!isTooFast) this.#paces.take(owner.project)
+    const release = isTooFast ? null : this.#shares.take([`project ${owner.project}`, `box ${owner.boxId}`])
     if (release === null) throw new ServiceError('rate_limited', CROWDED, { headers: { 'Retry-After': '1' } })
     return { owner, release, connect: () => runtime.connect(owner.boxId, target.port) }
   }
 }
 
+const PER_SECOND = 500
+const BURST = 1_000
 const CROWDED =
-  'Too many requests to servers on the loopback of boxes are open at once. Let the server listen on 0.0.0.0, which has no such limit.'
+  'Too many requests go to servers on the loopback of boxes, or to ports where nothing answers. Let the server listen on 0.0.0.0, which has no such limit.'
