@@ -62,12 +62,14 @@ function projectWithout(project: string): ProjectUse {
   return { project, quota: null, used, boxes: { running: 0, stopped: 0, other: 0 } }
 }
 
+const LIMITS = ['boxes', 'cpus', 'ramMb', 'storageGb'] as const satisfies readonly (keyof QuotaRecord)[]
 // Where names of projects are: with the condition of each, beside the index that has them in order.
 const HOLDERS = [
   ['project_use', ''],
   ['bases', "AND project <> '' AND record ->> '$.cell' IS NULL"],
   ['backups INDEXED BY backups_by_project', "AND status <> 'failed'"],
-  ['quotas', ''],
+  // One that limits nothing is none.
+  ['quotas', `AND coalesce(${LIMITS.map((limit) => `record ->> '$.${limit}'`).join(', ')}) IS NOT NULL`],
 ] as const
 
 /** Returns SQL for the lowest project with something, of those from `from` on. */
