@@ -12,7 +12,8 @@ export const BOX_REASONS = {
   resizing: [null, 'Kept for later: limits change while a box runs.'],
   deleting: [null, 'Kept for later: a box that is deleted is gone at once.'],
   ready: ['running', 'Its first process runs.'],
-  stopped_by_request: ['stopped', 'It was stopped as asked; `message` says so where `idle_stop_seconds` asked.'],
+  stopped_by_request: ['stopped', 'A request stopped it.'],
+  idle: ['stopped', 'It was not used for `url_settings.idle_stop_seconds`.'],
   exited: ['stopped', 'Its first process ended by itself.'],
   out_of_memory: ['stopped', 'Its first process was killed because the box ran out of memory.'],
   failed: ['stopped', 'A start failed; `message` says why, and resume tries again.'],
@@ -32,7 +33,7 @@ export interface BoxTransition {
   by: string
 }
 
-const RESTING = ['stopped_by_request', 'exited', 'out_of_memory', 'failed'] as const
+const RESTING = ['stopped_by_request', 'idle', 'exited', 'out_of_memory', 'failed'] as const
 
 /** Every change of the state of a box. In addition it is created as `creating`, and deleted in any state. */
 export const BOX_TRANSITIONS: readonly BoxTransition[] = [
@@ -43,7 +44,7 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
     to: ['stopping'],
     by: '`POST B/stop`; `idle_stop_seconds` without use.',
   },
-  { from: ['stopping'], to: ['stopped_by_request'], by: 'Its processes have ended.' },
+  { from: ['stopping'], to: ['stopped_by_request', 'idle'], by: 'Its processes have ended.' },
   { from: ['stopping'], to: ['ready'], by: 'It was used again just when it was to be stopped for want of use.' },
   { from: ['ready'], to: ['exited'], by: 'Its first process ended by itself.' },
   { from: ['ready'], to: ['out_of_memory'], by: 'Its first process was killed for want of memory.' },
@@ -53,9 +54,9 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
     by: 'The host was booted, its pod was taken away, or the service was taken down: the box comes back.',
   },
   { from: ['creating'], to: ['starting'], by: 'The service was taken down meanwhile: the next one starts the box.' },
-  { from: ['starting'], to: ['stopped_by_request'], by: 'The service was taken down while the box was being stopped.' },
+  { from: ['starting'], to: ['stopped_by_request', 'idle'], by: 'The service was taken down while the box was being stopped.' },
   {
-    from: ['stopping', 'restoring', 'stopped_by_request', 'exited', 'out_of_memory', 'failed', 'unknown'],
+    from: ['stopping', 'restoring', ...RESTING, 'unknown'],
     to: ['starting'],
     by: '`POST B/resume`; of one that rests, a request for its URL if `url_settings.wake` is set.',
   },
@@ -76,5 +77,5 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
     to: ['unknown'],
     by: 'The runtime does not answer for it, or cannot start again what ran; it is tried again, after 1 s to 60 s.',
   },
-  { from: ['unknown'], to: ['ready', 'stopped_by_request', 'starting'], by: 'The runtime answers again.' },
+  { from: ['unknown'], to: ['ready', 'stopped_by_request', 'idle', 'starting'], by: 'The runtime answers again.' },
 ]

@@ -38,6 +38,7 @@ export const boxReasonSchema = z
     'deleting',
     'ready',
     'stopped_by_request',
+    'idle',
     'exited',
     'out_of_memory',
     'failed',

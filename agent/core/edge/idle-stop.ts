@@ -151,7 +151,8 @@ async function undoStop({ store, routes, clock }: IdleStopDeps, record: BoxRecor
 }
 
 function stoppingRecord(record: BoxRecord, now: number): BoxRecord {
-  const desired = { power: 'stopped' as const, generation: record.desired.generation + 1 }
+  const generation = record.desired.generation + 1
+  const desired = { power: 'stopped' as const, generation, cause: 'idle' as const }
   const stopping = pendingRecord({ ...record, desired }, 'stopping', now)
   const message = `Stopped after ${record.urlSettings.idle_stop_seconds} s without use (url_settings.idle_stop_seconds).`
   return { ...stopping, observed: { ...stopping.observed, message } }

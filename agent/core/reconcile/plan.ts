@@ -68,10 +68,11 @@ export const READY: Outcome = { status: 'running', reason: 'ready', message: nul
 /** The box was stopped by request. */
 export const STOPPED: Outcome = { status: 'stopped', reason: 'stopped_by_request', message: null, power: 'stopped' }
 
-/** Returns STOPPED, with the message that the request to stop `record` left in it. */
-export function stoppedOutcome({ observed }: BoxRecord): Outcome {
+/** Returns STOPPED, or that it was idle, with the message that the request to stop `record` left in it. */
+export function stoppedOutcome({ desired, observed }: BoxRecord): Outcome {
   const isStopping = observed.status === 'pending' && observed.reason === 'stopping'
-  return isStopping ? { ...STOPPED, message: observed.message } : STOPPED
+  const outcome: Outcome = desired.cause === 'idle' ? { ...STOPPED, reason: 'idle' } : STOPPED
+  return isStopping ? { ...outcome, message: observed.message } : outcome
 }
 
 const EXITED: Outcome = {

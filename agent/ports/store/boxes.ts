@@ -21,7 +21,8 @@ export interface BoxRecord {
   forkOf: string | null
   /** The subvolume of its root. */
   root: string
-  desired: { power: 'running' | 'stopped'; generation: number }
+  /** `cause` is that of a stop which no request asked for. */
+  desired: { power: 'running' | 'stopped'; generation: number; cause?: 'idle' }
   observed: BoxObserved
   config: BoxConfig
   environment: Record<string, string>

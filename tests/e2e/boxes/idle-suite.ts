@@ -38,12 +38,16 @@ export function defineIdleSuite(client: Client): void {
     test('stops with the reason, and can be resumed', async () => {
       await stops('control')
       expect((await box('control')).state).toMatchObject({
-        reason: 'stopped_by_request',
+        reason: 'idle',
         message: 'Stopped after 1 s without use (url_settings.idle_stop_seconds).',
       })
       const resumed = await client.post(`${boxes}/control/resume`)
       expect([resumed.status, resumed.body.status, resumed.body.state.message]).toEqual([200, 'running', null])
+      const asked = await client.post(`${boxes}/control/stop`)
+      expect(asked.body.state.reason).toBe('stopped_by_request')
+      await client.post(`${boxes}/control/resume`)
       await stops('control')
+      expect((await box('control')).state.reason).toBe('idle')
     })
 
     test('runs on while it is leased or runs a command, attached or detached, and without the setting', async () => {

@@ -21,7 +21,7 @@ const EXITS = [
   { outOfMemory: true, isLost: false },
   { outOfMemory: false, isLost: true },
 ] as const
-const REQUESTS = ['stop', 'resume', 'restore', 'take down'] as const
+const REQUESTS = ['stop', 'resume', 'restore', 'take down', 'idle stop'] as const
 
 /** The transitions found, as `from → to`, and the pairs of status and reason, as `status/reason`. */
 export interface Exploration {
@@ -74,7 +74,7 @@ function stateOf({ observed }: BoxRecord): BoxState {
 function kindOf(record: BoxRecord): string {
   const { observed, desired, restore } = record
   const isSettled = observed.generation === desired.generation
-  return [stateOf(record), desired.power, isSettled, restore !== null, observed.bootId].join()
+  return [stateOf(record), desired.power, desired.cause, isSettled, restore !== null, observed.bootId].join()
 }
 
 /** Runs an agent that adopts the box, settles it, sees its first process end, and is killed. */
@@ -128,6 +128,10 @@ async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: 
     await restore.restore(record, { snapshot: 'v0' }, how).catch(isBusy)
   }
   // `npm run down` writes this for each box whose processes run.
+  if (request === 'idle stop' && record.observed.status === 'running' && record.desired.power === 'running') {
+    const desired = { power: 'stopped' as const, generation: record.desired.generation + 1, cause: 'idle' as const }
+    await deps.store.boxes.replace(pendingRecord({ ...record, desired }, 'stopping', 1))
+  }
   if (request === 'take down') await deps.store.boxes.replace(pendingRecord(record, 'starting', 1))
 }
 

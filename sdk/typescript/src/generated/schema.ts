@@ -3194,7 +3194,7 @@ export interface components {
          * @description Why a box is in its status. `resizing` and `deleting` do not occur yet, `host_lost` only in a fleet.
          * @enum {string}
          */
-        BoxReason: "creating" | "starting" | "stopping" | "restoring" | "resizing" | "deleting" | "ready" | "stopped_by_request" | "exited" | "out_of_memory" | "failed" | "host_lost";
+        BoxReason: "creating" | "starting" | "stopping" | "restoring" | "resizing" | "deleting" | "ready" | "stopped_by_request" | "idle" | "exited" | "out_of_memory" | "failed" | "host_lost";
         BoxList: {
             boxes: components["schemas"]["Box"][];
             /** @description Whether another page follows. */

@@ -7,6 +7,7 @@ class BoxReason(StrEnum):
     EXITED = "exited"
     FAILED = "failed"
     HOST_LOST = "host_lost"
+    IDLE = "idle"
     OUT_OF_MEMORY = "out_of_memory"
     READY = "ready"
     RESIZING = "resizing"
