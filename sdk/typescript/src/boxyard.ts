@@ -68,6 +68,21 @@ export interface BoxHandle {
   /** Unpacks a tar into a directory, and tells what was refused. */
   writeArchive(path: string, body: UploadBody, query?: Query): Promise<AnswerOf<'writeArchive'>>
   fork(name: string, more?: Omit<CallInput<'createBox'>['body'], 'name' | 'fork' | 'base'>): Promise<BoxHandle>
+  /** Takes a snapshot of its disk, with its data volumes if asked; the service names it where no name is given. */
+  snapshot(
+    name?: string,
+    more?: Omit<CallInput<'createBoxSnapshot'>['body'], 'name'>,
+  ): Promise<AnswerOf<'createBoxSnapshot'>>
+  /** Goes through its snapshots, oldest first. */
+  snapshots(): AsyncGenerator<ItemOf<'listBoxSnapshots'>>
+  /** Restores it to a snapshot, and waits until that is done; its present state becomes an automatic snapshot. */
+  restore(snapshot: string, more?: Omit<CallInput<'restoreBox'>['body'], 'snapshot'>): Promise<BoxRecord>
+  /** Goes through what has changed on its disk since a snapshot, until another one or now. */
+  diff(snapshot: string, to?: string): AsyncGenerator<ItemOf<'diffBoxSnapshot'>>
+  /** Signals all processes of a command, by its id. */
+  signal(exec: string, name: CallInput<'signalExec'>['body']['signal']): Promise<AnswerOf<'signalExec'>>
+  /** Goes through its services by name. */
+  services(): AsyncGenerator<ItemOf<'listServices'>>
   stop(): Promise<BoxRecord>
   resume(): Promise<BoxRecord>
   delete(): Promise<void>
@@ -118,8 +133,7 @@ function createHandle(
     const { body } = await doors.transfer(id, { ...box, query })
     return body ?? new Blob([]).stream()
   }
-  const settled = async (id: 'stopBox' | 'resumeBox'): Promise<BoxRecord> => {
-    const { status, headers, body } = await caller.callFully(id, { path: box })
+  const settled = async ({ status, headers, body }: FullAnswer<BoxRecord>): Promise<BoxRecord> => {
     const operation = headers.get('operation-location')
     if (status !== 202 || operation === null) return body
     await waitForOperation(caller, operation)
@@ -147,11 +161,29 @@ function createHandle(
       return (await holdObject(response)) as AnswerOf<'writeArchive'>
     },
     fork: (fork, more = {}) => boxyard.createBox(project, { ...more, name: fork, fork: name }),
-    stop: () => settled('stopBox'),
-    resume: () => settled('resumeBox'),
+    ...stateOf(caller, box),
+    restore: async (snapshot, more = {}) =>
+      settled(await caller.callFully('restoreBox', { path: box, body: { ...more, snapshot } })),
+    stop: async () => settled(await caller.callFully('stopBox', { path: box })),
+    resume: async () => settled(await caller.callFully('resumeBox', { path: box })),
     delete: async () => {
       await caller.call('deleteBox', { path: box })
     },
     waitUntil: (status, signal) => waitForBox(caller, { ...box, status, signal }),
+  }
+}
+
+/** The methods of a handle that are one operation each. */
+function stateOf(
+  caller: Caller,
+  box: { project: string; name: string },
+): Pick<BoxHandle, 'snapshot' | 'snapshots' | 'diff' | 'signal' | 'services'> {
+  return {
+    snapshot: (name, more = {}) => caller.call('createBoxSnapshot', { path: box, body: { ...more, ...(name === undefined ? {} : { name }) } }),
+    snapshots: () => listAll(caller, 'listBoxSnapshots', { path: box }),
+    diff: (snapshot, to) =>
+      listAll(caller, 'diffBoxSnapshot', { path: { ...box, snapshot }, query: to === undefined ? {} : { to } }),
+    signal: (exec, name) => caller.call('signalExec', { path: { ...box, exec }, body: { signal: name } }),
+    services: () => listAll(caller, 'listServices', { path: box }),
   }
 }

@@ -85,7 +85,7 @@ test('its use is that of the quota, and boxes are counted by status', async () =
   await storeBox('demo', 'e', statusOf('unknown'))
   await store.volumes.insert(volumeRecord('data', { project: 'demo', sizeGb: 2.5 }))
   await store.quotas.set('demo', QUOTA)
-  await store.quotas.set('empty', { ...QUOTA, boxes: null })
+  await store.quotas.set('empty', { ...QUOTA, boxes: null, cpus: 0 })
   const [demo, empty] = await list()
   const used = { boxes: 5, volumes: 1, cpus: 4, ramMb: 256, storageGb: 7.5 }
   expect(demo).toEqual({ project: 'demo', quota: QUOTA, used, boxes: { running: 2, stopped: 1, other: 2 } })
