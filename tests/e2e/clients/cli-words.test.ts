@@ -101,16 +101,8 @@ describe('snapshots are one group of verbs', () => {
 describe('create and fork have flags for all that a box has', () => {
   const flags =
     '--cpus 1 --ram-mb 1g --storage-gb 2g --network-mbps 50 --disk-mbps 40 --disk-iops 900 --shm-mb 256m --core-dumps --port 3000 --auth public --wake --idle-stop 30m --grace 5s --env A=1 --tag t=1'
-  const config = {
-    cpus: 1,
-    ram_mb: 1024,
-    storage_gb: 2,
-    network_mbps: 50,
-    disk_mbps: 40,
-    disk_iops: 900,
-    shm_mb: 256,
-    core_dumps: true,
-  }
+  const disk = { storage_gb: 2, disk_mbps: 40, disk_iops: 900 }
+  const config = { ...disk, cpus: 1, ram_mb: 1024, network_mbps: 50, shm_mb: 256, core_dumps: true }
   const all = {
     ...{ config, port: 3000, termination_grace_period_seconds: 5, environment: { A: '1' }, tags: { t: '1' } },
     url_settings: { auth: 'public', wake: true, idle_stop_seconds: 1800 },
