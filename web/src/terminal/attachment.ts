@@ -133,16 +133,14 @@ export class Attachment {
   async #connect(): Promise<TerminalStream> {
     const { box, session } = this.#options
     const { cols, rows } = this.#terminal
-    // Frees the connection that a request holds which nobody answers.
     const giveUp = new AbortController()
-    const timer = setTimeout(() => giveUp.abort(), 2 * CONNECT_MS)
     const { signal } = giveUp
-    const console = api().box(box.project, box.name).console({ session, cols, rows, signal })
-    // Only the opening has a limit: a signal that aborts later ends the stream.
-    const opening = console.finally(() => clearTimeout(timer))
+    const opening = api().box(box.project, box.name).console({ session, cols, rows, signal })
     const late = pauseFor(CONNECT_MS, this.#closing.signal).then(() => null)
     const stream = await Promise.race([opening, late])
     if (stream !== null) return stream
+    // The browser would send the next request over the same dead connection.
+    giveUp.abort()
     void opening.then(
       (each) => each.close(),
       () => undefined,
@@ -231,7 +229,7 @@ const REPORT = /^\u001b(?:[P\]].|\[(?:[IOM<?>]|[\d;]*[Rnt]))/
 /** Ctrl-C, Ctrl-Z and Ctrl-\: they stop what writes. */
 const INTERRUPTS = new Set(['\u0003', '\u001a', '\u001c'])
 const PAUSE_MAX_MS = 8_000
-const CONNECT_MS = 10_000
+const CONNECT_MS = 8_000
 /** A console begins with the last 256 KiB of what was on it. */
 const REPLAY_BYTES = 256 * 1024
 const QUIET_MS = 60
