@@ -54,7 +54,11 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
     by: 'The host was booted, its pod was taken away, or the service was taken down: the box comes back.',
   },
   { from: ['creating'], to: ['starting'], by: 'The service was taken down meanwhile: the next one starts the box.' },
-  { from: ['starting'], to: ['stopped_by_request', 'idle'], by: 'The service was taken down while the box was being stopped.' },
+  {
+    from: ['starting'],
+    to: ['stopped_by_request', 'idle'],
+    by: 'The service was taken down while the box was being stopped.',
+  },
   {
     from: ['stopping', 'restoring', ...RESTING, 'unknown'],
     to: ['starting'],

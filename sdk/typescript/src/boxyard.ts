@@ -179,7 +179,8 @@ function stateOf(
   box: { project: string; name: string },
 ): Pick<BoxHandle, 'snapshot' | 'snapshots' | 'diff' | 'signal' | 'services'> {
   return {
-    snapshot: (name, more = {}) => caller.call('createBoxSnapshot', { path: box, body: { ...more, ...(name === undefined ? {} : { name }) } }),
+    snapshot: (name, more = {}) =>
+      caller.call('createBoxSnapshot', { path: box, body: { ...more, ...(name === undefined ? {} : { name }) } }),
     snapshots: () => listAll(caller, 'listBoxSnapshots', { path: box }),
     diff: (snapshot, to) =>
       listAll(caller, 'diffBoxSnapshot', { path: { ...box, snapshot }, query: to === undefined ? {} : { to } }),
