@@ -30,12 +30,26 @@ export function generatePythonBase(generators: string): Record<string, string> {
       { cwd: bench, env: { ...process.env, PATH: [bin, process.env['PATH']].join(delimiter) }, stdio: 'pipe' },
     )
     const names = globSync('**/*.py', { cwd: join(bench, 'base') }).filter((name) => !UNUSED.includes(name))
-    return Object.fromEntries(
-      names.sort().map((name) => [`${PYTHON_BASE}/${name}`, readFileSync(join(bench, 'base', name), 'utf8')]),
-    )
+    const files = names.sort().map((name) => [name, readFileSync(join(bench, 'base', name), 'utf8')] as const)
+    const enums = files.flatMap(([, text]) => /^class (\w+)\(StrEnum\):$/m.exec(text)?.[1] ?? [])
+    return Object.fromEntries(files.map(([name, text]) => [`${PYTHON_BASE}/${name}`, takeTexts(text, enums)]))
   } finally {
     rmSync(bench, { recursive: true, force: true })
   }
+}
+
+/**
+ * Types what a program gives, the fields of models and the parameters of operations, so that it may be plain text in the place of a member of
+ * an enumeration. What is returned keeps its type. Pure.
+ */
+function takeTexts(text: string, enums: readonly string[]): string {
+  const known = new Set(enums)
+  return text.replace(/^( {4}\w+: )(list\[)?(\w+)(\])?( \| Unset)?( = [\w.]+)?(,)?$/gm, (line, ...parts: string[]) => {
+    const [head = '', list = '', name = '', end = '', ...rest] = parts.slice(0, 7)
+    if (!known.has(name)) return line
+    const texts = list === '' ? 'str' : 'list[str]'
+    return `${head}${list}${name}${end} | ${texts}${rest.map((part) => part ?? '').join('')}`
+  })
 }
 
 /** Returns the files of the base that are in the checkout, without the tables. */

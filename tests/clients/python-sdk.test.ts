@@ -48,7 +48,7 @@ describe('the Python SDK', () => {
     expect(await bench.python('-m', 'ruff', 'format', '--check', ...config)).toContain('already formatted')
   })
 
-  test.each(['operations', 'boxes', 'commands', 'transfers', 'newer', 'hostile'])(
+  test.each(['operations', 'boxes', 'commands', 'cancel', 'transfers', 'newer', 'hostile'])(
     'passes its tests of %s',
     async (name) => {
       const said = await bench.python('-m', 'pytest', '-q', '-p', 'no:cacheprovider', `tests/test_${name}.py`)

@@ -159,4 +159,4 @@ async def _iterate(iterator: Iterator[Any]) -> AsyncIterator[Any]:
 
 
 #: What is not awaited by the other kind either.
-_AT_ONCE = frozenset({"box", "list", "events"})
+_AT_ONCE = frozenset({"box", "list", "events", "snapshots", "diff", "services"})

@@ -10,8 +10,8 @@ import pytest
 
 from boxyard import ApiError, ConnectionError
 from boxyard.errors import BoxNotFoundError, InvalidRequestError, TokenInvalidError
-from boxyard.models import BoxStatus, CreateBox, CreateToken, CreateVolume, Permission
-from boxyard.operations import create_box, create_token, create_volume, get_box, get_me, get_version, list_events, list_volumes
+from boxyard.models import BoxStatus, CreateBox, CreateToken, CreateVolume, Permission, PutService
+from boxyard.operations import create_box, create_token, create_volume, get_box, get_me, get_version, list_events, list_volumes, put_service
 from given import Given, both, service
 
 
@@ -190,3 +190,30 @@ async def test_a_wait_is_given_up_after_its_time(given: Given) -> None:
         await given.box.wait_until(BoxStatus.STOPPED, timeout=0.01)
     with pytest.raises(BoxNotFoundError):
         await given.yard.box(given.project, "none").wait_until("running")
+
+
+@both
+async def test_one_has_snapshots_changes_services_and_signals(given: Given) -> None:
+    box = await given.yard.create_box(given.project, CreateBox(name="kept"))
+    assert (await box.snapshot("before", comment="as it was")).name == "before"
+    await box.write_file("/root/new", b"x")
+    assert "/root/new" in [change.path async for change in box.diff("before")]
+    assert (await box.restore("before")).status == "running"
+    assert len([snapshot async for snapshot in box.snapshots()]) == 2
+    assert [service async for service in box.services()] == []
+    stream = await box.stream(["sleep", "600"])
+    assert (await box.signal(stream.id or "", "SIGTERM")).id == stream.id
+    assert (await stream.ended()).exit_code == 143
+    await box.delete()
+
+
+@both
+async def test_plain_text_is_taken_for_members_of_an_enumeration(given: Given) -> None:
+    box = await given.yard.create_box(given.project, CreateBox(name="texts"))
+    spec = PutService(command=["sleep", "600"], restart="never")
+    assert (await given.yard.call(put_service(given.project, "texts", "site", body=spec))).name == "site"
+    token = await given.yard.call(create_token(body=CreateToken(name="texts", projects="*", permissions=["read"])))
+    assert token.permissions == ["read"]
+    with pytest.raises(ValueError, match="nonsense"):
+        await given.yard.call(put_service(given.project, "texts", "site", body=PutService(command=["true"], restart="nonsense")))
+    await box.delete()

@@ -11,7 +11,7 @@ import httpx
 
 from ._async_box import AsyncBoxHandle
 from ._async_driver import AsyncByteStream, AsyncDriver
-from ._calls import Answer, Call, P, PagedCall, PagesSeen
+from ._calls import Answer, Call, P, PagedCall
 from ._flows import Flow, ask, ask_fully, open_session, send
 from ._generated.models.create_box import CreateBox
 from ._generated.models.event import Event
@@ -58,15 +58,9 @@ class AsyncBoxyard:
         """Sends a request whose answer is bytes, which are not held in memory."""
         return AsyncByteStream(await self._driver.run(send(self._session, call, is_streamed=True)))
 
-    async def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
+    def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
         """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""
-        following: PagedCall[P, I] | None = call
-        seen = PagesSeen()
-        while following is not None:
-            page = await self.call(following)
-            for each in following.items(page):
-                yield each
-            following = following.after(page, seen)
+        return self._driver.list(self._session, call)
 
     async def events(
         self,

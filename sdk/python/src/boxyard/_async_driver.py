@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from ._answers import Gathering, check_encoding
+from ._calls import P, PagedCall, PagesSeen
 from ._contents import awaitable_content
-from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Session, Steps, ask
 from ._http import TIMEOUT, direct_hosts, no_cookies, unreachable
 from ._sockets import open_websocket
 
 T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741
+
+_FINISH_SECONDS = 5
 
 
 class AsyncDriver:
@@ -37,6 +42,28 @@ class AsyncDriver:
             except Exception as error:
                 steps.fail(error)
         return steps.result
+
+    async def finish(self, flow: Flow[None]) -> None:
+        """Cleans up behind what was cancelled, for 5 s at most; an error of the flow is not told, since the cancellation is."""
+        await self.settle(self.run(flow))
+
+    async def settle(self, work: Coroutine[Any, Any, None]) -> None:
+        """As ``finish``; goes on in the background where it takes longer, or is cancelled itself."""
+        task = asyncio.ensure_future(work)
+        # Else its error would be printed as one that nobody has taken.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(asyncio.shield(task), _FINISH_SECONDS)
+
+    async def list(self, session: Session, call: PagedCall[P, I]) -> AsyncIterator[I]:
+        """Goes through a list of any length, a page at a time as it is read."""
+        following: PagedCall[P, I] | None = call
+        seen = PagesSeen()
+        while following is not None:
+            page = await self.run(ask(session, following))
+            for each in following.items(page):
+                yield each
+            following = following.after(page, seen)
 
     async def close(self) -> None:
         """Closes the HTTP client that was made here."""

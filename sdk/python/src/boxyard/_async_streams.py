@@ -7,8 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from ._async_driver import AsyncDriver
-from ._errors import ConnectionError
+from ._errors import ApiError, ConnectionError
 from ._execs import ExecFollower
+from ._flows import Flow
 from ._ports import MESSAGE_BYTES, PORT_END
 from ._sockets import AsyncSocket
 from ._terminal import ExecEnd, OutputPiece, StreamName, TerminalOutput, input_end_frame, input_frame, resize_frame
@@ -21,12 +22,17 @@ class AsyncTerminalStream:
     """
 
     def __init__(
-        self, driver: AsyncDriver, socket: AsyncSocket, resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None
+        self,
+        driver: AsyncDriver,
+        socket: AsyncSocket,
+        resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None,
+        end: Callable[[str], Flow[None]] | None,
     ) -> None:
-        """Makes the stream of a socket; without ``resume`` a lost socket is an error."""
+        """Makes the stream of a socket; without ``resume`` a lost socket is an error. ``end`` ends a command that goes on without it."""
         self._driver = driver
         self._socket = socket
         self._resume = resume
+        self._end = end
         self._output = TerminalOutput()
         self._is_closing = False
         self._pieces = self._read()
@@ -68,9 +74,28 @@ class AsyncTerminalStream:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        if kind is not None and not issubclass(kind, Exception | GeneratorExit):
+            await self._break_off()
         await self.close()
 
+    async def _break_off(self) -> None:
+        """Leaves, and ends the command."""
+        self._is_closing = True
+        if self._end is not None and self.id is not None and self._output.end is None:
+            await self._driver.finish(self._end(self.id))
+        await self._socket.close()
+
     async def _read(self) -> AsyncIterator[OutputPiece]:
+        try:
+            async for piece in self._read_on():
+                yield piece
+        except (ApiError, ConnectionError, GeneratorExit):
+            raise
+        except BaseException:
+            await self._break_off()
+            raise
+
+    async def _read_on(self) -> AsyncIterator[OutputPiece]:
         while self._output.end is None and (message := await self._socket.receive()) is not None:
             piece = self._output.take(message)
             if piece is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Literal, TypeVar
+from uuid import uuid4
 
 from ._answers import check_id
 from ._calls import Call
@@ -14,8 +15,11 @@ from ._flows import Flow, Pace, Pause, Session, ask
 from ._generated.api.exec_.create_exec import create_exec
 from ._generated.api.exec_.get_exec import get_exec
 from ._generated.api.exec_.get_exec_output import get_exec_output
+from ._generated.api.exec_.signal_exec import signal_exec
 from ._generated.models.exec_ import Exec
 from ._generated.models.exec_request import ExecRequest
+from ._generated.models.exec_signal import ExecSignal
+from ._generated.models.exec_signal_signal import ExecSignalSignal
 from ._generated.models.exec_status import ExecStatus
 from ._generated.models.get_exec_encoding import GetExecEncoding
 from ._generated.models.get_exec_output_encoding import GetExecOutputEncoding
@@ -26,21 +30,66 @@ from ._terminal import ExecEnd, OutputPiece, StreamName, end_by_code
 
 T = TypeVar("T")
 
+#: What a cancellation does with a command: it ends it, or leaves it.
+OnCancel = Literal["end", "detach"]
+
 _AWAY = frozenset({502, 503, 504})
+#: Short, so that the id is known by which the command is ended; most commands have ended by then.
+_FIRST_WAIT_SECONDS = 1
+_REPEATS = 20
 #: Reads of a service that is away, a second apart: some minutes.
 _PATIENCE = 120
 
 
-def run_exec(session: Session, project: str, name: str, body: ExecRequest) -> Flow[Exec]:
-    """Runs a command to its end, however long it takes."""
-    found = yield from ask(session, create_exec(project, name, body=body))
-    exec_id = check_id(found.id)
-    encoding = UNSET if isinstance(body.encoding, Unset) else GetExecEncoding(body.encoding.value)
-    pace = Pace()
-    while found.status == ExecStatus.RUNNING:
-        yield from pace.wait()
-        found = yield from ask(session, get_exec(project, name, exec_id, wait_seconds=25, encoding=encoding))
-    return found
+class ExecRun:
+    """A command that is run to its end, however long it takes, and that can be ended where that is broken off."""
+
+    def __init__(self, session: Session, project: str, name: str, body: ExecRequest) -> None:
+        """Asks nothing yet."""
+        self._session = session
+        self._box = (project, name)
+        self._encoding = UNSET if isinstance(body.encoding, Unset) else GetExecEncoding(str(body.encoding))
+        call = create_exec(project, name, body=body, wait_seconds=_FIRST_WAIT_SECONDS)
+        # A repeat with the same key finds the command that the first one started.
+        headers = {**call.request.get("headers", {}), "Idempotency-Key": str(uuid4())}
+        self._call = replace(call, request={**call.request, "headers": headers})
+        self._is_asked = False
+        self._found: Exec | None = None
+
+    def run(self) -> Flow[Exec]:
+        """Starts the command, and waits for its end."""
+        self._is_asked = True
+        found = self._found = yield from ask(self._session, self._call)
+        exec_id = check_id(found.id)
+        pace = Pace()
+        while found.status == ExecStatus.RUNNING:
+            yield from pace.wait()
+            found = yield from ask(self._session, get_exec(*self._box, exec_id, wait_seconds=25, encoding=self._encoding))
+        return found
+
+    def end(self) -> Flow[None]:
+        """Ends the command, also where the answer to its start has not come."""
+        if not self._is_asked:
+            return
+        session = replace(self._session, attempts=1)
+        found = self._found
+        for attempt in range(_REPEATS):
+            try:
+                found = found or (yield from ask(session, self._call))
+            except ApiError as error:
+                if error.code != "idempotency_in_progress" or attempt == _REPEATS - 1:
+                    raise
+                yield Pause(0.2)
+        if found is not None and found.status == ExecStatus.RUNNING:
+            yield from end_exec(session, *self._box, check_id(found.id))
+
+
+def end_exec(session: Session, project: str, name: str, exec_id: str) -> Flow[None]:
+    """Ends a command: asks it by SIGTERM, and kills what is left of it after 2 s."""
+    yield from ask(session, signal_exec(project, name, exec_id, body=ExecSignal(ExecSignalSignal.SIGTERM)))
+    found = yield from ask(session, get_exec(project, name, exec_id, wait_seconds=2))
+    if found.status == ExecStatus.RUNNING:
+        yield from ask(session, signal_exec(project, name, exec_id, body=ExecSignal(ExecSignalSignal.SIGKILL)))
 
 
 class ExecFollower:
@@ -111,7 +160,8 @@ class ExecFollower:
 
 def end_of(found: Exec) -> ExecEnd:
     """How the command of a record ended. A code that nobody knows is None, and is not guessed."""
-    reason = None if found.reason is None else found.reason.value
+    # One that a newer service added is plain text.
+    reason = None if found.reason is None else str(found.reason)
     shortage = f"Out of memory: {found.oom_kills} processes were killed." if found.oom_kills > 0 else None
     if found.exit_code is not None:
         return replace(end_by_code(found.exit_code, shortage), reason=reason, oom_kills=found.oom_kills)

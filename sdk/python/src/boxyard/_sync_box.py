@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from ._contents import Content
 from ._doors import open_socket, transfer, upload
-from ._execs import ExecFollower, run_exec
+from ._errors import ApiError, ConnectionError
+from ._execs import ExecFollower, ExecRun, OnCancel, end_exec
 from ._flows import Flow, Session, ask
+from ._generated.api.boxes.create_box_snapshot import create_box_snapshot
 from ._generated.api.boxes.delete_box import delete_box
+from ._generated.api.boxes.diff_box_snapshot import diff_box_snapshot
 from ._generated.api.boxes.get_box import get_box
+from ._generated.api.boxes.list_box_snapshots import list_box_snapshots
+from ._generated.api.boxes.restore_box import restore_box
 from ._generated.api.boxes.resume_box import resume_box
 from ._generated.api.boxes.stop_box import stop_box
+from ._generated.api.exec_.signal_exec import signal_exec
 from ._generated.api.files.read_archive import read_archive
 from ._generated.api.files.read_file import read_file
+from ._generated.api.services.list_services import list_services
 from ._generated.api.streams.open_port import open_port
 from ._generated.models.box import Box
 from ._generated.models.box_status import BoxStatus
 from ._generated.models.create_box import CreateBox
+from ._generated.models.create_box_snapshot import CreateBoxSnapshot
 from ._generated.models.exec_ import Exec
+from ._generated.models.exec_record import ExecRecord
+from ._generated.models.exec_signal import ExecSignal
+from ._generated.models.exec_signal_signal import ExecSignalSignal
 from ._generated.models.file_entry import FileEntry
+from ._generated.models.restore_box import RestoreBox
+from ._generated.models.service import Service
+from ._generated.models.snapshot import Snapshot
+from ._generated.models.snapshot_diff_changes_item import SnapshotDiffChangesItem
 from ._generated.models.unpack_report import UnpackReport
 from ._ports import PORT_PROTOCOL
 from ._requests import Encoding, Typing, console_call, exec_request, fork_request, given, stream_call, unpack_call, write_call
@@ -59,8 +75,13 @@ class BoxHandle:
         no_hup: bool | None = None,
         timeout_seconds: float | None = None,
         encoding: Encoding | None = None,
+        on_cancel: OnCancel = "end",
     ) -> Exec:
-        """Runs a command, or a line of the shell, to its end, however long it takes; its record has the last 1 MiB of each stream."""
+        """
+        Runs a command, or a line of the shell, to its end, however long it takes; its record has the last 1 MiB of each stream.
+
+        What interrupts it, such as Ctrl-C, ends the command first, unless ``on_cancel`` says ``detach``.
+        """
         body = exec_request(
             command,
             cwd=cwd,
@@ -72,7 +93,15 @@ class BoxHandle:
             timeout_seconds=timeout_seconds,
             encoding=encoding,
         )
-        return self._run(run_exec(self._session, self.project, self.name, body))
+        run = ExecRun(self._session, self.project, self.name, body)
+        try:
+            return self._run(run.run())
+        except (ApiError, ConnectionError, GeneratorExit):
+            raise
+        except BaseException:
+            if on_cancel == "end":
+                self._driver.finish(run.end())
+            raise
 
     def stream(
         self,
@@ -87,11 +116,13 @@ class BoxHandle:
         env: Mapping[str, str] | None = None,
         no_hup: bool = False,
         timeout_seconds: float | None = None,
+        on_cancel: OnCancel = "end",
     ) -> TerminalStream:
         """
         Starts a command and streams input and output; without ``stdin`` its input is empty.
 
         With ``no_hup`` it goes on when its client leaves or the service is restarted, and its stream resumes by itself.
+        What interrupts it, such as Ctrl-C, while it is read, or in its ``with``, ends the command, unless ``on_cancel`` says ``detach``.
         """
         start = start_message(command, env)
         call = stream_call(
@@ -116,7 +147,8 @@ class BoxHandle:
             except BaseException:
                 socket.close()
                 raise
-        return TerminalStream(self._driver, socket, self._follow if no_hup else None)
+        is_left_running = no_hup and on_cancel == "end"
+        return TerminalStream(self._driver, socket, self._follow if no_hup else None, self._end if is_left_running else None)
 
     def console(
         self,
@@ -131,7 +163,7 @@ class BoxHandle:
     ) -> TerminalStream:
         """Attaches to a console, which goes on when its clients leave; one that is not there is begun."""
         call = console_call(self.project, self.name, session=session, shell=shell, user=user, cwd=cwd, typing=typing, cols=cols, rows=rows)
-        return TerminalStream(self._driver, self._run(open_socket(self._session, call, CHANNEL_PROTOCOL)), None)
+        return TerminalStream(self._driver, self._run(open_socket(self._session, call, CHANNEL_PROTOCOL)), None, None)
 
     def connect(self, port: int) -> PortStream:
         """Connects to a TCP port, published or not. Raises ``PortNotListeningError``."""
@@ -162,6 +194,32 @@ class BoxHandle:
         self._run(create_box(self._session, self.project, fork_request(self.name, name, more)))
         return BoxHandle(self._driver, self._session, self.project, name)
 
+    def snapshot(self, name: str | None = None, *, comment: str | None = None, include_data: bool | None = None) -> Snapshot:
+        """Takes a snapshot of its disk, with its data volumes if asked; the service names it where no name is given."""
+        body = CreateBoxSnapshot(name=given(name), comment=given(comment), include_data=given(include_data))
+        return self._run(ask(self._session, create_box_snapshot(self.project, self.name, body=body)))
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Goes through its snapshots, oldest first."""
+        return self._driver.list(self._session, list_box_snapshots(self.project, self.name))
+
+    def restore(self, snapshot: str, *, include_data: bool | None = None) -> Box:
+        """Restores it to a snapshot, and waits until that is done; its present state becomes an automatic snapshot."""
+        body = RestoreBox(snapshot, include_data=given(include_data))
+        return self._run(settle_box(self._session, restore_box(self.project, self.name, body=body), self.project, self.name))
+
+    def diff(self, snapshot: str, to: str | None = None) -> Iterator[SnapshotDiffChangesItem]:
+        """Goes through what has changed on its disk since a snapshot, until another one or now."""
+        return self._driver.list(self._session, diff_box_snapshot(self.project, self.name, snapshot, to=given(to)))
+
+    def signal(self, exec_id: str, name: ExecSignalSignal | str) -> ExecRecord:
+        """Signals all processes of a command, by its id."""
+        return self._run(ask(self._session, signal_exec(self.project, self.name, exec_id, body=ExecSignal(name))))
+
+    def services(self) -> Iterator[Service]:
+        """Goes through its services by name."""
+        return self._driver.list(self._session, list_services(self.project, self.name))
+
     def stop(self) -> Box:
         """Stops it, and waits until it has stopped."""
         return self._run(settle_box(self._session, stop_box(self.project, self.name), self.project, self.name))
@@ -177,6 +235,9 @@ class BoxHandle:
     def wait_until(self, status: BoxStatus | str, *, timeout: float | None = None) -> Box:
         """Waits until it has a status. Raises ``BoxNotFoundError`` once it is gone, ``TimeoutError`` after ``timeout`` seconds."""
         return self._run(wait_for_box(self._session, self.project, self.name, BoxStatus(status), timeout))
+
+    def _end(self, exec_id: str) -> Flow[None]:
+        return end_exec(replace(self._session, attempts=1), self.project, self.name, exec_id)
 
     def _follow(self, exec_id: str, offsets: Mapping[StreamName, int]) -> ExecFollower:
         return ExecFollower(self._session, (self.project, self.name), exec_id, offsets)

@@ -9,7 +9,7 @@ from typing import Literal, Self, TypeVar
 
 import httpx
 
-from ._calls import Answer, Call, P, PagedCall, PagesSeen
+from ._calls import Answer, Call, P, PagedCall
 from ._flows import Flow, ask, ask_fully, open_session, send
 from ._generated.models.create_box import CreateBox
 from ._generated.models.event import Event
@@ -60,12 +60,7 @@ class Boxyard:
 
     def list(self, call: PagedCall[P, I]) -> Iterator[I]:
         """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""
-        following: PagedCall[P, I] | None = call
-        seen = PagesSeen()
-        while following is not None:
-            page = self.call(following)
-            yield from following.items(page)
-            following = following.after(page, seen)
+        return self._driver.list(self._session, call)
 
     def events(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import time
 from collections.abc import Iterator
@@ -11,12 +12,14 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from ._answers import Gathering, check_encoding
+from ._calls import P, PagedCall, PagesSeen
 from ._contents import blocking_content
-from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Steps
+from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Session, Steps, ask
 from ._http import TIMEOUT, direct_hosts, no_cookies, unreachable
 from ._sync_socket import Socket
 
 T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741
 
 
 class Driver:
@@ -37,6 +40,20 @@ class Driver:
             except Exception as error:
                 steps.fail(error)
         return steps.result
+
+    def finish(self, flow: Flow[None]) -> None:
+        """Cleans up behind what was interrupted, which is the error to tell: one of the flow is not."""
+        with contextlib.suppress(Exception):
+            self.run(flow)
+
+    def list(self, session: Session, call: PagedCall[P, I]) -> Iterator[I]:
+        """Goes through a list of any length, a page at a time as it is read."""
+        following: PagedCall[P, I] | None = call
+        seen = PagesSeen()
+        while following is not None:
+            page = self.run(ask(session, following))
+            yield from following.items(page)
+            following = following.after(page, seen)
 
     def close(self) -> None:
         """Closes the HTTP client that was made here."""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
-from ._errors import ConnectionError
+from ._errors import ApiError, ConnectionError
 from ._execs import ExecFollower
+from ._flows import Flow
 from ._ports import MESSAGE_BYTES, PORT_END
 from ._sync_driver import Driver
 from ._sync_socket import Socket
@@ -20,11 +21,18 @@ class TerminalStream:
     One thread may write while another reads.
     """
 
-    def __init__(self, driver: Driver, socket: Socket, resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None) -> None:
-        """Makes the stream of a socket; without ``resume`` a lost socket is an error."""
+    def __init__(
+        self,
+        driver: Driver,
+        socket: Socket,
+        resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None,
+        end: Callable[[str], Flow[None]] | None,
+    ) -> None:
+        """Makes the stream of a socket; without ``resume`` a lost socket is an error. ``end`` ends a command that goes on without it."""
         self._driver = driver
         self._socket = socket
         self._resume = resume
+        self._end = end
         self._output = TerminalOutput()
         self._is_closing = False
         self._pieces = self._read()
@@ -66,9 +74,27 @@ class TerminalStream:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        if kind is not None and not issubclass(kind, Exception | GeneratorExit):
+            self._break_off()
         self.close()
 
+    def _break_off(self) -> None:
+        """Leaves, and ends the command."""
+        self._is_closing = True
+        if self._end is not None and self.id is not None and self._output.end is None:
+            self._driver.finish(self._end(self.id))
+        self._socket.close()
+
     def _read(self) -> Iterator[OutputPiece]:
+        try:
+            yield from self._read_on()
+        except (ApiError, ConnectionError, GeneratorExit):
+            raise
+        except BaseException:
+            self._break_off()
+            raise
+
+    def _read_on(self) -> Iterator[OutputPiece]:
         while self._output.end is None and (message := self._socket.receive()) is not None:
             piece = self._output.take(message)
             if piece is not None:

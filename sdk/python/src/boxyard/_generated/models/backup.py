@@ -73,7 +73,7 @@ class Backup:
 
         status: str
         if isinstance(self.status, BackupStatus):
-            status = self.status.value
+            status = BackupStatus(self.status).value
         else:
             status = self.status
 

@@ -83,7 +83,7 @@ class Box:
 
         status: str
         if isinstance(self.status, BoxStatus):
-            status = self.status.value
+            status = BoxStatus(self.status).value
         else:
             status = self.status
 

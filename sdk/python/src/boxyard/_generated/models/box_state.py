@@ -29,7 +29,7 @@ class BoxState:
     def to_dict(self) -> dict[str, Any]:
         reason: str
         if isinstance(self.reason, BoxReason):
-            reason = self.reason.value
+            reason = BoxReason(self.reason).value
         else:
             reason = self.reason
 

@@ -29,7 +29,7 @@ class BoxUrlSettings:
     def to_dict(self) -> dict[str, Any]:
         auth: str
         if isinstance(self.auth, BoxUrlSettingsAuth):
-            auth = self.auth.value
+            auth = BoxUrlSettingsAuth(self.auth).value
         else:
             auth = self.auth
 

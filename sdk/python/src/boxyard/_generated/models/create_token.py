@@ -29,7 +29,7 @@ class CreateToken:
 
     name: str
     projects: list[str] | Literal["*"]
-    permissions: list[Permission]
+    permissions: list[Permission] | list[str]
     expires_in_seconds: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class CreateToken:
 
         permissions = []
         for permissions_item_data in self.permissions:
-            permissions_item = permissions_item_data.value
+            permissions_item = Permission(permissions_item_data).value
             permissions.append(permissions_item)
 
         expires_in_seconds: int | None | Unset

@@ -31,7 +31,7 @@ class DeployService:
 
     command: list[str] | Unset = UNSET
     env: Environment | Unset = UNSET
-    isolation: DeployServiceIsolation | Unset = DeployServiceIsolation.PROCESS
+    isolation: DeployServiceIsolation | str | Unset = DeployServiceIsolation.PROCESS
     snapshot: bool | Unset = False
     ready_seconds: int | Unset = 60
 
@@ -46,7 +46,7 @@ class DeployService:
 
         isolation: str | Unset = UNSET
         if not isinstance(self.isolation, Unset):
-            isolation = self.isolation.value
+            isolation = DeployServiceIsolation(self.isolation).value
 
         snapshot = self.snapshot
 

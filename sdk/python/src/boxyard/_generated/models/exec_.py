@@ -81,7 +81,7 @@ class Exec:
 
         status: str
         if isinstance(self.status, ExecStatus):
-            status = self.status.value
+            status = ExecStatus(self.status).value
         else:
             status = self.status
 
@@ -93,7 +93,7 @@ class Exec:
 
         reason: None | str
         if isinstance(self.reason, ExecReason):
-            reason = self.reason.value
+            reason = ExecReason(self.reason).value
         else:
             reason = self.reason
 
@@ -124,7 +124,7 @@ class Exec:
 
         encoding: str
         if isinstance(self.encoding, ExecEncoding):
-            encoding = self.encoding.value
+            encoding = ExecEncoding(self.encoding).value
         else:
             encoding = self.encoding
 

@@ -40,7 +40,7 @@ class ExecOutput:
     def to_dict(self) -> dict[str, Any]:
         stream: str
         if isinstance(self.stream, ExecOutputStream):
-            stream = self.stream.value
+            stream = ExecOutputStream(self.stream).value
         else:
             stream = self.stream
 
@@ -52,7 +52,7 @@ class ExecOutput:
 
         encoding: str
         if isinstance(self.encoding, ExecOutputEncoding):
-            encoding = self.encoding.value
+            encoding = ExecOutputEncoding(self.encoding).value
         else:
             encoding = self.encoding
 
@@ -62,7 +62,7 @@ class ExecOutput:
 
         status: str
         if isinstance(self.status, ExecStatus):
-            status = self.status.value
+            status = ExecStatus(self.status).value
         else:
             status = self.status
 

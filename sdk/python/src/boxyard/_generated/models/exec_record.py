@@ -65,7 +65,7 @@ class ExecRecord:
 
         status: str
         if isinstance(self.status, ExecStatus):
-            status = self.status.value
+            status = ExecStatus(self.status).value
         else:
             status = self.status
 
@@ -77,7 +77,7 @@ class ExecRecord:
 
         reason: None | str
         if isinstance(self.reason, ExecReason):
-            reason = self.reason.value
+            reason = ExecReason(self.reason).value
         else:
             reason = self.reason
 

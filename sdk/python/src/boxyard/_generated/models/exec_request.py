@@ -42,7 +42,7 @@ class ExecRequest:
     tty: bool | Unset = UNSET
     no_hup: bool | Unset = UNSET
     timeout_seconds: float | Unset = UNSET
-    encoding: ExecRequestEncoding | Unset = UNSET
+    encoding: ExecRequestEncoding | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         command: list[str] | Unset = UNSET
@@ -69,7 +69,7 @@ class ExecRequest:
 
         encoding: str | Unset = UNSET
         if not isinstance(self.encoding, Unset):
-            encoding = self.encoding.value
+            encoding = ExecRequestEncoding(self.encoding).value
 
         field_dict: dict[str, Any] = {}
 

@@ -17,10 +17,10 @@ class ExecSignal:
         signal (ExecSignalSignal):
     """
 
-    signal: ExecSignalSignal
+    signal: ExecSignalSignal | str
 
     def to_dict(self) -> dict[str, Any]:
-        signal = self.signal.value
+        signal = ExecSignalSignal(self.signal).value
 
         field_dict: dict[str, Any] = {}
 

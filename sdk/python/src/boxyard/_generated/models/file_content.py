@@ -53,7 +53,7 @@ class FileContent:
 
         type_: str
         if isinstance(self.type_, FileContentType):
-            type_ = self.type_.value
+            type_ = FileContentType(self.type_).value
         else:
             type_ = self.type_
 
@@ -76,7 +76,7 @@ class FileContent:
 
         encoding: str
         if isinstance(self.encoding, FileContentEncoding):
-            encoding = self.encoding.value
+            encoding = FileContentEncoding(self.encoding).value
         else:
             encoding = self.encoding
 

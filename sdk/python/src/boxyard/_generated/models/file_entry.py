@@ -48,7 +48,7 @@ class FileEntry:
 
         type_: str
         if isinstance(self.type_, FileEntryType):
-            type_ = self.type_.value
+            type_ = FileEntryType(self.type_).value
         else:
             type_ = self.type_
 

@@ -26,7 +26,7 @@ class FileWrite:
     content: str
     path: str | Unset = UNSET
     path_base64: str | Unset = UNSET
-    encoding: FileWriteEncoding | Unset = UNSET
+    encoding: FileWriteEncoding | str | Unset = UNSET
     mode: str | Unset = UNSET
     parents: bool | Unset = UNSET
 
@@ -39,7 +39,7 @@ class FileWrite:
 
         encoding: str | Unset = UNSET
         if not isinstance(self.encoding, Unset):
-            encoding = self.encoding.value
+            encoding = FileWriteEncoding(self.encoding).value
 
         mode = self.mode
 

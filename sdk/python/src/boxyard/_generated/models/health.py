@@ -51,7 +51,7 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         status: str
         if isinstance(self.status, HealthStatus):
-            status = self.status.value
+            status = HealthStatus(self.status).value
         else:
             status = self.status
 

@@ -62,7 +62,7 @@ class Me:
         for permissions_item_data in self.permissions:
             permissions_item: str
             if isinstance(permissions_item_data, Permission):
-                permissions_item = permissions_item_data.value
+                permissions_item = Permission(permissions_item_data).value
             else:
                 permissions_item = permissions_item_data
             permissions.append(permissions_item)

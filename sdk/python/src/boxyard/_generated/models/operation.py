@@ -49,7 +49,7 @@ class Operation:
 
         status: str
         if isinstance(self.status, OperationStatus):
-            status = self.status.value
+            status = OperationStatus(self.status).value
         else:
             status = self.status
 

@@ -35,7 +35,7 @@ class Problem:
     title: str
     status: int
     detail: str
-    code: ErrorCode
+    code: ErrorCode | str
     request_id: str
     retryable: bool
     errors: list[ProblemErrorsItem] | Unset = UNSET
@@ -50,7 +50,7 @@ class Problem:
 
         detail = self.detail
 
-        code = self.code.value
+        code = ErrorCode(self.code).value
 
         request_id = self.request_id
 

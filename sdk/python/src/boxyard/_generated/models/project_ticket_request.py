@@ -23,11 +23,11 @@ class ProjectTicketRequest:
         query (ProjectTicketRequestQuery | Unset): Query of that operation, to which the ticket is bound.
     """
 
-    operation: ProjectTicketRequestOperation
+    operation: ProjectTicketRequestOperation | str
     query: ProjectTicketRequestQuery | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
-        operation = self.operation.value
+        operation = ProjectTicketRequestOperation(self.operation).value
 
         query: dict[str, Any] | Unset = UNSET
         if not isinstance(self.query, Unset):

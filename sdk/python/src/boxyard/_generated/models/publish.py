@@ -25,7 +25,7 @@ class Publish:
     domains: list[str] | Unset = UNSET
     port: int | None | Unset = UNSET
     protocol: None | PublishProtocolType0 | Unset = UNSET
-    auth: PublishAuth | Unset = UNSET
+    auth: PublishAuth | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         domains: list[str] | Unset = UNSET
@@ -48,7 +48,7 @@ class Publish:
 
         auth: str | Unset = UNSET
         if not isinstance(self.auth, Unset):
-            auth = self.auth.value
+            auth = PublishAuth(self.auth).value
 
         field_dict: dict[str, Any] = {}
 

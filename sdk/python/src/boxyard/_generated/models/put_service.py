@@ -44,9 +44,9 @@ class PutService:
     port: int | None | Unset = UNSET
     protocol: None | PutServiceProtocolType0 | Unset = UNSET
     needs: list[str] | Unset = UNSET
-    restart: PutServiceRestart | Unset = UNSET
+    restart: PutServiceRestart | str | Unset = UNSET
     readiness: None | PutServiceReadinessType0 | Unset = UNSET
-    stop_signal: PutServiceStopSignal | Unset = UNSET
+    stop_signal: PutServiceStopSignal | str | Unset = UNSET
     grace_seconds: int | Unset = UNSET
     tags: Tags | Unset = UNSET
 
@@ -83,7 +83,7 @@ class PutService:
 
         restart: str | Unset = UNSET
         if not isinstance(self.restart, Unset):
-            restart = self.restart.value
+            restart = PutServiceRestart(self.restart).value
 
         readiness: dict[str, Any] | None | Unset
         if isinstance(self.readiness, Unset):
@@ -95,7 +95,7 @@ class PutService:
 
         stop_signal: str | Unset = UNSET
         if not isinstance(self.stop_signal, Unset):
-            stop_signal = self.stop_signal.value
+            stop_signal = PutServiceStopSignal(self.stop_signal).value
 
         grace_seconds = self.grace_seconds
 

@@ -34,7 +34,7 @@ class Scrub:
     def to_dict(self) -> dict[str, Any]:
         status: str
         if isinstance(self.status, ScrubStatus):
-            status = self.status.value
+            status = ScrubStatus(self.status).value
         else:
             status = self.status
 

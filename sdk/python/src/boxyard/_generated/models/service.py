@@ -76,7 +76,7 @@ class Service:
 
         state: str
         if isinstance(self.state, ServiceState):
-            state = self.state.value
+            state = ServiceState(self.state).value
         else:
             state = self.state
 

@@ -67,7 +67,7 @@ class ServiceInstance:
 
         health: str
         if isinstance(self.health, ServiceInstanceHealth):
-            health = self.health.value
+            health = ServiceInstanceHealth(self.health).value
         else:
             health = self.health
 

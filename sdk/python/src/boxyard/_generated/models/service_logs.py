@@ -38,7 +38,7 @@ class ServiceLogs:
 
         encoding: str
         if isinstance(self.encoding, ServiceLogsEncoding):
-            encoding = self.encoding.value
+            encoding = ServiceLogsEncoding(self.encoding).value
         else:
             encoding = self.encoding
 

@@ -76,7 +76,7 @@ class ServicePreview:
 
         health: str
         if isinstance(self.health, ServicePreviewHealth):
-            health = self.health.value
+            health = ServicePreviewHealth(self.health).value
         else:
             health = self.health
 
@@ -88,7 +88,7 @@ class ServicePreview:
 
         state: str
         if isinstance(self.state, ServicePreviewState):
-            state = self.state.value
+            state = ServicePreviewState(self.state).value
         else:
             state = self.state
 
@@ -97,7 +97,7 @@ class ServicePreview:
 
         isolation: str
         if isinstance(self.isolation, ServicePreviewIsolation):
-            isolation = self.isolation.value
+            isolation = ServicePreviewIsolation(self.isolation).value
         else:
             isolation = self.isolation
 

@@ -74,7 +74,7 @@ class ServiceSpec:
 
         restart: str
         if isinstance(self.restart, ServiceSpecRestart):
-            restart = self.restart.value
+            restart = ServiceSpecRestart(self.restart).value
         else:
             restart = self.restart
 

@@ -36,14 +36,14 @@ class SharesAdditionalProperty:
         for by_item_data in self.by:
             by_item: str
             if isinstance(by_item_data, SharesAdditionalPropertyByItem):
-                by_item = by_item_data.value
+                by_item = SharesAdditionalPropertyByItem(by_item_data).value
             else:
                 by_item = by_item_data
             by.append(by_item)
 
         rule: str
         if isinstance(self.rule, SharesAdditionalPropertyRule):
-            rule = self.rule.value
+            rule = SharesAdditionalPropertyRule(self.rule).value
         else:
             rule = self.rule
 

@@ -38,7 +38,7 @@ class SnapshotDiffChangesItem:
     def to_dict(self) -> dict[str, Any]:
         kind: str
         if isinstance(self.kind, SnapshotDiffChangesItemKind):
-            kind = self.kind.value
+            kind = SnapshotDiffChangesItemKind(self.kind).value
         else:
             kind = self.kind
 

@@ -25,13 +25,13 @@ class TicketRequest:
         port (int | Unset): Port, for `openPort`.
     """
 
-    operation: TicketRequestOperation
+    operation: TicketRequestOperation | str
     query: TicketRequestQuery | Unset = UNSET
     service: str | Unset = UNSET
     port: int | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
-        operation = self.operation.value
+        operation = TicketRequestOperation(self.operation).value
 
         query: dict[str, Any] | Unset = UNSET
         if not isinstance(self.query, Unset):

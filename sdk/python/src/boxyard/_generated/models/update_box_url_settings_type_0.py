@@ -32,7 +32,7 @@ class UpdateBoxUrlSettingsType0:
         if isinstance(self.auth, Unset):
             auth = UNSET
         elif isinstance(self.auth, UpdateBoxUrlSettingsType0AuthType0):
-            auth = self.auth.value
+            auth = UpdateBoxUrlSettingsType0AuthType0(self.auth).value
         else:
             auth = self.auth
 

@@ -33,7 +33,7 @@ def get_box_metrics_history(
 
     json_step_seconds: int | Unset = UNSET
     if not isinstance(step_seconds, Unset):
-        json_step_seconds = step_seconds.value
+        json_step_seconds = GetBoxMetricsHistoryStepSeconds(step_seconds).value
 
     params["step_seconds"] = json_step_seconds
 

@@ -16,7 +16,7 @@ def list_boxes(
     max_results: int | Unset = 100,
     continuation_token: str | Unset = UNSET,
     prefix: str | Unset = UNSET,
-    status: BoxStatus | Unset = UNSET,
+    status: BoxStatus | str | Unset = UNSET,
     tag: list[str] | Unset = UNSET,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
@@ -39,7 +39,7 @@ def list_boxes(
 
     json_status: str | Unset = UNSET
     if not isinstance(status, Unset):
-        json_status = status.value
+        json_status = BoxStatus(status).value
 
     params["status"] = json_status
 

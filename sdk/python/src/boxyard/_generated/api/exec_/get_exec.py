@@ -14,7 +14,7 @@ def get_exec(
     name: str,
     exec_: str,
     *,
-    encoding: GetExecEncoding | Unset = GetExecEncoding.UTF_8,
+    encoding: GetExecEncoding | str | Unset = GetExecEncoding.UTF_8,
     wait_seconds: int | Unset = 0,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
@@ -31,7 +31,7 @@ def get_exec(
 
     json_encoding: str | Unset = UNSET
     if not isinstance(encoding, Unset):
-        json_encoding = encoding.value
+        json_encoding = GetExecEncoding(encoding).value
 
     params["encoding"] = json_encoding
 

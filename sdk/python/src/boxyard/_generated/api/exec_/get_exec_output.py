@@ -15,10 +15,10 @@ def get_exec_output(
     name: str,
     exec_: str,
     *,
-    stream: GetExecOutputStream | Unset = GetExecOutputStream.STDOUT,
+    stream: GetExecOutputStream | str | Unset = GetExecOutputStream.STDOUT,
     offset: int | Unset = UNSET,
     max_bytes: int | Unset = UNSET,
-    encoding: GetExecOutputEncoding | Unset = GetExecOutputEncoding.UTF_8,
+    encoding: GetExecOutputEncoding | str | Unset = GetExecOutputEncoding.UTF_8,
     wait_seconds: int | Unset = 0,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
@@ -35,7 +35,7 @@ def get_exec_output(
 
     json_stream: str | Unset = UNSET
     if not isinstance(stream, Unset):
-        json_stream = stream.value
+        json_stream = GetExecOutputStream(stream).value
 
     params["stream"] = json_stream
 
@@ -45,7 +45,7 @@ def get_exec_output(
 
     json_encoding: str | Unset = UNSET
     if not isinstance(encoding, Unset):
-        json_encoding = encoding.value
+        json_encoding = GetExecOutputEncoding(encoding).value
 
     params["encoding"] = json_encoding
 

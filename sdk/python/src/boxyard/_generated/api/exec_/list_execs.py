@@ -16,7 +16,7 @@ def list_execs(
     *,
     max_results: int | Unset = 100,
     continuation_token: str | Unset = UNSET,
-    status: ExecStatus | Unset = UNSET,
+    status: ExecStatus | str | Unset = UNSET,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[ExecList, ExecRecord]:
@@ -36,7 +36,7 @@ def list_execs(
 
     json_status: str | Unset = UNSET
     if not isinstance(status, Unset):
-        json_status = status.value
+        json_status = ExecStatus(status).value
 
     params["status"] = json_status
 

@@ -15,10 +15,10 @@ def get_service_logs(
     name: str,
     service: str,
     *,
-    version: GetServiceLogsVersion | Unset = GetServiceLogsVersion.ACTIVE,
+    version: GetServiceLogsVersion | str | Unset = GetServiceLogsVersion.ACTIVE,
     offset: int | Unset = UNSET,
     max_bytes: int | Unset = UNSET,
-    encoding: GetServiceLogsEncoding | Unset = GetServiceLogsEncoding.UTF_8,
+    encoding: GetServiceLogsEncoding | str | Unset = GetServiceLogsEncoding.UTF_8,
     wait_seconds: int | Unset = 0,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
@@ -43,7 +43,7 @@ def get_service_logs(
 
     json_version: str | Unset = UNSET
     if not isinstance(version, Unset):
-        json_version = version.value
+        json_version = GetServiceLogsVersion(version).value
 
     params["version"] = json_version
 
@@ -53,7 +53,7 @@ def get_service_logs(
 
     json_encoding: str | Unset = UNSET
     if not isinstance(encoding, Unset):
-        json_encoding = encoding.value
+        json_encoding = GetServiceLogsEncoding(encoding).value
 
     params["encoding"] = json_encoding
 

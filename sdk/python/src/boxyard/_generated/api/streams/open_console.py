@@ -18,7 +18,7 @@ def open_console(
     cwd: str | Unset = UNSET,
     cols: int | Unset = UNSET,
     rows: int | Unset = UNSET,
-    typing: OpenConsoleTyping | Unset = OpenConsoleTyping.ALL,
+    typing: OpenConsoleTyping | str | Unset = OpenConsoleTyping.ALL,
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[None]:
@@ -60,7 +60,7 @@ def open_console(
 
     json_typing: str | Unset = UNSET
     if not isinstance(typing, Unset):
-        json_typing = typing.value
+        json_typing = OpenConsoleTyping(typing).value
 
     params["typing"] = json_typing
 

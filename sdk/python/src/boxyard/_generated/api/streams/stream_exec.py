@@ -13,7 +13,7 @@ def stream_exec(
     name: str,
     *,
     command: list[str] | Unset = UNSET,
-    start: StreamExecStart | Unset = StreamExecStart.QUERY,
+    start: StreamExecStart | str | Unset = StreamExecStart.QUERY,
     stdin: bool | Unset = False,
     stdout: bool | Unset = True,
     stderr: bool | Unset = True,
@@ -61,7 +61,7 @@ def stream_exec(
 
     json_start: str | Unset = UNSET
     if not isinstance(start, Unset):
-        json_start = start.value
+        json_start = StreamExecStart(start).value
 
     params["start"] = json_start
 

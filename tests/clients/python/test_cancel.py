@@ -1,0 +1,142 @@
+"""Commands whose caller is cancelled, or interrupted by Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from boxyard import AsyncBoxHandle, AsyncBoxyard, Boxyard
+from given import Given, both, service
+
+#: Programs that are interrupted while they wait for the command of their argument.
+_PROGRAMS = {
+    "run": "box.run(['sleep', name])",
+    "stream": "[piece for piece in box.stream(['sleep', name])]",
+    "no_hup": "box.stream(['sleep', name], no_hup=True).ended()",
+    "with": "with box.stream(['sleep', name], no_hup=True):\n  time.sleep(60)",
+}
+
+
+async def _is_running(box: AsyncBoxHandle, name: str) -> bool:
+    return (await box.run(f"ps -o args | grep -v grep | grep -q 'sleep {name}'")).exit_code == 0
+
+
+async def _until(box: AsyncBoxHandle, name: str, *, runs: bool) -> None:
+    for _ in range(200):
+        if await _is_running(box, name) == runs:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"sleep {name} {'never runs' if runs else 'goes on'}")
+
+
+@both
+async def test_one_that_is_run_with_a_timeout_of_the_caller_is_ended(given: Given) -> None:
+    if given.kind == "blocking":
+        return
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.5):
+            await given.box.run(["sleep", "7301"])
+    assert not await _is_running(given.box, "7301")
+
+
+@both
+async def test_one_is_ended_where_its_task_is_cancelled(given: Given) -> None:
+    if given.kind == "blocking":
+        return
+    box = given.box
+
+    async def streamed(name: str, no_hup: bool) -> None:
+        await (await box.stream(["sleep", name], no_hup=no_hup)).ended()
+
+    async def held(name: str) -> None:
+        async with await box.stream(["sleep", name], no_hup=True):
+            await asyncio.sleep(60)
+
+    begin: list[tuple[str, Callable[[str], Coroutine[Any, Any, object]]]] = [
+        ("7302", lambda name: box.run(["sleep", name])),
+        ("7303", lambda name: streamed(name, False)),
+        ("7304", lambda name: streamed(name, True)),
+        ("7305", held),
+    ]
+    for name, start in begin:
+        task: asyncio.Task[object] = asyncio.ensure_future(start(name))
+        await _until(box, name, runs=True)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await _until(box, name, runs=False)
+
+
+@both
+async def test_one_is_ended_where_its_start_is_cancelled(given: Given) -> None:
+    if given.kind == "blocking":
+        return
+    for seconds in (0.001, 0.01, 0.02):
+        for start in (given.box.run(["sleep", "7306"]), given.box.stream(["sleep", "7306"], no_hup=True)):
+            task: asyncio.Task[object] = asyncio.ensure_future(start)
+            await asyncio.sleep(seconds)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                stream = await task
+                raise AssertionError(f"{stream} came before the cancellation")
+            await asyncio.sleep(0.3)
+            await _until(given.box, "7306", runs=False)
+
+
+@both
+async def test_one_is_left_where_that_is_asked(given: Given) -> None:
+    if given.kind == "blocking":
+        return
+    box = given.box
+    for name, start in (
+        ("7307", box.run(["sleep", "7307"], on_cancel="detach")),
+        ("7308", _streamed_detached(box, "7308")),
+    ):
+        task: asyncio.Task[object] = asyncio.ensure_future(start)
+        await _until(box, name, runs=True)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.5)
+        assert await _is_running(box, name)
+        await box.run(f"pkill -f 'sleep {name}'")
+
+
+async def _streamed_detached(box: AsyncBoxHandle, name: str) -> None:
+    await (await box.stream(["sleep", name], no_hup=True, on_cancel="detach")).ended()
+
+
+@pytest.mark.parametrize("kind", ["blocking", "awaited"])
+@pytest.mark.parametrize("what", _PROGRAMS)
+def test_one_is_ended_by_ctrl_c(what: str, kind: str) -> None:
+    if kind == "awaited" and what != "run":
+        return
+    name = str(7310 + list(_PROGRAMS).index(what) + (5 if kind == "awaited" else 0))
+    project = "python-interrupted"
+    with contextlib.suppress(Exception), Boxyard(service().url, service().token) as yard:
+        from boxyard.models import CreateBox
+
+        yard.create_box(project, CreateBox(name="web"))
+    opening = f"('{service().url}', '{service().token}').box('{project}', 'web')"
+    blocking = f"import time, boxyard\nname = '{name}'\nbox = boxyard.Boxyard{opening}\n{_PROGRAMS[what]}\n"
+    awaited = f"import asyncio, boxyard\nname = '{name}'\nbox = boxyard.AsyncBoxyard{opening}\n"
+    awaited += "async def main():\n  await box.run(['sleep', name])\nasyncio.run(main())\n"
+    program = subprocess.Popen([sys.executable, "-c", blocking if kind == "blocking" else awaited], stderr=subprocess.PIPE)
+
+    async def interrupt() -> None:
+        async with AsyncBoxyard(service().url, service().token) as yard:
+            box = yard.box(project, "web")
+            await _until(box, name, runs=True)
+            program.send_signal(signal.SIGINT)
+            said = await asyncio.to_thread(program.communicate)
+            assert b"KeyboardInterrupt" in said[1], said[1].decode()
+            await _until(box, name, runs=False)
+
+    asyncio.run(interrupt())
