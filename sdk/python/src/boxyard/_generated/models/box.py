@@ -115,7 +115,7 @@ class Box:
 
         protocol: str
         if isinstance(self.protocol, BoxProtocol):
-            protocol = self.protocol.value
+            protocol = BoxProtocol(self.protocol).value
         else:
             protocol = self.protocol
 

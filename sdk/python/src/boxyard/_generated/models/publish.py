@@ -42,7 +42,7 @@ class Publish:
         if isinstance(self.protocol, Unset):
             protocol = UNSET
         elif isinstance(self.protocol, PublishProtocolType0):
-            protocol = self.protocol.value
+            protocol = PublishProtocolType0(self.protocol).value
         else:
             protocol = self.protocol
 

@@ -73,7 +73,7 @@ class PutService:
         if isinstance(self.protocol, Unset):
             protocol = UNSET
         elif isinstance(self.protocol, PutServiceProtocolType0):
-            protocol = self.protocol.value
+            protocol = PutServiceProtocolType0(self.protocol).value
         else:
             protocol = self.protocol
 

@@ -66,7 +66,7 @@ class ServiceSpec:
 
         protocol: str
         if isinstance(self.protocol, ServiceSpecProtocol):
-            protocol = self.protocol.value
+            protocol = ServiceSpecProtocol(self.protocol).value
         else:
             protocol = self.protocol
 

@@ -99,7 +99,7 @@ class UpdateBox:
         if isinstance(self.protocol, Unset):
             protocol = UNSET
         elif isinstance(self.protocol, UpdateBoxProtocolType0):
-            protocol = self.protocol.value
+            protocol = UpdateBoxProtocolType0(self.protocol).value
         else:
             protocol = self.protocol
 
