@@ -75,11 +75,11 @@ export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: Strea
 
 /** Converts the record of an ended command to the end of its stream. A pure function. */
 export function streamEndOf({ exitCode, signal, status, reason, oomKills }: ExecRecord): StreamEnd {
-  return { exitCode, signal, note: NOTES[status] ?? noteOf({ reason, oomKills }), reason, oomKills }
+  return { exitCode, signal, note: NOTES[status] ?? endingNote({ reason, oomKills }), reason, oomKills }
 }
 
 /** Returns the message about an end that its exit code does not tell; null if there is nothing to tell. A pure function. */
-export function noteOf({ reason, oomKills = 0 }: Pick<StreamEnd, 'reason' | 'oomKills'>): string | null {
+export function endingNote({ reason, oomKills = 0 }: Pick<StreamEnd, 'reason' | 'oomKills'>): string | null {
   if (reason !== undefined) return REASONS[reason]
   if (oomKills === 0) return null
   const processes = oomKills === 1 ? '1 process' : `${oomKills} processes`

@@ -9,7 +9,7 @@ import type { ActorContext } from '../../ports/store/events.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import { boxAccounts } from '../common/accounts.ts'
 import { commandEnvironment } from '../common/environment.ts'
-import { type CommandStream, hangUp, noteOf, type StreamEnd, UNKNOWN_END } from './command-stream.ts'
+import { type CommandStream, endingNote, hangUp, type StreamEnd, UNKNOWN_END } from './command-stream.ts'
 import { checkRunning } from './execs.ts'
 
 /** The consoles of boxes: shells in terminals that go on when their clients leave, and when this process does. */
@@ -102,7 +102,7 @@ function ignoreIfEnded(session: TerminalSession): (error: unknown) => Promise<un
 function endOf(end: DetachedEnd | null): StreamEnd {
   if (end === null) return UNKNOWN_END
   const { exitCode, signal, reason, oomKills } = end
-  return { exitCode, signal, note: noteOf({ reason, oomKills }), reason, oomKills }
+  return { exitCode, signal, note: endingNote({ reason, oomKills }), reason, oomKills }
 }
 
 // Starts a login shell, as a terminal does.

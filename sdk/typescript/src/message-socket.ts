@@ -55,6 +55,36 @@ export async function openNodeSocket(
   const inbox = createInbox({ pause: () => socket.pause(), resume: () => socket.resume() })
   socket.on('message', (data: Buffer, isBinary) => inbox.put(isBinary ? data : data.toString('utf8')))
   socket.on('close', (code, reason) => inbox.close(code, reason.toString('utf8')))
+  await untilOpen(socket, { url, signal, openMs })
+  return {
+    id,
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        socket.send(message, (error) => {
+          if (error) reject(new ConnectionError('the connection is closed', { cause: error }))
+          else resolve()
+        })
+      }),
+    receive: inbox.take,
+    receiveReady: inbox.takeReady,
+    closed: inbox.closed,
+    close: () => socket.close(1000),
+    abort: (reason) => {
+      inbox.fail(reason)
+      socket.close(1000)
+      // Read again, so that the answer to the close comes.
+      socket.resume()
+      const timer = setTimeout(() => socket.terminate(), CLOSE_MS)
+      socket.once('close', () => clearTimeout(timer))
+    },
+  }
+}
+
+/** Resolves once a socket is open; the signal ends it meanwhile, and rejects with its reason. @throws ApiError, ConnectionError */
+async function untilOpen(
+  socket: NodeWebSocket,
+  { url, signal, openMs }: { url: string; signal: AbortSignal | undefined; openMs: number },
+): Promise<void> {
   let late: ReturnType<typeof setTimeout> | undefined
   // A socket that is closed while it connects has to be ended, or it connects all the same.
   const giveUp = (): void => socket.terminate()
@@ -86,28 +116,6 @@ export async function openNodeSocket(
     clearTimeout(late)
     signal?.removeEventListener('abort', giveUp)
   })
-  return {
-    id,
-    send: (message) =>
-      new Promise((resolve, reject) => {
-        socket.send(message, (error) => {
-          if (error) reject(new ConnectionError('the connection is closed', { cause: error }))
-          else resolve()
-        })
-      }),
-    receive: inbox.take,
-    receiveReady: inbox.takeReady,
-    closed: inbox.closed,
-    close: () => socket.close(1000),
-    abort: (reason) => {
-      inbox.fail(reason)
-      socket.close(1000)
-      // Read again, so that the answer to the close comes.
-      socket.resume()
-      const timer = setTimeout(() => socket.terminate(), CLOSE_MS)
-      socket.once('close', () => clearTimeout(timer))
-    },
-  }
 }
 
 /** Whether no proxy of plain HTTP sees the bytes: they are encrypted, or stay on this machine. */
