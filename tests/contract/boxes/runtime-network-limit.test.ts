@@ -22,7 +22,13 @@ describe('the network of a box', () => {
   })
 
   const perl = async (id: string, program: string): Promise<number> => {
-    const { stdout, stderr } = await execute(lab.runtime, id, ['perl', '-e', `use Socket; $| = 1; ${program}`])
+    const { stdout, stderr } = await execute(lab.runtime, id, [
+      'env',
+      'LC_ALL=C',
+      'perl',
+      '-e',
+      `use Socket; $| = 1; ${program}`,
+    ])
     return stderr === '' ? Number(stdout) : Promise.reject(new Error(stderr))
   }
   let port = 7000

@@ -70,8 +70,9 @@ export function defineTokensSuite(client: Client): void {
       const broken = await client.get('/v1/projects?continuation_token=e30', { token })
       expect([broken.status, broken.body.code]).toEqual([400, 'invalid_request'])
       for (const project of [one, foreign]) await client.delete(`/v1/projects/${project}/data/data`)
-      await client.call('PUT', `/v1/projects/${two}/quota`, { body: { allowed: null } })
       expect(await names()).toEqual([two])
+      await client.call('PUT', `/v1/projects/${two}/quota`, { body: { allowed: null } })
+      expect(await names()).toEqual([])
     })
 
     test('a token mints only subsets of itself', async () => {

@@ -94,7 +94,7 @@ test('a box without use is stopped when its time is over, with the reason', asyn
   expect(await power()).toBe('running')
   await pass(2)
   const { desired, observed } = await now()
-  expect(desired).toEqual({ power: 'stopped', generation: 2 })
+  expect(desired).toEqual({ power: 'stopped', generation: 2, cause: 'idle' })
   expect(observed).toMatchObject({ status: 'pending', reason: 'stopping', generation: 1 })
   expect(observed.message).toBe('Stopped after 60 s without use (url_settings.idle_stop_seconds).')
   expect(woken).toEqual([box.id])

@@ -31,7 +31,12 @@ beforeEach(async () => {
   })
   pods = kube.api.pods.watch('app=box')
   await pods.start()
-  const network = { retain: () => undefined, leave: (id: string) => void left.push(id), addressOf: async () => null }
+  const network = {
+    retain: () => undefined,
+    leave: (id: string) => void left.push(id),
+    addressOf: async () => null,
+    onResolvers: () => undefined,
+  }
   runtime = createKubeRuntime({
     ...{ instanceId: 'endedbox', runDir: join(home, 'run'), api: kube.api, pods, image: 'stub', node: 'node' },
     ...{ network: network as unknown as PodNetwork, warmPool: 0, pidsMax: 64, logger: silentLogger },

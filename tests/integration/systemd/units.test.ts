@@ -74,5 +74,6 @@ test('boxes, which inherit the filters of the agent, lose the state of the clock
   ])
   const families = syscalls.filter(({ names }) => names[0] === 'socket').map(({ args }) => args?.[0]?.value)
   const names: Record<string, number> = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 }
-  expect(setting('RestrictAddressFamilies').map((name) => names[name])).toEqual(families)
+  const allowedFamilies = new Set(setting('RestrictAddressFamilies').map((name) => names[name]))
+  expect(new Set(families)).toEqual(allowedFamilies)
 })
