@@ -50,8 +50,6 @@ describe('in a box at its process limit, a command is refused with the reason', 
   test('by the command line', async () => {
     const plain = await lab.boxyard('exec', 'web', 'true')
     expect([plain.code, plain.stderr]).toEqual([126, `boxyard: true: ${LINE}\n`])
-    const terminal = await lab.boxyard('exec', '-t', 'web', 'true')
-    expect([terminal.code, terminal.stdout.toString()]).toEqual([126, `boxyard: true: ${LINE}\r\n`])
   })
 
   test.each([
