@@ -57,7 +57,7 @@ const list: Verb = {
   operations: ['listBoxes'],
   run: async (context, _args, flags) => {
     const path = { project: flags['all'] === true ? '-' : context.project() }
-    const query = fieldsFrom(['status', 'prefix', 'tag'], flags)
+    const query = fieldsFrom(['status', 'prefix', 'tag:tags'], flags)
     const form = flags['quiet'] === true ? { ...context, format: 'name' as const } : context
     await callAndPrint(form, 'listBoxes', { input: { path, query }, whenEmpty: 'There are none: boxyard create NAME' })
   },

@@ -7,6 +7,7 @@ import { reportLine } from '../output/terminal.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import { type Brief, briefOf } from './briefs.ts'
 import { isQuantity, quantityOf } from './quantities.ts'
+import { tagFilterOf } from './tag-filters.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
@@ -214,6 +215,7 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
 function readValue(kind: string, flag: string, value: unknown): unknown {
   if (kind === 'number') return numberOf(flag, value)
   if (kind === 'map') return pairsOf(value)
+  if (kind === 'tags') return tagFilterOf(value)
   if (kind === 'since') return sinceOf(flag, value)
   if (kind === 'span') return value === 'never' ? null : quantityOf('seconds', flag, value)
   return isQuantity(kind) ? quantityOf(kind, flag, value) : value
@@ -257,6 +259,7 @@ const VALUES: Readonly<Record<string, string>> = {
   flag: '',
   map: ' <key=value...>',
   list: ' <value,...>',
+  tags: ' <key=value,...>',
 }
 /** Operations that change something and take no body. */
 const BARE: ReadonlySet<OperationId> = new Set<OperationId>([

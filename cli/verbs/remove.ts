@@ -3,6 +3,7 @@ import { askYes, canAsk } from '../output/asking.ts'
 import { reportFailure, UsageError } from '../output/failures.ts'
 import { reportLine } from '../output/terminal.ts'
 import { tellIfSlow } from '../output/waiting.ts'
+import { tagFilterOf } from './tag-filters.ts'
 import type { Verb, VerbContext } from './verb.ts'
 
 const remove: Verb = {
@@ -19,7 +20,7 @@ ask where its input or stderr is no terminal, as in scripts.`,
   examples: ['boxyard rm try', 'boxyard rm --tag job=4711 --yes', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox', 'getBox', 'listBoxes', 'listBoxSnapshots'],
   run: async (context, given, flags) => {
-    const tags = Array.isArray(flags['tag']) ? flags['tag'] : null
+    const tags = tagFilterOf(flags['tag'])
     if ((given.length === 0) === (tags === null)) throw new UsageError('Name boxes, or select them by --tag KEY=VALUE.')
     const names = tags === null ? given : await namesWith(context, tags)
     if (names.length === 0) context.tell('No box has these tags.')

@@ -27,7 +27,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
   {
     words: 'volume ls',
     operation: 'listVolumes',
-    fields: [PREFIX, 'tag:list only with these tags, KEY or KEY=VALUE'],
+    fields: [PREFIX, 'tag:tags only with these tags, KEY or KEY=VALUE'],
     whenEmpty: 'There are none: boxyard volume create NAME',
   },
   { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },

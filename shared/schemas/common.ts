@@ -146,6 +146,8 @@ export const TEXTS = { type: 'array', items: { type: 'string', maxLength: 4096 }
 export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
   .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
+  // Without a filter a list has everything, which is not what a client that gives one means.
+  .refine(namesTags, 'must name a tag, as `key` or `key=value`; without the parameter, the list has all')
   .optional()
   .meta({
     description: '`key` or `key=value`, comma separated or repeated; all must match.',
@@ -183,7 +185,17 @@ export function readOnlyFields<const K extends string>(names: readonly K[]): Rec
 }
 
 function countTags(tag: string | string[]): number {
-  return [tag].flat().flatMap((list) => list.split(',').filter((item) => item !== '')).length
+  return [tag].flat().flatMap(tagsOf).length
+}
+
+/** Whether each of the lists has a tag, and none an empty key. */
+function namesTags(tag: string | string[]): boolean {
+  const lists = [tag].flat().map(tagsOf)
+  return lists.every((tags) => tags.length > 0 && tags.every((item) => !item.startsWith('=')))
+}
+
+function tagsOf(list: string): string[] {
+  return list.split(',').filter((item) => item !== '')
 }
 
 function withoutNul(text: z.ZodString) {

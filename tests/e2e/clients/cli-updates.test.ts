@@ -67,6 +67,23 @@ describe('an update keeps what it does not name', () => {
   })
 })
 
+test('tags that select are refused where they name none, before anything is sent', async () => {
+  const nowhere = { env: { BOXYARD_URL: 'http://127.0.0.1:1' } }
+  for (const value of ['', ' ', ',', '=x', 'team=docs,'])
+    for (const words of [['rm', '--yes'], ['rm', '-f', '--tag', 'team'], ['ls'], ['volume', 'ls']]) {
+      const { code, stdout, stderr } = await cli.run([...words, '--tag', value], nowhere)
+      expect([words, code, stdout, stderr]).toEqual([words, 2, '', expect.stringMatching(/^boxyard: --tag: must be /)])
+    }
+  expect((await cli.run(['volume', 'ls', '--tag', 'a,b', '-o', 'name'])).code).toBe(0)
+  for (const path of ['/v1/projects/demo/boxes', '/v1/projects/-/boxes', '/v1/projects/demo/data'])
+    for (const query of ['tag=', 'tag=,', 'tag=team&tag=', 'tag=%3Dx']) {
+      const { status, body } = await cli.client.get(`${path}?${query}`)
+      expect([query, status, body.code, body.errors[0].pointer]).toEqual([query, 400, 'invalid_request', '/query/tag'])
+      expect(body.errors[0].detail).toContain('must name a tag, as `key` or `key=value`')
+    }
+  expect(await cli.run(['info', 'web'])).toMatchObject({ code: 0 })
+})
+
 describe('what others change meanwhile', () => {
   /** Passes requests on, and makes a change of its own before each PUT until there were `changes`. */
   async function withOthers(changes: number, run: (url: string) => Promise<void>): Promise<number> {

@@ -1,0 +1,17 @@
+import { UsageError } from '../output/failures.ts'
+
+/**
+ * Reads the values of a `--tag` that selects, each `KEY` or `KEY=VALUE`; null without one. A value that names no tag would select
+ * everything, and one with a comma is two for the service. A pure function. @throws UsageError
+ */
+export function tagFilterOf(value: unknown): string[] | null {
+  if (value === undefined) return null
+  const tags = Array.isArray(value) ? value.map(String) : [String(value)]
+  for (const tag of tags) {
+    if (tag.trim() === '' || tag.startsWith('='))
+      throw new UsageError(`--tag: must be KEY or KEY=VALUE, not "${tag}": it names no tag.`)
+    if (tag.includes(','))
+      throw new UsageError(`--tag: must be one KEY or KEY=VALUE, not "${tag}": repeat the flag for further tags.`)
+  }
+  return tags
+}
