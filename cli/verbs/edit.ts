@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
+import { strongEtag } from '../files/entity-tags.ts'
 import { copyNameOf } from '../files/local-name.ts'
 import { absolutePathIn, orNull, requireRemotePath } from '../files/remote-path.ts'
 import { startShellLine } from '../programs.ts'
@@ -60,7 +61,7 @@ interface FilePlace {
 async function readTagged(boxyard: Boxyard, { project, name, path }: FilePlace): Promise<TaggedContent> {
   const response = await orNull(boxyard.transfer('readFile', { path: { project, name }, query: { path } }))
   if (response === null) return { content: Buffer.alloc(0), etag: null }
-  return { content: Buffer.from(await response.arrayBuffer()), etag: response.headers.get('etag') }
+  return { content: Buffer.from(await response.arrayBuffer()), etag: strongEtag(response.headers) }
 }
 
 async function writeTagged(

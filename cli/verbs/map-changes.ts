@@ -1,4 +1,5 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { strongEtag } from '../files/entity-tags.ts'
 import { UsageError } from '../output/failures.ts'
 import { pairsOf } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
@@ -34,7 +35,8 @@ type Fields = Partial<Record<MapFlags['field'], Record<string, string> | null>>
 
 /**
  * Updates a resource whose maps the API replaces whole: changes keys of what the resource has, and begins again if it has changed since
- * it was read. `given` has the maps of `--data`, in the place of those that the resource has. @throws UsageError for a key that is set and removed
+ * it was read. `given` has the maps of `--data`, in the place of those that the resource has. @throws UsageError for keys that cannot be
+ * changed so; Error where the maps cannot be read
  */
 export async function updateMaps(
   { maps, flags, given }: { maps: readonly MapFlags[]; flags: VerbFlags; given: Fields },
@@ -44,15 +46,18 @@ export async function updateMaps(
   const named = maps.filter(({ set, unset, replace }) =>
     [set, unset, replace].some((flag) => flags[flag] !== undefined),
   )
+  for (const map of named) checkKeys(map, flags)
   const isKnown = ({ field, replace }: MapFlags): boolean => flags[replace] === true || Object.hasOwn(given, field)
   const changesOf = (before: Fields): Fields =>
     Object.fromEntries(named.map((map) => [map.field, changedMap(map, flags, before[map.field] ?? {})]))
   if (named.every(isKnown)) return void (await write(changesOf(given), {}))
   for (let attempt = 1; ; attempt++) {
     const { body, headers } = await read()
-    const etag = headers.get('etag')
+    const etag = strongEtag(headers)
+    // As of a box whose host is away: what is known of it has no maps.
+    if (etag === null) throw new Error(unreadable(maps))
     try {
-      await write(changesOf({ ...body, ...given }), etag === null ? {} : { 'if-match': etag })
+      await write(changesOf({ ...body, ...given }), { 'if-match': etag })
       return
     } catch (error) {
       const hasChanged = error instanceof ApiError && error.code === 'precondition_failed'
@@ -61,16 +66,32 @@ export async function updateMaps(
   }
 }
 
-/** Changes keys of a map as flags say. A pure function. @throws UsageError for a key that is set and removed */
+function unreadable(maps: readonly MapFlags[]): string {
+  const words = maps.map(({ field }) => (field === 'environment' ? 'variables' : field)).join(' and ')
+  return `Its ${words} cannot be read now, since its host does not answer: nothing was changed.`
+}
+
+/** @throws UsageError for a key that is set and removed, and for what is removed and no key */
+function checkKeys({ set, unset }: MapFlags, flags: VerbFlags): void {
+  const added = pairsOf(flags[set])
+  for (const key of removedBy(flags[unset])) {
+    if (key === '' || key.includes('=')) throw new UsageError(`--unset-${set}: must be KEY alone, not "${key}".`)
+    if (Object.hasOwn(added, key)) throw new UsageError(`--${set} and --unset-${set} both name ${key}.`)
+  }
+}
+
+function removedBy(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+/** Changes keys of a map as flags say. A pure function. */
 function changedMap(
   { set, unset, replace }: MapFlags,
   flags: VerbFlags,
   before: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const added = pairsOf(flags[set])
-  const removed = Array.isArray(flags[unset]) ? flags[unset] : []
-  const both = removed.find((key) => Object.hasOwn(added, key))
-  if (both !== undefined) throw new UsageError(`--${set} and --unset-${set} both name ${both}.`)
+  const removed = removedBy(flags[unset])
   const kept = flags[replace] === true ? [] : Object.entries(before)
   return Object.fromEntries([...kept, ...Object.entries(added)].filter(([key]) => !removed.includes(key)))
 }

@@ -85,8 +85,12 @@ test('tags that select are refused where they name none, before anything is sent
 })
 
 describe('what others change meanwhile', () => {
-  /** Passes requests on, and makes a change of its own before each PUT until there were `changes`. */
-  async function withOthers(changes: number, run: (url: string) => Promise<void>): Promise<number> {
+  /** Passes requests on, answers with this entity tag, and makes a change of its own before each PUT until there were `changes`. */
+  async function withOthers(
+    changes: number,
+    run: (url: string) => Promise<void>,
+    tagOf = (etag: string | undefined) => etag,
+  ): Promise<number> {
     let puts = 0
     const change = async (): Promise<void> => {
       const { tags } = (await cli.client.get(BOX)).body
@@ -98,7 +102,9 @@ describe('what others change meanwhile', () => {
       if (incoming.method === 'PUT' && ++puts <= changes) await change()
       const { method = 'GET', headers } = incoming
       const passed = forward(`${cli.service().url}${incoming.url}`, { method, headers }, (got) => {
-        answer.writeHead(got.statusCode ?? 502, got.headers)
+        const { etag, ...others } = got.headers
+        const tag = tagOf(etag)
+        answer.writeHead(got.statusCode ?? 502, tag === undefined ? others : { ...others, etag: tag })
         got.pipe(answer)
       })
       passed.end(Buffer.concat(pieces))
@@ -131,5 +137,26 @@ describe('what others change meanwhile', () => {
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^boxyard: /)])
     })
     expect((await cli.client.get(BOX)).body.tags).not.toHaveProperty('late')
+  })
+
+  test('is told of by entity tags, also those that a proxy made weak', async () => {
+    await cli.client.put(BOX, { tags: { first: '1' } })
+    const update = async (url: string): Promise<void> => {
+      const { code, stderr } = await cli.run(['update', 'web', '--tag', 'weak=1'], { env: { BOXYARD_URL: url } })
+      expect([code, stderr]).toEqual([0, ''])
+    }
+    expect(await withOthers(0, update, (etag) => etag && `W/${etag}`)).toBe(1)
+    expect((await cli.client.get(BOX)).body.tags).toEqual({ first: '1', weak: '1' })
+  })
+
+  test('cannot be told without an entity tag, as while the host is away: then nothing is changed', async () => {
+    const before = (await cli.client.get(BOX)).body
+    const update = async (url: string): Promise<void> => {
+      const { code, stderr } = await cli.run(['update', 'web', '--tag', 'lost=1'], { env: { BOXYARD_URL: url } })
+      const words = 'Its variables and tags cannot be read now, since its host does not answer: nothing was changed.'
+      expect([code, stderr]).toEqual([1, `boxyard: ${words}\n`])
+    }
+    expect(await withOthers(0, update, () => undefined)).toBe(0)
+    expect((await cli.client.get(BOX)).body).toMatchObject({ tags: before.tags, environment: before.environment })
   })
 })
