@@ -27,7 +27,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   command.exitOverride()
   command.action(async (...given: unknown[]) => {
     // A flag behind the verb wins over one before it.
-    const flags: GivenFlags = { ...program.opts(), ...command.opts() }
+    const flags = flagsOf(command) as GivenFlags
     const args = given
       .slice(0, -2)
       .flat()
@@ -79,11 +79,18 @@ function groupIn(parent: Command, name: string): Command {
   const found = parent.commands.find((each) => each.name() === name)
   if (found !== undefined) return found
   const words = [...pathOf(parent), name].join(' ')
-  return parent
+  const group = parent
     .command(name)
     .description(TOPICS[words] ?? '')
     .helpCommand(false)
     .exitOverride()
+  for (const option of GLOBAL_FLAGS) group.addOption(option())
+  return group
+}
+
+/** Returns the flags of a command and of those that it is below. */
+function flagsOf(command: Command): VerbFlags {
+  return { ...(command.parent === null ? {} : flagsOf(command.parent)), ...command.opts() }
 }
 
 /** Returns the words of a command below the program. */
@@ -93,7 +100,7 @@ function pathOf(command: Command): string[] {
 
 /** Forms of answers. */
 export const FORMATS = ['table', 'json', 'yaml', 'name']
-/** The flags of all verbs, taken behind the verb, too. */
+/** The flags of all verbs, taken behind each word of the verb, too. */
 const GLOBAL_FLAGS = [
   () => new Option('--context <name>').hideHelp(),
   () => new Option('-p, --project <project>').hideHelp(),

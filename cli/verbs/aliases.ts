@@ -24,19 +24,20 @@ export function withoutAliases(args: readonly string[]): string[] {
   if (first === null) return [...args]
   const words = replaceAt(args, first, ALIASES)
   if (!Object.hasOwn(TOPICS, words[first] ?? '')) return words
-  if (words[first] === 'snapshot') return inSnapshots(words, first)
+  if (words[first] === 'snapshot') return inSnapshots(words, first, args[first])
   const second = wordAt(words, first + 1)
   if (second === null) return words
   const named = replaceAt(words, second, words[first] === 'volume' ? OF_VOLUME : SECOND_ALIASES)
-  return words[first] === 'volume' && named[second] === 'snapshot' ? inSnapshots(named, second) : named
+  return words[first] === 'volume' && named[second] === 'snapshot' ? inSnapshots(named, second, words[second]) : named
 }
 
-/** Reads `snapshot BOX [NAME]`, as of earlier versions, as `snapshot create BOX [NAME]`. */
-function inSnapshots(words: readonly string[], group: number): string[] {
+/** Reads `snapshot BOX [NAME]`, as of earlier versions, as `snapshot create BOX [NAME]`; what was `typed` as `snapshots` makes none. */
+function inSnapshots(words: readonly string[], group: number, typed: string | undefined): string[] {
   const next = wordAt(words, group + 1)
   const rest = words.slice(group + 1)
   if (next !== null && SNAPSHOT_WORDS.has(words[next] ?? '')) return replaceAt(words, next, SECOND_ALIASES)
-  return rest.every((word) => HELP.has(word)) ? [...words] : words.toSpliced(group + 1, 0, 'create')
+  const isOld = typed === 'snapshot' && !rest.every((word) => HELP.has(word))
+  return isOld ? words.toSpliced(group + 1, 0, 'create') : [...words]
 }
 
 /** Returns the place of the next word, behind flags that every command has; null behind others. */
@@ -44,6 +45,7 @@ function wordAt(args: readonly string[], from: number): number | null {
   for (let at = from; at < args.length; at++) {
     const text = args[at] ?? ''
     if (VALUED_FLAGS.has(text)) at++
+    else if (JOINED_FLAG.test(text)) continue
     else return text.startsWith('-') ? null : at
   }
   return null
@@ -67,5 +69,7 @@ const SNAPSHOT_WORDS: ReadonlySet<string> = new Set([
   ...Object.keys(SECOND_ALIASES),
 ])
 const HELP: ReadonlySet<string> = new Set(['--help', '-h'])
+/** Such a flag with its value, as `--project=demo` and `-pdemo`. */
+const JOINED_FLAG = /^(--(context|project|output)=|-[po].)/
 /** Flags of every command that have a value. */
 export const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])

@@ -102,6 +102,19 @@ describe('an alias', () => {
     ['restore --include-data web good', 'snapshot restore --include-data web good'],
     ['diff web good live', 'snapshot diff web good live'],
     ['diff --help', 'snapshot diff --help'],
+    ['--project=demo restore web good', '--project=demo snapshot restore web good'],
+    ['--context=a -ojson delete web', '--context=a -ojson rm web'],
+    ['-pdemo snapshot web', '-pdemo snapshot create web'],
+    ['snapshot --output=json ls web', 'snapshot --output=json ls web'],
+    ['snapshot -ojson list web', 'snapshot -ojson ls web'],
+    ['snapshot -ojson web good', 'snapshot create -ojson web good'],
+    ['volume --project=demo snapshots list db', 'volume --project=demo snapshot ls db'],
+    ['volume -pdemo snapshot db', 'volume -pdemo snapshot create db'],
+    ['snapshots web', 'snapshot web'],
+    ['snapshots lst web', 'snapshot lst web'],
+    ['-p snapshot snapshots web', '-p snapshot snapshot web'],
+    ['volume snapshots db', 'volume snapshot db'],
+    ['volume snapshots lst db', 'volume snapshot lst db'],
   ])('%s is %s', (typed, words) => {
     expect(withoutAliases(typed.split(' ')).join(' ')).toBe(words)
   })
