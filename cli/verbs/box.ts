@@ -9,7 +9,7 @@ import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import { type BoxChanges, DATA_FLAG, mountsOf, newBoxFrom, PLACE_FLAGS, SETTING_FLAGS } from './box-settings.ts'
 import { BOX_BRIEF } from './briefs.ts'
 import { callAndPrint, fieldsFrom, pairsOf, printBrief } from './plain.ts'
-import { quantityOf } from './quantities.ts'
+import { quantityOf, timerMs } from './quantities.ts'
 import { hidingRemark } from './remarks.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
@@ -96,7 +96,7 @@ const wait: Verb = {
     const seconds = timeout === undefined ? Number.POSITIVE_INFINITY : quantityOf('seconds', 'timeout', timeout)
     if (!(seconds > 0)) throw new UsageError('--timeout: must be greater than 0.')
     tell(`Waiting until ${name} is ${status}`)
-    const signal = seconds <= LONGEST_WAIT_SECONDS ? AbortSignal.timeout(seconds * 1000) : undefined
+    const signal = Number.isFinite(seconds) ? AbortSignal.timeout(timerMs(seconds)) : undefined
     try {
       await printBrief(context, BOX_BRIEF, await boxyard.box(project(), name).waitUntil(status, signal))
     } catch (error) {
@@ -141,8 +141,6 @@ const events: Verb = {
 }
 
 const STATUSES = ['pending', 'running', 'stopped', 'unknown'] as const
-/** Timers of Node.js know no more. */
-const LONGEST_WAIT_SECONDS = 2_147_483
 
 /** The verbs of boxes. */
 export const BOX_VERBS: readonly Verb[] = [create, list, fork, restart, wait, events]

@@ -6,7 +6,7 @@ import { itemsOf, printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import { type Brief, briefOf } from './briefs.ts'
-import { isQuantity, quantityOf } from './quantities.ts'
+import { finiteNumberOf, isQuantity, quantityOf } from './quantities.ts'
 import { tagFilterOf } from './tag-filters.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
@@ -127,10 +127,16 @@ export function jsonFrom(text: string): Record<string, unknown> {
   const content =
     text === '-' ? readFileSync(0, 'utf8') : text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
   try {
-    return JSON.parse(content) as Record<string, unknown>
-  } catch {
-    throw new UsageError('--data is no JSON.')
+    return JSON.parse(content, finiteOnly) as Record<string, unknown>
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError('--data is no JSON.')
   }
+}
+
+/** Refuses a number that is too large to be sent again: JSON would have null, which is no limit. @throws UsageError */
+function finiteOnly(key: string, value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  throw new UsageError(`--data: the number at "${key}" is too large.`)
 }
 
 /**
@@ -225,14 +231,13 @@ function readValue(kind: string, flag: string, value: unknown): unknown {
 function sinceOf(flag: string, value: unknown): unknown {
   if (typeof value !== 'string' || !/^\d[\d.]*[a-z]/.test(value) || value.includes('T')) return value
   const now = performance.timeOrigin + performance.now()
-  return new Date(now - quantityOf('seconds', flag, value) * 1000).toISOString()
+  return new Date(Math.max(0, now - quantityOf('seconds', flag, value) * 1000)).toISOString()
 }
 
 /** Reads the number of a flag. @throws UsageError */
 function numberOf(flag: string, value: unknown): number {
-  const number = Number(value)
-  if (value === '' || Number.isNaN(number))
-    throw new UsageError(`--${flag.replaceAll('_', '-')}: must be a number, not "${String(value)}".`)
+  const number = finiteNumberOf(String(value))
+  if (number === null) throw new UsageError(`--${flag.replaceAll('_', '-')}: must be a number, not "${String(value)}".`)
   return number
 }
 

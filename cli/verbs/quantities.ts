@@ -7,17 +7,40 @@ import { UsageError } from '../output/failures.ts'
 export function quantityOf(kind: QuantityKind, flag: string, value: unknown): number {
   const { units, unit, precision, examples } = KINDS[kind]
   const text = String(value).trim().toLowerCase()
-  if (text !== '' && !Number.isNaN(Number(text))) return Number(text)
+  const bare = finiteNumberOf(text)
+  if (bare !== null) return bare
   const parts = [...text.matchAll(PART)]
   const known = parts.map(
     ([, number, name = '']) => Number(number) * (Object.hasOwn(units, name) ? (units[name] ?? 0) : Number.NaN),
   )
   const sum = known.reduce((all, each) => all + each, 0)
-  if (parts.length > 0 && parts.map(([part]) => part).join('') === text && !Number.isNaN(sum))
-    return Math.round((sum / unit) * precision) / precision
-  const rule = `must be ${examples}, not "${String(value)}".`
-  throw new UsageError(`--${flag.replaceAll('_', '-')}: ${rule}`)
+  const name = `--${flag.replaceAll('_', '-')}`
+  if (parts.length > 0 && parts.map(([part]) => part).join('') === text && Number.isFinite(sum)) {
+    const quantity = Math.round((sum / unit) * precision) / precision
+    // Zero has a meaning of its own, such as none.
+    if (quantity === 0 && /[1-9]/.test(text))
+      throw new UsageError(`${name}: "${String(value)}" is too little: must be ${examples}.`)
+    return quantity
+  }
+  throw new UsageError(`${name}: must be ${examples}, not "${String(value)}".`)
 }
+
+/**
+ * Reads a number without a unit; null for what is none, or none that JSON can tell: it has null for numbers that are too large, which
+ * the service reads as no limit, and 0 for those that are too small. A pure function.
+ */
+export function finiteNumberOf(text: string): number | null {
+  const number = Number(text)
+  const isLost = number === 0 && /^[^e]*[1-9]/i.test(text)
+  return text.trim() === '' || !Number.isFinite(number) || isLost ? null : number
+}
+
+/** Returns the time that a timer waits for so many seconds: Node.js sets longer ones to 1 ms, and takes whole ones only. A pure function. */
+export function timerMs(seconds: number): number {
+  return Math.ceil(Math.min(seconds, LONGEST_TIMER_SECONDS) * 1000)
+}
+
+const LONGEST_TIMER_SECONDS = 2_147_483
 
 export type QuantityKind = keyof typeof KINDS
 

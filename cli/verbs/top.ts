@@ -5,7 +5,7 @@ import { UsageError } from '../output/failures.ts'
 import { formatBytes } from '../output/meter.ts'
 import { printAnswer, printRows } from '../output/printing.ts'
 import { clearScreen } from '../output/terminal.ts'
-import { quantityOf } from './quantities.ts'
+import { quantityOf, timerMs } from './quantities.ts'
 import type { Verb } from './verb.ts'
 
 const top: Verb = {
@@ -23,7 +23,7 @@ const top: Verb = {
     let before = await readAll(boxyard, project(), names)
     for (;;) {
       // A share of processor time is that between two looks.
-      await new Promise((resolve) => setTimeout(resolve, isLive ? seconds * 1000 : ONCE_MS))
+      await new Promise((resolve) => setTimeout(resolve, isLive ? timerMs(seconds) : ONCE_MS))
       const now = await readAll(boxyard, project(), names)
       const rows = now.map((box) =>
         usageRow(

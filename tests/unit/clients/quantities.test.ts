@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { placeOf } from '../../../cli/output/fault-places.ts'
 import { briefOf, URL_BRIEF } from '../../../cli/verbs/briefs.ts'
-import { type QuantityKind, quantityOf } from '../../../cli/verbs/quantities.ts'
+import { fieldsFrom, jsonFrom } from '../../../cli/verbs/plain.ts'
+import { type QuantityKind, quantityOf, timerMs } from '../../../cli/verbs/quantities.ts'
 import { notInForce } from '../../../cli/verbs/services.ts'
 
 test.each<[QuantityKind, string, number]>([
@@ -42,10 +43,54 @@ test.each<[QuantityKind, string]>([
   ['mib', 'g'],
   ['gib', '1.2.3g'],
   ['gib', '5constructor'],
+  ['seconds', 'Infinity'],
+  ['seconds', '-Infinity'],
+  ['seconds', '1e999'],
+  ['seconds', '1e-999'],
+  ['seconds', `${'9'.repeat(310)}d`],
+  ['mib', '1e999'],
+  ['gib', 'infinity'],
 ])('as %s %j is refused with what is taken', (kind, text) => {
   expect(() => quantityOf(kind, 'size_gb', text)).toThrow(
     `--size-gb: must be a ${kind === 'seconds' ? 'time' : 'size'} such as`,
   )
+})
+
+test.each<[QuantityKind, string]>([
+  ['mib', '400k'],
+  ['mib', '1b'],
+  ['gib', '100k'],
+  ['seconds', '0.4ms'],
+])('as %s %j is refused, since it would be rounded to 0', (kind, text) => {
+  expect(() => quantityOf(kind, 'ram_mb', text)).toThrow(`--ram-mb: "${text}" is too little: must be a `)
+})
+
+test('zero is what was typed as zero', () => {
+  for (const text of ['0', '0.0', '0e5', '0s', '0m'])
+    expect([text, quantityOf('seconds', 'grace', text)]).toEqual([text, 0])
+})
+
+test('a number of a flag is one that JSON can tell', () => {
+  for (const text of ['0', '-1', '1.5', '1e3', '0e9'])
+    expect(fieldsFrom(['port:number'], { port: text })).toEqual({ port: Number(text) })
+  for (const text of ['', ' ', 'x', 'NaN', 'Infinity', '-Infinity', '1e999', '1e-999'])
+    expect(() => fieldsFrom(['port:number'], { port: text })).toThrow(`--port: must be a number, not "${text}".`)
+})
+
+test('a number of --data is one that JSON can tell', () => {
+  expect(jsonFrom('{"port":81,"config":{"cpus":null}}')).toEqual({ port: 81, config: { cpus: null } })
+  expect(() => jsonFrom('{"config":{"ram_mb":1e999}}')).toThrow('--data: the number at "ram_mb" is too large.')
+  expect(() => jsonFrom('{')).toThrow('--data is no JSON.')
+})
+
+test('a time that was long ago is the earliest', () => {
+  expect(fieldsFrom(['since:since'], { since: '9999999999w' })).toEqual({ since: '1970-01-01T00:00:00.000Z' })
+})
+
+test('a timer waits no longer than Node.js can, and whole milliseconds', () => {
+  expect([2, 1.001, 0.0002, 30 * 86_400, Number.POSITIVE_INFINITY].map(timerMs)).toEqual([
+    ...[2000, 1001, 1, 2_147_483_000, 2_147_483_000],
+  ])
 })
 
 test('a fault is of the flag that was typed, else of --data', () => {
