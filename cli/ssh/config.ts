@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'nod
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { BOX_DOMAIN } from '../context/box-host.ts'
+import { shellWord } from '../output/shell-word.ts'
 import { versionText } from '../programs.ts'
 import { ensureClientKey, restoreKnownHosts, type SshPaths, writeWhole } from './keys.ts'
 
@@ -72,10 +73,6 @@ function replace(path: string, text: string): void {
 /** Quotes a path for ssh_config, where a percent sign begins a token. */
 function quoted(path: string): string {
   return `"${path.replaceAll('%', '%%')}"`
-}
-
-function shellWord(word: string): string {
-  return /^[A-Za-z0-9_./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /** Whether the text of `ssh -V` is of this version or a later one. */

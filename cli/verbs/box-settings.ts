@@ -1,4 +1,5 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import { shellWord } from '../output/shell-word.ts'
 import { fieldsFrom, jsonFrom } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
@@ -43,11 +44,15 @@ export function settingsFrom(flags: VerbFlags): BoxChanges {
   return merged(givenJson(flags), fieldsFrom(SETTINGS, flags))
 }
 
-/** Reads what a new box has: what the request that makes it takes, and what only a change of it sets. @throws UsageError */
-export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges } {
+/**
+ * Reads what a new box has: what the request that makes it takes, what only a change of it sets, and the flags of `update` that set
+ * the latter. @throws UsageError
+ */
+export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges; later: string[] } {
   const mounts = mountsOf(flags)
+  const data = givenJson(flags)
   const given = {
-    ...merged(givenJson(flags), fieldsFrom([...SETTINGS, 'base', 'node', 'region=config.region'], flags)),
+    ...merged(data, fieldsFrom([...SETTINGS, 'base', 'node', 'region=config.region'], flags)),
     ...(mounts.length === 0 ? {} : { data_mounts: mounts }),
   }
   const isLater = ([field]: [string, unknown]): boolean => LATER.has(field)
@@ -55,7 +60,18 @@ export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChange
   return {
     made: Object.fromEntries(entries.filter((entry) => !isLater(entry))),
     changed: Object.fromEntries(entries.filter(isLater)),
+    later: laterFlags(flags, Object.fromEntries(Object.entries(data).filter(isLater))),
   }
+}
+
+/** Writes flags, and fields of `--data`, that only a change of a box sets, as words of a shell. */
+function laterFlags(flags: VerbFlags, data: object): string[] {
+  const words = LATER_FLAGS.flatMap((name) => {
+    const value = flags[name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+    if (typeof value === 'boolean') return [`--${value ? '' : 'no-'}${name}`]
+    return value === undefined ? [] : [`--${name} ${shellWord(String(value))}`]
+  })
+  return Object.keys(data).length === 0 ? words : [...words, `--data ${shellWord(JSON.stringify(data))}`]
 }
 
 /** Reads `VOLUME:PATH[:ro]` of `--mount`. */
@@ -102,3 +118,5 @@ const SETTINGS = [
 ]
 /** Fields that the request which makes a box does not take. */
 const LATER: ReadonlySet<string> = new Set(['port', 'protocol', 'termination_grace_period_seconds', 'url_settings'])
+/** The flags of these. */
+const LATER_FLAGS = ['port', 'protocol', 'auth', 'wake', 'idle-stop', 'grace']

@@ -149,15 +149,14 @@ export const BOX_VERBS: readonly Verb[] = [create, list, fork, restart, wait, ev
 async function makeBox(context: VerbContext, named: { name: string; fork?: string }, flags: VerbFlags): Promise<void> {
   const { boxyard, project, tell } = context
   const { name } = named
-  const { made, changed } = newBoxFrom(flags)
+  const { made, changed, later } = newBoxFrom(flags)
   const body = {
     ...{ ...made, ...named },
     ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
     ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
   }
-  const goesOn = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}`
   await whileInterruptible(
-    () => reportLine(goesOn),
+    () => reportLine(goesOn(name, later)),
     async () => {
       // A user who sees this line can interrupt the wait.
       tell(`Making ${name}`)
@@ -169,6 +168,14 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
     const remark = hidingRemark(path)
     if (remark !== null) reportLine(`boxyard: ${remark}`)
   }
+}
+
+/** Says of a box that is being made what becomes of it, and which flags nobody sets any more. A pure function. */
+export function goesOn(name: string, later: readonly string[]): string {
+  const told = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}`
+  if (later.length === 0) return told
+  const lost = later.map((flag) => flag.split(' ', 1)[0]).join(', ')
+  return `${told}\nboxyard: not set: ${lost}; to set: boxyard wait ${name} && boxyard update ${name} ${later.join(' ')}`
 }
 
 /** Sets what a box has that the request which made it does not take, and returns the box. */

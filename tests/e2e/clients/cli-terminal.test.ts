@@ -97,11 +97,14 @@ test('who interrupts a wait is told that it goes on', async () => {
   const { agentPid } = cli.service()
   process.kill(agentPid, 'SIGSTOP')
   try {
-    const waiting = cli.startInTerminal(['create', 'slow'])
+    const waiting = cli.startInTerminal(['create', 'slow', '--port', '3000', '--auth', 'public', '--cpus', '1'])
     await waiting.until(/Making slow/)
     waiting.type('\x03')
     expect((await waiting.ended).code).toBe(130)
     expect(waiting.shown()).toContain('slow is being made all the same: boxyard wait slow')
+    expect(waiting.shown()).toMatch(
+      /not set: --port, --auth; to set: boxyard wait slow && boxyard update slow --port 3000 --auth public\r?\n/,
+    )
   } finally {
     process.kill(agentPid, 'SIGCONT')
   }
