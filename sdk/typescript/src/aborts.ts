@@ -17,13 +17,10 @@ export function boundTo(
   onAbort: () => void = () => undefined,
 ): MessageSocket {
   if (signal === undefined) return socket
-  const abort = (): void => {
+  const release = whenAborted(signal, () => {
     socket.abort(signal.reason)
     onAbort()
-  }
-  const release = (): void => signal.removeEventListener('abort', abort)
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort, { once: true })
+  })
   return {
     ...socket,
     send: (message) => unlessAborted(socket.send(message), signal),
@@ -37,6 +34,13 @@ export function boundTo(
       socket.close()
     },
   }
+}
+
+/** Calls `act` once the signal aborts, at once if it has; what it returns takes that back. */
+export function whenAborted(signal: AbortSignal, act: () => void): () => void {
+  if (signal.aborted) act()
+  else signal.addEventListener('abort', act, { once: true })
+  return () => signal.removeEventListener('abort', act)
 }
 
 /** Ends a command: asks it by SIGTERM, and kills what is left of it after 2 s. Resolves after 5 s in any case, and never rejects. */

@@ -19,21 +19,29 @@ export async function openPort(
   { port, signal }: { port: number; signal?: AbortSignal | undefined },
 ): Promise<PortStream> {
   const socket = await doors.openSocket('openPort', { ...box, port, query: {}, signal }, PORT_PROTOCOL)
+  let open = 2
+  // Nobody reads on behind the end of both directions, and the signal has nothing to end.
+  const endOne = (): void => {
+    if (--open === 0) socket.close()
+  }
   return {
-    readable: readableOf(socket),
+    readable: readableOf(socket, endOne),
     writable: new WritableStream<Uint8Array>({
       write: async (bytes) => {
         for (let at = 0; at < bytes.length; at += MESSAGE_BYTES)
           await socket.send(bytes.subarray(at, at + MESSAGE_BYTES))
       },
-      close: () => socket.send(END),
+      close: async () => {
+        await socket.send(END)
+        endOne()
+      },
       abort: () => socket.close(),
     }),
     close: () => socket.close(),
   }
 }
 
-function readableOf(socket: MessageSocket): ReadableStream<Uint8Array> {
+function readableOf(socket: MessageSocket, onEnd: () => void): ReadableStream<Uint8Array> {
   let hasEnded = false
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
@@ -41,7 +49,10 @@ function readableOf(socket: MessageSocket): ReadableStream<Uint8Array> {
       if (message instanceof Uint8Array) return controller.enqueue(message)
       hasEnded ||= message === END
       const closed = socket.closed()
-      if (hasEnded || closed?.code === NORMAL) return controller.close()
+      if (hasEnded || closed?.code === NORMAL) {
+        onEnd()
+        return controller.close()
+      }
       controller.error(new ConnectionError(closed?.reason || 'The connection was lost.'))
     },
     cancel: () => socket.close(),

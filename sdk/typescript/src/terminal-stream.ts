@@ -93,7 +93,11 @@ async function* readPieces(
     onFrame()
     const { frame, next } = joinReady(first, socket)
     left = next
-    if (frame.channel === CHANNEL.status) return endOfStatus(frame.bytes)
+    if (frame.channel === CHANNEL.status) {
+      // Nothing comes behind it, and nobody reads on: a later abort has nothing to end.
+      socket.close()
+      return endOfStatus(frame.bytes)
+    }
     if (frame.bytes.length === 0 || (frame.channel !== CHANNEL.stdout && frame.channel !== CHANNEL.stderr)) continue
     const stream = frame.channel === CHANNEL.stdout ? 'stdout' : 'stderr'
     offsets[stream] += frame.bytes.length

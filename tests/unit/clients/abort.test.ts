@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
@@ -48,6 +48,31 @@ async function openTalker(answersClose = true): Promise<{ port: number; ended: P
   })
   return { port: await portOf(http), ended }
 }
+
+/** Runs commands with ids that end at once, unless `isLost`: then their sockets are lost. Their records go on. Tells its other requests. */
+async function openRunner({
+  isLost = false,
+} = {}): Promise<{ port: number; requests: string[]; server: WebSocketServer }> {
+  const requests: string[] = []
+  const http = createHttpServer(({ method, url = '' }, response) => {
+    requests.push(`${method} ${new URL(url, 'http://service').pathname.split('/').at(-1)}`)
+    const page = { data: '', offset: 0, next_offset: 0, truncated: false, end: false }
+    response.setHeader('content-type', 'application/json')
+    setTimeout(() => response.end(JSON.stringify({ id: 'exec_1', status: 'exited', ...page })), 20)
+  })
+  const server = new WebSocketServer({ server: http, handleProtocols: (names) => [...names][0] ?? false })
+  server.on('headers', (headers) => headers.push('X-Exec-Id: exec_1'))
+  server.on('connection', (socket) => {
+    closers.push(() => socket.terminate())
+    socket.send(Buffer.from('\x01hello'))
+    if (isLost) setTimeout(() => socket.terminate(), 20)
+    else socket.send(Buffer.from('\x03{"status":"Success"}'))
+  })
+  closers.push(() => http.closeAllConnections())
+  return { port: await portOf(http), requests, server }
+}
+
+const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100))
 
 async function untilEmpty(set: Set<unknown>): Promise<void> {
   while (set.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -141,4 +166,38 @@ test('a port that is aborted breaks in both directions', async () => {
   leaving.abort(WHY)
   await expect(reader.read()).rejects.toBe(WHY)
   await expect(writable.getWriter().write(Buffer.from('late'))).rejects.toBe(WHY)
+})
+
+test.each([true, false])('an abort does nothing to streams that have ended, with noHup: %s', async (noHup) => {
+  const { port, requests, server } = await openRunner()
+  const leaving = new AbortController()
+  const { signal } = leaving
+  for (let count = 0; count < 3; count++) {
+    const stream = await boxAt(port).stream(['true'], { signal, noHup })
+    expect(await stream.ended()).toMatchObject({ exitCode: 0 })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  }
+  await untilEmpty(server.clients)
+  leaving.abort(WHY)
+  await moment()
+  expect(requests).toEqual([])
+})
+
+test('a port whose both directions have ended leaves its signal', async () => {
+  const http = createHttpServer()
+  const server = new WebSocketServer({ server: http, handleProtocols: (names) => [...names][0] ?? false })
+  const said: string[] = []
+  server.on('connection', (socket) => {
+    closers.push(() => socket.terminate())
+    socket.on('message', (data) => said.push(String(data))).send('end')
+  })
+  const { signal } = new AbortController()
+  const { readable, writable } = await boxAt(await portOf(http)).connect(80, { signal })
+  const writer = writable.getWriter()
+  expect(await readable.getReader().read()).toMatchObject({ done: true })
+  await writer.write(Buffer.from('late'))
+  await writer.close()
+  await untilEmpty(server.clients)
+  expect(said).toEqual(['late', 'end'])
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
