@@ -78,5 +78,34 @@ export async function endStarted(
   over.abort()
 }
 
+/**
+ * Waits until the socket of a command is open, and from then on leaves it and ends the command as soon as the signal aborts. What is opened
+ * while it aborts is awaited for 5 s.
+ */
+export async function openEnded(
+  caller: Caller,
+  box: { project: string; name: string },
+  { open, signal }: { open(bound: AbortSignal): Promise<MessageSocket>; signal: AbortSignal },
+): Promise<MessageSocket> {
+  const end = ({ id }: MessageSocket): void => {
+    if (id !== null) void endExec(caller, { ...box, exec: id })
+  }
+  const late = new AbortController()
+  const opening = open(late.signal)
+  try {
+    const socket = await unlessAborted(opening, signal)
+    return boundTo(socket, signal, () => end(socket))
+  } catch (error) {
+    const timer = setTimeout(() => late.abort(), END_MS)
+    const leave = (socket: MessageSocket): void => {
+      clearTimeout(timer)
+      end(socket)
+      socket.close()
+    }
+    opening.then(leave, () => clearTimeout(timer))
+    throw error
+  }
+}
+
 const GRACE_SECONDS = 2
 const END_MS = 5_000

@@ -1,4 +1,4 @@
-import { boundTo, endExec, endStarted, type OnAbort } from './aborts.ts'
+import { endExec, endStarted, type OnAbort, openEnded, whenAborted } from './aborts.ts'
 import { ApiError, ConnectionError } from './api-error.ts'
 import type { AnswerOf, Caller, CallInput } from './calls.ts'
 import { CHANNEL_PROTOCOL, channelsOf } from './channel-socket.ts'
@@ -104,47 +104,37 @@ export async function streamExec(
   signal?.throwIfAborted()
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
   const start = startOf(command, env)
-  // The service ends a command whose client leaves. One that goes on is ended by its id, which the opening tells: so no abort stops that.
-  const isEndedById = noHup === true && options.onAbort !== 'detach' && signal !== undefined
-  const target = { ...box, query: { ...query, ...start.query }, signal: isEndedById ? undefined : signal }
-  const open = async (): Promise<MessageSocket> => {
+  const open = async (bound: AbortSignal | undefined): Promise<MessageSocket> => {
+    const target = { ...box, query: { ...query, ...start.query }, signal: bound }
     const socket = await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL)
     if (start.message !== null) await sendStart(socket, start.message)
     return socket
   }
-  const opening = open()
-  const socket = isEndedById ? await openEnded(deps.caller, box, { opening, signal }) : await opening
+  // The service ends a command whose client leaves. One that goes on is ended by its id, which the opening tells: so no abort stops that.
+  if (noHup !== true || options.onAbort === 'detach' || signal === undefined) {
+    const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
+    return createTerminalStream(channelsOf(await open(signal)), resumes === true ? resume : null)
+  }
+  const socket = await openEnded(deps.caller, box, { open, signal })
+  let release = (): void => undefined
   const resume: Resume = async function* (id, offsets) {
+    // Also where its reader has stopped meanwhile, until it closes the stream.
+    release = whenAborted(signal, () => void endExec(deps.caller, { ...box, exec: id }))
     try {
-      return yield* followExec(deps.caller, { ...box, exec: id, offsets, signal })
+      const end = yield* followExec(deps.caller, { ...box, exec: id, offsets, signal })
+      release()
+      return end
     } catch (error) {
-      if (isEndedById && signal.aborted) void endExec(deps.caller, { ...box, exec: id })
+      release()
       throw error
     }
   }
-  return createTerminalStream(channelsOf(socket), resumes === true ? resume : null)
-}
-
-/** Waits until the socket of a command is open, and from then on leaves it and ends the command as soon as the signal aborts. */
-async function openEnded(
-  caller: Caller,
-  box: BoxRef,
-  { opening, signal }: { opening: Promise<MessageSocket>; signal: AbortSignal },
-): Promise<MessageSocket> {
-  const end = ({ id }: MessageSocket): void => {
-    if (id !== null) void endExec(caller, { ...box, exec: id })
+  const stream = createTerminalStream(channelsOf(socket), resumes === true ? resume : null)
+  const close = (): void => {
+    release()
+    stream.close()
   }
-  try {
-    const socket = await unlessAborted(opening, signal)
-    return boundTo(socket, signal, () => end(socket))
-  } catch (error) {
-    const leave = (socket: MessageSocket): void => {
-      end(socket)
-      socket.close()
-    }
-    if (signal.aborted) opening.then(leave, () => undefined)
-    throw error
-  }
+  return { ...stream, close }
 }
 
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from '@jest/globals'
 import { WebSocketServer } from 'ws'
 import { createBoxyard } from '../../../sdk/typescript/src/boxyard.ts'
 import { openNodeSocket, openWebSocket } from '../../../sdk/typescript/src/message-socket.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const WHY = new Error('enough')
 const closers: (() => void)[] = []
@@ -55,8 +56,12 @@ async function openRunner({
 } = {}): Promise<{ port: number; requests: string[]; server: WebSocketServer }> {
   const requests: string[] = []
   const http = createHttpServer(({ method, url = '' }, response) => {
-    requests.push(`${method} ${new URL(url, 'http://service').pathname.split('/').at(-1)}`)
-    const page = { data: '', offset: 0, next_offset: 0, truncated: false, end: false }
+    const { pathname, searchParams } = new URL(url, 'http://service')
+    requests.push(`${method} ${pathname.split('/').at(-1)}`)
+    const offset = Number(searchParams.get('offset'))
+    // Behind `hello` is `more`.
+    const more = offset === 5 ? { data: 'bW9yZQ==', next_offset: 9 } : { data: '', next_offset: offset }
+    const page = { ...more, offset, truncated: false, end: false }
     response.setHeader('content-type', 'application/json')
     setTimeout(() => response.end(JSON.stringify({ id: 'exec_1', status: 'exited', ...page })), 20)
   })
@@ -201,3 +206,49 @@ test('a port whose both directions have ended leaves its signal', async () => {
   expect(said).toEqual(['late', 'end'])
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
+
+test.each(['stops before', 'stops after', 'reads on'])(
+  'a lost stream whose reader %s an abort is ended by its id',
+  async (how) => {
+    const { port, requests } = await openRunner({ isLost: true })
+    const leaving = new AbortController()
+    const { signal } = leaving
+    const stream = await boxAt(port).stream(['sleep', '773'], { signal, noHup: true })
+    const output = stream[Symbol.asyncIterator]()
+    await output.next()
+    const next = output.next()
+    next.catch(() => undefined)
+    await eventually(() => requests.includes('GET output'))
+    if (how === 'stops before') void output.return?.()
+    leaving.abort(WHY)
+    if (how === 'stops after') void output.return?.()
+    await eventually(() => requests.includes('GET exec_1'))
+    expect(requests.filter((each) => each.startsWith('POST'))).toEqual(['POST signal'])
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  },
+)
+
+test('a lost stream that is closed leaves its signal', async () => {
+  const { port, requests } = await openRunner({ isLost: true })
+  const leaving = new AbortController()
+  const stream = await boxAt(port).stream(['sleep', '773'], { signal: leaving.signal, noHup: true })
+  for await (const _ of stream) break
+  stream.close()
+  leaving.abort(WHY)
+  await moment()
+  expect(requests).toEqual([])
+})
+
+test('a service that answers no start keeps nobody for longer than 5 s after an abort', async () => {
+  const http = createHttpServer()
+  const server = new WebSocketServer({ server: http, handleProtocols: (names) => [...names][0] ?? false })
+  const started = new Promise((resolve) => server.on('connection', (socket) => socket.once('message', resolve)))
+  const leaving = new AbortController()
+  const { signal } = leaving
+  const beginning = boxAt(await portOf(http)).stream(['echo', 'x'.repeat(10_000)], { signal, noHup: true })
+  await started
+  leaving.abort(WHY)
+  await expect(beginning).rejects.toBe(WHY)
+  expect(server.clients.size).toBe(1)
+  await untilEmpty(server.clients)
+}, 10_000)
