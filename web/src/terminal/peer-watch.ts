@@ -16,47 +16,57 @@ interface PeerWatch {
 }
 
 /**
- * Pings a stream of which nothing has come for some seconds, and at once where the network or the page is back. Packets that are lost for
- * good, as after a sleep or on another network, close no connection of a browser.
+ * Pings a stream of which nothing has come for some seconds, and at once where it is new or the network or the page is back. Packets that are
+ * lost for good, as after a sleep or on another network, close no connection of a browser. Agents of earlier versions answer no ping: only
+ * the silence of one that has answered counts, and one that has not is not asked again.
  */
 export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }: PeerWatchOptions): PeerWatch {
-  let waitsSince: number | null = null
+  let wait: object | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
+  let answers: 'unknown' | 'always' | 'never' = 'unknown'
   const ask = async (): Promise<void> => {
-    if (isAsking || waitsSince === null) return
+    if (isAsking || wait === null || answers === 'never') return
     isAsking = true
-    const since = waitsSince
-    const isAnswered = await Promise.race([
+    const asked = wait
+    const isHeard = await Promise.race([
       stream.ping().then(
         () => true,
         () => false,
       ),
       pauseFor(ANSWER_MS, signal).then(() => false),
     ])
+    // Output resolves a ping too, and has ended the wait by the next turn.
+    if (isHeard) await pauseFor(0, signal)
     isAsking = false
     if (signal.aborted) return
-    if (isAnswered) onHeard()
-    else if (waitsSince === since) return onSilent(new ConnectionError('The connection no longer answers.'))
+    if (isHeard) onHeard()
+    if (wait === asked) {
+      if (!isHeard && answers === 'always') return onSilent(new ConnectionError('The connection no longer answers.'))
+      answers = isHeard ? 'always' : 'never'
+    }
     schedule()
   }
   const askNow = (): void => void ask()
   const schedule = (): void => {
     clearTimeout(timer)
-    if (waitsSince !== null) timer = setTimeout(askNow, IDLE_MS)
+    if (wait !== null && answers !== 'never') timer = setTimeout(askNow, IDLE_MS)
   }
+  let isNew = true
   for (const event of BACK) addEventListener(event, askNow)
   return {
     beginWait: () => {
-      waitsSince = performance.now()
-      if (!isAsking) schedule()
+      wait = {}
+      if (isNew) askNow()
+      else if (!isAsking) schedule()
+      isNew = false
     },
     endWait: () => {
-      waitsSince = null
+      wait = null
       clearTimeout(timer)
     },
     end: () => {
-      waitsSince = null
+      wait = null
       clearTimeout(timer)
       for (const event of BACK) removeEventListener(event, askNow)
     },
