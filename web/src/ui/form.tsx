@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { FaultForm, FaultRest } from './fault-form.tsx'
-import { MissingRead, useMissingRead } from './missing-reads.tsx'
+import { MissingRead, MissingReadOfForm, useMissingRead } from './missing-reads.tsx'
 
 interface FormProps {
   /** The word of the button, such as `Create`. */
@@ -41,7 +41,7 @@ export function Form({ action, close, send, children, ...state }: FormProps) {
         send({ text, file, has: (name) => form.has(name), all: form })
       }}
     >
-      {children}
+      <MissingReadOfForm value={missing}>{children}</MissingReadOfForm>
       <FaultRest />
       {missing && <MissingRead query={missing} />}
       <div className="flex justify-end gap-2">

@@ -1,6 +1,6 @@
-import { useState } from 'react'
+import { useContext, useState } from 'react'
 import { SelectField } from './field.tsx'
-import { useMissingRead } from './missing-reads.tsx'
+import { MissingReadOfForm } from './missing-reads.tsx'
 import { sortNaturally } from './natural.ts'
 import { timeText } from './words.ts'
 
@@ -21,7 +21,7 @@ interface OriginFieldsProps {
 /** Asks what something new is made from: a box or volume of a project, as it is now or as one of its snapshots has it. */
 export function OriginFields({ label, fields, project, names, origin, choose, snapshots }: OriginFieldsProps) {
   // What could not be read is not what is not there.
-  const isRead = useMissingRead() === null
+  const isRead = useContext(MissingReadOfForm) === null
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <SelectField
