@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from hostile import answer, client, serve
 
-from boxyard import AsyncBoxHandle, AsyncBoxyard, Boxyard
+from boxyard import AsyncBoxHandle, AsyncBoxyard, AsyncTerminalStream, Boxyard
+from boxyard._async_driver import AsyncDriver
+from boxyard._flows import Flow, Pause
+from boxyard._sync_driver import Driver
 from given import Given, both, service
 
 #: Programs that are interrupted while they wait for the command of their argument.
@@ -140,3 +146,80 @@ def test_one_is_ended_by_ctrl_c(what: str, kind: str) -> None:
             await _until(box, name, runs=False)
 
     asyncio.run(interrupt())
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_one_that_never_started_is_not_started_by_a_cancellation(status: int) -> None:
+    async def cancel() -> None:
+        with serve(answer({"code": "busy", "detail": "later"}, status, Retry_After="20")) as hostile:
+            yard = client("awaited", hostile.url, attempts=5)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await yard.box("demo", "web").run("true")
+            assert len(hostile.heads) == 1
+            await yard.close()
+
+    asyncio.run(cancel())
+
+
+def test_one_whose_start_is_not_answered_is_asked_for_again_by_a_cancellation() -> None:
+    def mute(connection: socket.socket, _head: str) -> None:
+        connection.recv(1 << 16)
+        time.sleep(8)
+
+    async def cancel() -> None:
+        with serve(mute) as hostile:
+            yard = client("awaited", hostile.url)
+            begun = time.monotonic()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await yard.box("demo", "web").run("true")
+            assert time.monotonic() - begun < 7
+            assert len(hostile.heads) == 2
+            await yard.close()
+
+    asyncio.run(cancel())
+
+
+def test_an_end_that_is_not_answered_keeps_nobody_who_blocks() -> None:
+    def flow() -> Flow[None]:
+        yield Pause(60)
+
+    begun = time.monotonic()
+    Driver(None, None).finish(flow())
+    assert 4 < time.monotonic() - begun < 10
+
+
+def test_a_second_cancellation_closes_the_socket_and_ends_the_command_once() -> None:
+    class Socket:
+        id = "exec_1"
+        closes = 0
+
+        async def close(self) -> None:
+            self.closes += 1
+
+    async def cancel() -> None:
+        ends: list[str] = []
+
+        def end(exec_id: str) -> Flow[None]:
+            ends.append(exec_id)
+            yield Pause(60)
+
+        held = Socket()
+        stream = AsyncTerminalStream(AsyncDriver(None, None), cast(Any, held), None, end)
+
+        async def hold() -> None:
+            async with stream:
+                await asyncio.sleep(60)
+
+        task = asyncio.ensure_future(hold())
+        for _ in range(2):
+            await asyncio.sleep(0.05)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert held.closes > 0
+        await stream._break_off()
+        assert ends == ["exec_1"]
+
+    asyncio.run(cancel())

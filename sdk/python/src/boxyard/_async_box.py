@@ -148,8 +148,9 @@ class AsyncBoxHandle:
         try:
             socket = await (asyncio.shield(opening) if is_left_running else opening)
         except asyncio.CancelledError:
-            if is_left_running:
-                await self._driver.settle(self._abandon(opening))
+            # Also where it was opened in the turn of the cancellation.
+            if is_left_running or not opening.cancelled():
+                await self._driver.settle(self._abandon(opening, is_left_running))
             raise
         return AsyncTerminalStream(self._driver, socket, self._follow if no_hup else None, self._end if is_left_running else None)
 
@@ -250,11 +251,13 @@ class AsyncBoxHandle:
                 raise
         return socket
 
-    async def _abandon(self, opening: asyncio.Future[AsyncSocket]) -> None:
+    async def _abandon(self, opening: asyncio.Future[AsyncSocket], is_ended: bool) -> None:
         socket = await opening
-        if socket.id is not None:
-            await self._run(self._end(socket.id))
-        await socket.close()
+        try:
+            if is_ended and socket.id is not None:
+                await self._run(self._end(socket.id))
+        finally:
+            await socket.close()
 
     def _end(self, exec_id: str) -> Flow[None]:
         return end_exec(replace(self._session, attempts=1), self.project, self.name, exec_id)

@@ -15,13 +15,11 @@ from ._answers import Gathering, check_encoding
 from ._calls import P, PagedCall, PagesSeen
 from ._contents import awaitable_content
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Session, Steps, ask
-from ._http import TIMEOUT, direct_hosts, no_cookies, unreachable
+from ._http import FINISH_SECONDS, TIMEOUT, direct_hosts, no_cookies, unreachable
 from ._sockets import open_websocket
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741
-
-_FINISH_SECONDS = 5
 
 
 class AsyncDriver:
@@ -53,7 +51,7 @@ class AsyncDriver:
         # Else its error would be printed as one that nobody has taken.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(asyncio.shield(task), _FINISH_SECONDS)
+            await asyncio.wait_for(asyncio.shield(task), FINISH_SECONDS)
 
     async def list(self, session: Session, call: PagedCall[P, I]) -> AsyncIterator[I]:
         """Goes through a list of any length, a page at a time as it is read."""

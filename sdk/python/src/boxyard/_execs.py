@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 from uuid import uuid4
 
+import httpx
+
 from ._answers import check_id
 from ._calls import Call
 from ._errors import ApiError, ConnectionError
-from ._flows import Flow, Pace, Pause, Session, ask
+from ._flows import Exchange, Flow, Pace, Pause, Session, Steps, ask
 from ._generated.api.exec_.create_exec import create_exec
 from ._generated.api.exec_.get_exec import get_exec
 from ._generated.api.exec_.get_exec_output import get_exec_output
@@ -34,6 +36,8 @@ T = TypeVar("T")
 OnCancel = Literal["end", "detach"]
 
 _AWAY = frozenset({502, 503, 504})
+#: Answers of a service that has started nothing.
+_WITHOUT_EFFECT = frozenset({429, 503})
 #: Short, so that the id is known by which the command is ended; most commands have ended by then.
 _FIRST_WAIT_SECONDS = 1
 _REPEATS = 20
@@ -53,13 +57,12 @@ class ExecRun:
         # A repeat with the same key finds the command that the first one started.
         headers = {**call.request.get("headers", {}), "Idempotency-Key": str(uuid4())}
         self._call = replace(call, request={**call.request, "headers": headers})
-        self._is_asked = False
+        self._may_run = False
         self._found: Exec | None = None
 
     def run(self) -> Flow[Exec]:
         """Starts the command, and waits for its end."""
-        self._is_asked = True
-        found = self._found = yield from ask(self._session, self._call)
+        found = self._found = yield from self._start()
         exec_id = check_id(found.id)
         pace = Pace()
         while found.status == ExecStatus.RUNNING:
@@ -67,9 +70,27 @@ class ExecRun:
             found = yield from ask(self._session, get_exec(*self._box, exec_id, wait_seconds=25, encoding=self._encoding))
         return found
 
+    def _start(self) -> Flow[Exec]:
+        """Starts the command, and notes whether it may run: not where a request had no effect, or reached nobody."""
+        steps = Steps(ask(self._session, self._call))
+        while (effect := steps.next()) is not None:
+            before = self._may_run
+            self._may_run = before or isinstance(effect, Exchange)
+            try:
+                given = yield effect
+            except ConnectionError as error:
+                if isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout):
+                    self._may_run = before
+                steps.fail(error)
+            else:
+                if isinstance(effect, Exchange) and given.status_code in _WITHOUT_EFFECT:
+                    self._may_run = before
+                steps.give(given)
+        return steps.result
+
     def end(self) -> Flow[None]:
         """Ends the command, also where the answer to its start has not come."""
-        if not self._is_asked:
+        if not self._may_run:
             return
         session = replace(self._session, attempts=1)
         found = self._found

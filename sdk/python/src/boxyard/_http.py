@@ -11,6 +11,8 @@ from ._errors import ConnectionError
 
 #: Answers to requests that wait come after 25 s, those to uploads after their last byte.
 TIMEOUT = httpx.Timeout(300, connect=10, pool=None)
+#: How long it may take to clean up behind what was broken off.
+FINISH_SECONDS = 5
 
 
 def unreachable(url: str, error: Exception) -> ConnectionError:

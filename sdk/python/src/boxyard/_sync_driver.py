@@ -6,6 +6,7 @@ import contextlib
 import ssl
 import time
 from collections.abc import Iterator
+from threading import Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,7 +16,7 @@ from ._answers import Gathering, check_encoding
 from ._calls import P, PagedCall, PagesSeen
 from ._contents import blocking_content
 from ._flows import Effect, Exchange, Flow, OpenSocket, Pause, Session, Steps, ask
-from ._http import TIMEOUT, direct_hosts, no_cookies, unreachable
+from ._http import FINISH_SECONDS, TIMEOUT, direct_hosts, no_cookies, unreachable
 from ._sync_socket import Socket
 
 T = TypeVar("T")
@@ -42,9 +43,17 @@ class Driver:
         return steps.result
 
     def finish(self, flow: Flow[None]) -> None:
-        """Cleans up behind what was interrupted, which is the error to tell: one of the flow is not."""
-        with contextlib.suppress(Exception):
-            self.run(flow)
+        """Cleans up behind what was interrupted, for 5 s at most; an error of the flow is not told, since the interruption is."""
+
+        def work() -> None:
+            with contextlib.suppress(Exception):
+                self.run(flow)
+
+        # In a thread, as an answer that drips has no other bound. There is none when the program ends.
+        thread = Thread(target=work, daemon=True)
+        with contextlib.suppress(RuntimeError):
+            thread.start()
+            thread.join(FINISH_SECONDS)
 
     def list(self, session: Session, call: PagedCall[P, I]) -> Iterator[I]:
         """Goes through a list of any length, a page at a time as it is read."""

@@ -81,9 +81,12 @@ class TerminalStream:
     def _break_off(self) -> None:
         """Leaves, and ends the command."""
         self._is_closing = True
-        if self._end is not None and self.id is not None and self._output.end is None:
-            self._driver.finish(self._end(self.id))
-        self._socket.close()
+        end, self._end = self._end, None
+        try:
+            if end is not None and self.id is not None and self._output.end is None:
+                self._driver.finish(end(self.id))
+        finally:
+            self._socket.close()
 
     def _read(self) -> Iterator[OutputPiece]:
         try:
