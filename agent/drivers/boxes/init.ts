@@ -1,12 +1,13 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
 import type { NetworkSlot } from '../../ports/boxes/network.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { boundNamespaces } from '../host/nesting.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
-import { writeOwnFiles } from './own-files.ts'
+import { writeFilesOf } from './own-files.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
 /** The host's part of a box: network slot and init. */
@@ -14,6 +15,7 @@ export interface InitParts {
   slot: NetworkSlot
   /** Host path of the static reaper that becomes pid 1 of the box. */
   init: string
+  logger: Logger
 }
 
 /** Starts the init of a box, whose cgroups exist, and returns its pid. Throws as `initFailure`, or `storage_full`. */
@@ -46,11 +48,11 @@ export function initFailure(reason: string): ServiceError {
   })
 }
 
-function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): Omit<BoxParts, 'seccompFilter'> {
+function prepareParts(host: OciHost, spec: BoxSpec, { slot, init, logger }: InitParts): Omit<BoxParts, 'seccompFilter'> {
   const home = workHome(host, spec.id)
   fs.writeFileSync(`${home}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
   const resolvConf = fs.readFileSync(slot.resolvFile, 'utf8')
-  writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+  writeFilesOf(spec, resolvConf, logger)
   const files: Record<string, string> = { hosts: slot.hostsFile, 'machine-id': `${home}/machine-id` }
   const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
   return {

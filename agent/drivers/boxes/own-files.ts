@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
+import type { Logger } from '../../../shared/log.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O, openBelow, RESOLVE, removeAt, renameBetween } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
+import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 
 /** What /etc of a box tells of it: files on its disk, which its root may change. */
 export interface OwnFiles {
@@ -14,10 +16,11 @@ export interface OwnFiles {
 
 /**
  * Writes /etc/hostname and /etc/resolv.conf of a box that does not run. With `isFirst` whatever its root came with is replaced; later only a
- * resolv.conf that is still as it was written here. Leaves them out where /etc is no directory, or its disk is full.
+ * resolv.conf that is still as it was written here. Leaves out what cannot be written, and returns the error unless it is an ordinary one, such
+ * as a full disk. Never throws: no root, however odd, keeps the agent or a box from starting.
  */
-export function writeOwnFiles(rootPath: string, { hostname, resolvConf }: OwnFiles, isFirst: boolean): void {
-  inEtc(rootPath, (etcFd) => {
+export function writeOwnFiles(rootPath: string, { hostname, resolvConf }: OwnFiles, isFirst: boolean): unknown {
+  return inEtc(rootPath, (etcFd) => {
     if (isFirst) {
       replace(etcFd, 'hostname', `${hostname}\n`)
       replace(etcFd, 'resolv.conf', markedText(resolvConf))
@@ -25,9 +28,27 @@ export function writeOwnFiles(rootPath: string, { hostname, resolvConf }: OwnFil
   })
 }
 
-/** Brings the resolv.conf of a box, which may run, to `resolvConf`, unless the box has changed it. */
-export function followResolvers(rootPath: string, resolvConf: string): void {
-  inEtc(rootPath, (etcFd) => followIn(etcFd, resolvConf))
+/** Writes the files of a box that starts, as `writeOwnFiles`, and logs a failure. */
+export function writeFilesOf(spec: BoxSpec, resolvConf: string, logger: Logger): void {
+  const error = writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+  if (error !== null) logger.warn('files in /etc of a box could not be written', { box: spec.id, error })
+}
+
+/** Brings the resolv.conf of a box, which may run, to `resolvConf`, unless the box has changed it. Returns an error as `writeOwnFiles`. */
+export function followResolvers(rootPath: string, resolvConf: string): unknown {
+  return inEtc(rootPath, (etcFd) => followIn(etcFd, resolvConf))
+}
+
+/** Calls `followResolvers` for each of `boxes`, those without a root path left out, and logs failures. */
+export function followResolversIn(
+  boxes: Iterable<{ id: string; rootPath: string | undefined }>,
+  resolvConf: string,
+  logger: Logger,
+): void {
+  for (const { id, rootPath } of boxes) {
+    const error = rootPath === undefined ? null : followResolvers(rootPath, resolvConf)
+    if (error !== null) logger.warn('resolv.conf of a box could not be written', { box: id, error })
+  }
 }
 
 /** Returns a resolv.conf with a first line by which it is known as long as nobody has changed it. A pure function. */
@@ -47,7 +68,7 @@ function followIn(etcFd: number, resolvConf: string): void {
   replace(etcFd, 'resolv.conf', markedText(resolvConf))
 }
 
-function inEtc(rootPath: string, act: (etcFd: number) => void): void {
+function inEtc(rootPath: string, act: (etcFd: number) => void): unknown {
   let rootFd: number | undefined
   let etcFd: number | undefined
   try {
@@ -55,8 +76,9 @@ function inEtc(rootPath: string, act: (etcFd: number) => void): void {
     // It may be a link within the root.
     etcFd = openBelow(rootFd, 'etc', { flags: O.RDONLY | O.DIRECTORY, resolve: WITHIN })
     act(etcFd)
+    return null
   } catch (error) {
-    if (!isErrno(error, ...UNWRITABLE)) throw error
+    return isErrno(error, ...UNWRITABLE) ? null : error
   } finally {
     for (const fd of [etcFd, rootFd]) if (fd !== undefined) closeFd(fd)
   }
@@ -108,7 +130,7 @@ const MARK = '# Boxyard keeps this file like the resolvers of the host until you
 const BYTES_MAX = 64 * 1024
 const WITHIN = RESOLVE.BENEATH | RESOLVE.NO_MAGICLINKS | RESOLVE.NO_XDEV
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
-// Errors that the owner of a root can cause, and a full disk.
+// Errors that the owner of a root causes without malice, and a full disk.
 const UNWRITABLE = [
   ...['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'EXDEV', 'EAGAIN', 'EWOULDBLOCK', 'EEXIST', 'EPERM', 'ENOTEMPTY'],
   ...['ENOSPC', 'EDQUOT'],

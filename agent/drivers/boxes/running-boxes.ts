@@ -18,7 +18,7 @@ import { createDiskLimits, type DiskLimits } from './disk-limits.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
 import { type BoxMounts, createBoxMounts } from './mounts.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
-import { followResolvers } from './own-files.ts'
+import { followResolversIn } from './own-files.ts'
 import { makeOwnIdentity } from './own-identity.ts'
 import { clearRun } from './root.ts'
 import { resizeSharedMemory } from './shared-memory.ts'
@@ -96,8 +96,8 @@ export class RunningBoxes {
     await this.#shims.open()
     this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
-    const roots = (): string[] => this.list().flatMap(({ id }) => this.read(id)?.rootPath ?? [])
-    this.#options.network.onResolvers((text) => roots().forEach((root) => followResolvers(root, text)))
+    const boxes = () => this.list().map(({ id }) => ({ id, rootPath: this.read(id)?.rootPath }))
+    this.#options.network.onResolvers((text) => followResolversIn(boxes(), text, this.#options.logger))
   }
 
   /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the thread that mounts. A failure is met again by what needs them. */

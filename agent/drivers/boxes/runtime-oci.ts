@@ -78,7 +78,8 @@ class OciRuntime implements BoxLife {
     this.boxes.disk.bound(id, spec, rootPath)
     const slot = await this.#options.network.join({ boxId: id, project, name, nesting, mbps })
     this.boxes.expect(id, slot.idBase)
-    const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
+    const { initPath: init, logger } = this.#options
+    const pid = await this.#gate.run(() => runInit(host, spec, { slot, init, logger }))
     if (nesting) host.cgroups.delegate(id, { owner: slot.idBase, init: pid })
     host.cgroups.setCpus(id, spec.cpus)
     const startTicks = readStartTicks(pid)

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
+import type { Logger } from '../../../shared/log.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
-import { writeOwnFiles } from '../boxes/own-files.ts'
+import { writeFilesOf } from '../boxes/own-files.ts'
 import { prepareMountPoints } from '../boxes/root.ts'
 import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 import type { PodFiles } from './network.ts'
@@ -16,7 +17,7 @@ export interface PodFileHomes {
   remove(boxId: string): void
 }
 
-export function createPodFiles(runDir: string): PodFileHomes {
+export function createPodFiles({ runDir, logger }: { runDir: string; logger: Logger }): PodFileHomes {
   const home = (boxId: string): string => `${runDir}/pods/${boxId}`
   return {
     rootOf: (spec, { hostsFile, resolvFile }) => {
@@ -24,7 +25,7 @@ export function createPodFiles(runDir: string): PodFileHomes {
       fs.mkdirSync(directory, { recursive: true, mode: 0o711 })
       fs.writeFileSync(`${directory}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
       const resolvConf = fs.readFileSync(resolvFile, 'utf8')
-      writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+      writeFilesOf(spec, resolvConf, logger)
       const files: Record<string, string> = { hosts: hostsFile, 'machine-id': `${directory}/machine-id` }
       const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
       const mounted = mountable.map((name) => [`etc/${name}`, files[name] ?? ''])

@@ -96,7 +96,7 @@ class KubeRuntime implements BoxLife {
     this.#options = options
     this.boxes = new RunningBoxes(options, (id, end) => this.#handleExit(id, end))
     this.#pods = new BoxPods(options)
-    this.#files = createPodFiles(options.runDir)
+    this.#files = createPodFiles(options)
     this.#drain = createPodDrain({ boxes: this.boxes, logger: options.logger })
     const { namespace } = options.api
     const shared = { mark: sharedMarkOf(namespace), namespace, admit: (pod: SharedPod) => this.starts.admitShared(pod) }

@@ -87,6 +87,21 @@ describe('what tells who a box is', () => {
     expect((await execute(lab.runtime, 'box_odd', 'ls -A /etc/hostname')).stdout).toBe('full\n')
   })
 
+  test('a root that cannot be written holds up neither its start, nor that of the agent', async () => {
+    const root = lab.makeRoot('box_long')
+    rmSync(`${root}/etc`, { recursive: true })
+    symlinkSync('a'.repeat(300), `${root}/etc`)
+    const start = (isNew: boolean) => lab.runtime.start(lab.spec('box_long', { isNew, writesNames: isNew }))
+    for (const isNew of [true, false]) {
+      await start(isNew)
+      expect((await execute(lab.runtime, 'box_long', 'echo runs')).stdout).toBe('runs\n')
+      await lab.runtime.stop('box_long', { graceMs: 0 })
+    }
+    await start(false)
+    await lab.reopen()
+    expect((await execute(lab.runtime, 'box_long', 'echo runs')).stdout).toBe('runs\n')
+  })
+
   test('SSH host keys are made again in a new box, each of its kind, before anything else runs', async () => {
     rootWith('box_keys', MAKES)
     const read = await startNew('box_keys')

@@ -1,6 +1,15 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { followResolvers, isUnchanged, markedText, writeOwnFiles } from '../../../agent/drivers/boxes/own-files.ts'
+import {
+  followResolvers,
+  followResolversIn,
+  isUnchanged,
+  markedText,
+  writeOwnFiles,
+} from '../../../agent/drivers/boxes/own-files.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 let root: string
 const read = (): string => readFileSync(`${root}/etc/resolv.conf`, 'utf8')
@@ -38,4 +47,48 @@ test('a root that is gone, or whose /etc is a file, is left as it is', () => {
   writeFileSync(`${root}/etc`, 'file')
   writeOwnFiles(root, { hostname: 'web', resolvConf: '' }, true)
   expect(readFileSync(`${root}/etc`, 'utf8')).toBe('file')
+})
+
+const etcLink = (target: string) => (): void => {
+  rmSync(`${root}/etc`, { recursive: true })
+  symlinkSync(target, `${root}/etc`)
+}
+const make = (program: string, ...words: string[]): void => void execFileSync(program, words)
+const hostile: [title: string, make: () => unknown, isReported: boolean][] = [
+  ['a name that is too long', etcLink('a'.repeat(300)), true],
+  ['a link to itself', etcLink('etc'), false],
+  ['a link that leads out', etcLink('/../../etc'), false],
+  ['a link to a process', etcLink('/proc/self/root/etc'), false],
+  ['a whiteout', () => make('mknod', `${root}/etc/resolv.conf`, 'c', '0', '0'), true],
+  ['a device without a driver', () => make('mknod', `${root}/etc/resolv.conf`, 'b', '510', '1'), true],
+  ['a fifo', () => make('mkfifo', `${root}/etc/resolv.conf`), false],
+  ['a directory', () => mkdirSync(`${root}/etc/resolv.conf/full`, { recursive: true }), false],
+]
+
+test.each(hostile)('%s in a root is no error, and the other boxes still follow', (_title, prepare, isReported) => {
+  prepare()
+  const other = `${root}/other`
+  mkdirSync(`${other}/etc`, { recursive: true })
+  writeOwnFiles(other, { hostname: 'web', resolvConf: 'a\n' }, true)
+  const logged: unknown[] = []
+  const logger = { ...silentLogger, warn: (_message: string, facts?: object) => void logged.push(facts) }
+  const boxes = [
+    { id: 'box_hostile', rootPath: root },
+    { id: 'box_gone', rootPath: undefined },
+    { id: 'box_other', rootPath: other },
+  ]
+  followResolversIn(boxes, 'b\n', logger)
+  expect(readFileSync(`${other}/etc/resolv.conf`, 'utf8')).toBe(markedText('b\n'))
+  expect(logged).toEqual(isReported ? [{ box: 'box_hostile', error: expect.anything() }] : [])
+  for (const isFirst of [false, true])
+    expect(() => writeOwnFiles(root, { hostname: 'web', resolvConf: '' }, isFirst)).not.toThrow()
+})
+
+test('a socket in the place of a file is replaced at the first start, and left as it is later', async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(`${root}/etc/resolv.conf`, resolve))
+  expect(followResolvers(root, 'a\n')).toMatchObject({ code: 'ENXIO' })
+  expect(writeOwnFiles(root, { hostname: 'web', resolvConf: 'a\n' }, true)).toBeNull()
+  expect(read()).toBe(markedText('a\n'))
+  await new Promise((resolve) => server.close(resolve))
 })
