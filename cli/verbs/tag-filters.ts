@@ -5,8 +5,8 @@ import { UsageError } from '../output/failures.ts'
  * everything, and one with a comma is two for the service. A pure function. @throws UsageError
  */
 export function tagFilterOf(value: unknown): string[] | null {
-  if (value === undefined) return null
-  const tags = Array.isArray(value) ? value.map(String) : [String(value)]
+  if (!Array.isArray(value)) return null
+  const tags = value.map(String)
   for (const tag of tags) {
     if (tag.trim() === '' || tag.startsWith('='))
       throw new UsageError(`--tag: must be KEY or KEY=VALUE, not "${tag}": it names no tag.`)
