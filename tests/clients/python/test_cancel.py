@@ -190,14 +190,17 @@ def test_an_end_that_is_not_answered_keeps_nobody_who_blocks() -> None:
     assert 4 < time.monotonic() - begun < 10
 
 
+class _Held:
+    """A socket that counts how often it is closed."""
+
+    id = "exec_1"
+    closes = 0
+
+    async def close(self) -> None:
+        self.closes += 1
+
+
 def test_a_second_cancellation_closes_the_socket_and_ends_the_command_once() -> None:
-    class Socket:
-        id = "exec_1"
-        closes = 0
-
-        async def close(self) -> None:
-            self.closes += 1
-
     async def cancel() -> None:
         ends: list[str] = []
 
@@ -205,7 +208,7 @@ def test_a_second_cancellation_closes_the_socket_and_ends_the_command_once() -> 
             ends.append(exec_id)
             yield Pause(60)
 
-        held = Socket()
+        held = _Held()
         stream = AsyncTerminalStream(AsyncDriver(None, None), cast(Any, held), None, end)
 
         async def hold() -> None:
@@ -221,5 +224,23 @@ def test_a_second_cancellation_closes_the_socket_and_ends_the_command_once() -> 
         assert held.closes > 0
         await stream._break_off()
         assert ends == ["exec_1"]
+
+    asyncio.run(cancel())
+
+
+def test_a_socket_that_opens_as_its_stream_is_cancelled_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancel() -> None:
+        async with AsyncBoxyard("http://127.0.0.1:9", "byt_secret") as yard:
+            box, held = yard.box("demo", "web"), _Held()
+
+            async def opened(*_: object) -> _Held:
+                asyncio.get_running_loop().call_soon(task.cancel)
+                return held
+
+            monkeypatch.setattr(box, "_open", opened)
+            task = asyncio.ensure_future(box.stream(["true"]))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert held.closes == 1
 
     asyncio.run(cancel())
