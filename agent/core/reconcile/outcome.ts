@@ -3,8 +3,15 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import { bumped } from '../common/edit-record.ts'
 import type { Outcome } from './plan.ts'
 
-/** Returns the record with `outcome` as the observed state of its desired generation; version raised by one. */
-export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: number; bootId: string }): BoxRecord {
+/**
+ * Returns the record with `outcome` as the observed state of its desired generation; version raised by one. `wasStarted`: the box runs since a
+ * start of this process, so that it has all that a first start gives it.
+ */
+export function settleRecord(
+  record: BoxRecord,
+  outcome: Outcome,
+  at: { now: number; bootId: string; wasStarted: boolean },
+): BoxRecord {
   const { status, reason, message, power } = outcome
   const observed = {
     ...record.observed,
@@ -14,7 +21,7 @@ export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: num
     since: at.now,
     generation: record.desired.generation,
     bootId: status === 'running' ? at.bootId : null,
-    ...(status === 'running' ? { hasRun: true } : {}),
+    ...(status === 'running' && at.wasStarted ? { hasRun: true } : {}),
   }
   return bumped({ ...record, desired: { ...record.desired, power }, observed }, at.now)
 }

@@ -3,6 +3,8 @@ import type { BoxObserved, BoxRecord } from '../../ports/store/boxes.ts'
 /** The observed state of a box on this host: whether its init runs, and in which boot. */
 export interface BoxWorld {
   isRunning: boolean
+  /** Whether this process has seen its start succeed. */
+  wasStarted: boolean
   bootId: string
   /** How its init ended; null if that was not seen. */
   exit: { outOfMemory: boolean; isLost: boolean; why?: string | undefined } | null
@@ -41,6 +43,8 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
   const isSettled = observed.generation === desired.generation
   if (world.isRunning) {
     if (isSettled && observed.status === 'running') return { kind: 'none' }
+    // The start of a new box may have been cut off before the box had keys of its own.
+    if (observed.hasRun === false && !world.wasStarted) return { kind: 'start' }
     return { kind: 'settle', outcome: READY }
   }
   // A box whose init is gone has ended by itself, unless the host rebooted or its init was lost: then it is started again.

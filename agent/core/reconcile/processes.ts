@@ -6,6 +6,8 @@ export interface BoxProcesses {
   /** Adopts the boxes that earlier processes started, but those in `ignored`; call once. */
   recover(ignored: ReadonlySet<string>): Promise<void>
   isRunning(boxId: string): boolean
+  /** Tests whether a box runs since a start that succeeded in this process, and not since an earlier one. */
+  wasStarted(boxId: string): boolean
   running(): ReadonlySet<string>
   /** How the init of a box ended without a request; null if it has not, or that was not seen. */
   exitOf(boxId: string): BoxExit | null
@@ -20,23 +22,31 @@ export interface BoxProcesses {
 /** Holds an entry per box at most; puts each box whose init ends without a request in the queue. */
 export function createBoxProcesses(runtime: Runtime, queue: Pick<KeyedQueue, 'add'>): BoxProcesses {
   const running = new Set<string>()
+  const started = new Set<string>()
   const exits = new Map<string, BoxExit>()
   return {
     recover: async (ignored) => {
       for (const box of await runtime.list()) if (box.isRunning && !ignored.has(box.id)) running.add(box.id)
       runtime.onExit((exit) => {
         running.delete(exit.id)
+        started.delete(exit.id)
         exits.set(exit.id, exit)
         queue.add(exit.id)
       })
     },
     isRunning: (boxId) => running.has(boxId),
+    wasStarted: (boxId) => started.has(boxId),
     running: () => running,
     exitOf: (boxId) => exits.get(boxId) ?? null,
     noteStarted: (boxId) => {
-      if (!exits.has(boxId)) running.add(boxId)
+      if (exits.has(boxId)) return
+      running.add(boxId)
+      started.add(boxId)
     },
-    noteStopped: (boxId) => void running.delete(boxId),
+    noteStopped: (boxId) => {
+      running.delete(boxId)
+      started.delete(boxId)
+    },
     forgetExit: (boxId) => void exits.delete(boxId),
   }
 }

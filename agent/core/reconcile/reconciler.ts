@@ -169,8 +169,9 @@ export class Reconciler {
   }
 
   #observe(boxId: string): BoxWorld {
-    const { isRunning, exitOf } = this.#processes
-    return { isRunning: isRunning(boxId), bootId: this.#deps.bootId, exit: exitOf(boxId) }
+    const { isRunning, wasStarted, exitOf } = this.#processes
+    const { bootId } = this.#deps
+    return { isRunning: isRunning(boxId), wasStarted: wasStarted(boxId), bootId, exit: exitOf(boxId) }
   }
 
   #retryLater(boxId: string, error: unknown): void {

@@ -128,7 +128,7 @@ async function commit(deps: RestorationDeps, { boxId, pending, replaced, isRunni
     const isAsWanted = (latest.desired.power === 'running') === isRunning
     // If the desired state changed meanwhile, leave it to the next step.
     const box = isAsWanted
-      ? settleRecord(restored, isRunning ? READY : STOPPED, { now, bootId })
+      ? settleRecord(restored, isRunning ? READY : STOPPED, { now, bootId, wasStarted: isRunning })
       : { ...restored, version: latest.version + 1, updatedAt: now }
     const replacement = { data: replaced.data, snapshot: pending.snapshot, token: latest.createdBy.token, now }
     const kept =

@@ -81,8 +81,10 @@ export class BoxSteps {
   /** Returns true if the step succeeded. */
   async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
-      case 'start':
-        return this.#attempt(record, () => this.#startInTurn(record), this.#failedStart(record))
+      case 'start': {
+        const start = (): Promise<void> => this.#inTurn(record.project, (onWaiting) => this.#start(record, onWaiting))
+        return this.#attempt(record, start, this.#failedStart(record))
+      }
       case 'stop': {
         const outcome = stoppedOutcome(record)
         return this.#attempt(
@@ -159,13 +161,13 @@ export class BoxSteps {
   }
 
   // A start that waits for a place lets the next one begin: else boxes that no node has room for would stop those of all projects.
-  async #startInTurn(record: BoxRecord): Promise<void> {
+  async #inTurn(project: string, work: (onWaiting: () => void) => Promise<void>): Promise<void> {
     const waiting = Promise.withResolvers<void>()
     let start: Promise<void> | undefined
     await this.#starts.run(() => {
-      start = this.#start(record, waiting.resolve)
+      start = work(waiting.resolve)
       return Promise.race([start, waiting.promise])
-    }, record.project)
+    }, project)
     await start
   }
 
@@ -254,7 +256,7 @@ export class BoxSteps {
       // A start of a box deleted meanwhile would wait for its own end to free the volumes.
       if (await restoration.isOver()) return true
       const isWanted = record.desired.power === 'running'
-      if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored), restoration.restored.project)
+      if (isWanted) await this.#inTurn(record.project, (onWaiting) => this.#launch(restoration.restored, onWaiting))
       await restoration.commit({ isRunning: processes.isRunning(record.id) })
       return true
     } catch (error) {
@@ -271,9 +273,10 @@ export class BoxSteps {
 
   // A lost compare-and-set is no fault: the desired state has changed, and the next turn reads it.
   async #settle(record: BoxRecord, outcome: Outcome): Promise<void> {
-    const { store, clock, bootId, changes } = this.#deps
+    const { store, clock, bootId, changes, processes } = this.#deps
     if (outcome.status !== 'unknown') this.#failedStarts.delete(record.id)
-    const isStored = await store.boxes.replace(settleRecord(record, outcome, { now: clock.now(), bootId }))
+    const at = { now: clock.now(), bootId, wasStarted: processes.wasStarted(record.id) }
+    const isStored = await store.boxes.replace(settleRecord(record, outcome, at))
     if (isStored) changes.notify(record.id)
   }
 

@@ -48,7 +48,11 @@ export function initFailure(reason: string): ServiceError {
   })
 }
 
-function prepareParts(host: OciHost, spec: BoxSpec, { slot, init, logger }: InitParts): Omit<BoxParts, 'seccompFilter'> {
+function prepareParts(
+  host: OciHost,
+  spec: BoxSpec,
+  { slot, init, logger }: InitParts,
+): Omit<BoxParts, 'seccompFilter'> {
   const home = workHome(host, spec.id)
   fs.writeFileSync(`${home}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
   const resolvConf = fs.readFileSync(slot.resolvFile, 'utf8')

@@ -10,20 +10,29 @@ import type { BoxCommands } from './commands.ts'
 /**
  * Gives a box that has never run keys of its own for its SSH server, where its root came with those of another box, and a copy of its own
  * machine id. Programs of the box do it, as its root and before anything else runs in it: the host only looks whether there is anything to
- * do. Never rejects: a box without these programs keeps what it has, which is logged.
+ * do. Calls `onWaiting` before they run, since a hostile one may take all of the time. Never rejects: a box without these programs keeps what
+ * it has, which is logged.
  */
 export async function makeOwnIdentity(
-  { commands, logger }: { commands: Pick<BoxCommands, 'exec'>; logger: Logger },
+  { commands, logger, onWaiting }: IdentityDeps,
   { id, rootPath }: { id: string; rootPath: string },
 ): Promise<void> {
-  if (!hasIdentity(rootPath)) return
   try {
+    if (!hasIdentity(rootPath)) return
+    onWaiting?.('Makes keys of its own.')
     const request = { command: ['/bin/sh', '-c', SCRIPT], cwd: '/', environment: { PATH }, user: '0', endsWhole: true }
     const exitCode = await endWithin(await commands.exec(id, request), LIMIT_MS)
     if (exitCode !== 0) logger.warn('a new box may have the SSH host keys of another', { box: id, exitCode })
   } catch (error) {
     logger.warn('a new box may have the SSH host keys of another', { box: id, error })
   }
+}
+
+interface IdentityDeps {
+  commands: Pick<BoxCommands, 'exec'>
+  logger: Logger
+  /** As of `Runtime.start`. */
+  onWaiting: ((why: string) => void) | undefined
 }
 
 function hasIdentity(rootPath: string): boolean {

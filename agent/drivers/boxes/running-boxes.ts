@@ -129,17 +129,17 @@ export class RunningBoxes {
     return this.#commands
   }
 
-  /** Starts a box unless it runs. Removes left-over parts first, and again if the start fails. */
+  /** Starts a box unless it runs; a new one again, whose start was cut off. Removes left-over parts first, and again if the start fails. */
   start(spec: BoxSpec, parts: BoxLife, onWaiting?: (why: string) => void): Promise<RuntimeBox> {
     return this.#lock.run(spec.id, async () => {
       const { id } = spec
       const running = this.read(id)
-      if (running !== null) return { id, isRunning: true, pid: running.pid }
+      if (running !== null && !spec.isNew) return { id, isRunning: true, pid: running.pid }
       await parts.remove(id)
       try {
         await clearRun(spec.rootPath)
         const box = await parts.start(spec, onWaiting)
-        if (spec.isNew) await makeOwnIdentity({ ...this.#options, commands: this.commands }, spec)
+        if (spec.isNew) await makeOwnIdentity({ ...this.#options, commands: this.commands, onWaiting }, spec)
         return box
       } catch (error) {
         await parts.remove(id)
@@ -246,8 +246,8 @@ export class RunningBoxes {
       // Applies the change that may be refused first.
       await cgroups.setMemory(id, ramMb)
       cgroups.setCpus(id, cpus)
-      resizeSharedMemory(box, shmMb)
       this.disk.bound(id, shares, box.rootPath)
+      resizeSharedMemory(box, shmMb, this.#options.logger)
     })
   }
 

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import type { Logger } from '../../../shared/log.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O, openBelow, RESOLVE, readFileMount } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
@@ -9,9 +10,10 @@ import { type MountedBox, readMounts } from './mount-table.ts'
 
 /**
  * Sets the size of /dev/shm of a running box, but to no less than it holds. Does nothing if the box has ended, or has mounted something else
- * there. It is only a bound within the memory of the box, to which the kernel charges what is in it.
+ * there. It is only a bound within the memory of the box, to which the kernel charges what is in it: where a box with nesting has set it so that
+ * it cannot be changed, that is logged.
  */
-export function resizeSharedMemory(box: MountedBox, sizeMb: number): void {
+export function resizeSharedMemory(box: MountedBox, sizeMb: number, logger: Logger): void {
   const mount = readMounts(box.pid).lines.findLast(({ path }) => path === SHARED_MEMORY.destination)
   // A box with nesting may have mounted anything there, a filesystem of the host too that it was given a part of.
   if (mount === undefined || mount.root !== '/') return
@@ -24,8 +26,10 @@ export function resizeSharedMemory(box: MountedBox, sizeMb: number): void {
         const bytes = Math.max(sizeMb * 1024 ** 2, usedBytes(fd))
         return setFilesystemOption(fd, 'size', String(bytes))
       } catch (error) {
-        // The box has filled it meanwhile.
-        if (!isErrno(error, 'EINVAL') || attempt === ATTEMPTS) throw error
+        // The box fills it at the same time, or has mounted it again without a size.
+        if (isErrno(error, 'EINVAL') && attempt < ATTEMPTS) continue
+        logger.warn('the size of /dev/shm of a box could not be changed', { pid: box.pid, error })
+        return
       }
     }
   } finally {

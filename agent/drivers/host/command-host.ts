@@ -98,12 +98,22 @@ function readFileLimit(): ProcessLimit {
   return { soft: Math.min(hard, FILES_SOFT), hard }
 }
 
-// The kernel writes a core dump in the root of the process that crashed, except where the host hands all dumps to a program ("|") or a
-// socket ("@") of its own. Read each time, since that may change.
+// Read each time, since that may change.
 function readCoreLimit(): ProcessLimit {
-  const isFile = !/^[|@]/.test(fs.readFileSync('/proc/sys/kernel/core_pattern', 'utf8'))
-  const hard = isFile ? readHardLimit('Max core file size') : 0
+  const [pattern, suidDumpable] = ['kernel/core_pattern', 'fs/suid_dumpable'].map((name) =>
+    fs.readFileSync(`/proc/sys/${name}`, 'utf8'),
+  )
+  const hard = isDumpInRoot(pattern ?? '|', suidDumpable ?? '2') ? readHardLimit('Max core file size') : 0
   return { soft: hard, hard }
+}
+
+/**
+ * Tests whether the kernel writes core dumps in the root of the process that crashed. It does not where the host hands all dumps to a program
+ * ("|") or a socket ("@") of its own. With suid_dumpable 2 it writes those of privileged programs to an absolute path as root of the host, in the
+ * host's root. A pure function.
+ */
+export function isDumpInRoot(pattern: string, suidDumpable: string): boolean {
+  return !/^[|@]/.test(pattern) && !(suidDumpable.trim() === '2' && pattern.startsWith('/'))
 }
 
 // Stays within the agent's own hard limit: raising it takes a capability that the host may withhold.

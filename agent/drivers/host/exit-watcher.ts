@@ -112,11 +112,12 @@ function isNested(pid: number): boolean {
   return /^NSpid:\t\d+\t/m.test(readTextIfThere(`/proc/${pid}/status`))
 }
 
+// Counts as none of theirs what cannot be read: this runs in timers, where an error would end the process.
 function isOfOtherUsers(pid: number): boolean {
   try {
     return fs.readlinkSync(`/proc/${pid}/ns/user`) !== fs.readlinkSync('/proc/self/ns/user')
   } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ESRCH')) return false
+    if (isErrno(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return false
     throw error
   }
 }

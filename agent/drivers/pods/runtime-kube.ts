@@ -150,10 +150,10 @@ class KubeRuntime implements BoxLife {
     return this.boxes.whileRunning(id, async ({ cgroups }, box) => {
       await this.#pods.beforeResize(id, limits)
       await applyLimits(cgroups, id, limits)
-      resizeSharedMemory(box, limits.shmMb)
       this.#options.network.limit(id, limits.networkMbps)
       this.boxes.disk.bound(id, limits, box.rootPath)
       this.#pods.publishLimits(id, limits)
+      resizeSharedMemory(box, limits.shmMb, this.#options.logger)
     })
   }
 
@@ -183,7 +183,7 @@ class KubeRuntime implements BoxLife {
     const crunStatus = statusForCrun(pid, startTicks)
     const handle = { bootId, pid, startTicks, slotIndex: 0, idBase, project, name, rootPath, cgroup, crunStatus }
     // A warm pod was made before its box.
-    resizeSharedMemory(handle, spec.shmMb)
+    resizeSharedMemory(handle, spec.shmMb, this.#options.logger)
     return this.boxes.begin(id, handle, spec.mounts)
   }
 

@@ -113,6 +113,25 @@ describe('what tells who a box is', () => {
     expect((await execute(lab.runtime, 'box_keys', 'cat /etc/machine-id')).stdout).toBe(read('var/lib/dbus/machine-id'))
   })
 
+  test('their start gives its place to others before they are made, and a start cut off then is made again', async () => {
+    rootWith('box_cut', `${MAKES}; echo more >>/made`)
+    const waits: string[] = []
+    const start = (isNew: boolean) =>
+      lab.runtime.start(lab.spec('box_cut', { isNew, writesNames: isNew }), (why) => void waits.push(why))
+    const made = async (): Promise<string> => (await execute(lab.runtime, 'box_cut', 'grep -c more /made')).stdout
+    const first = await start(true)
+    expect([waits, await made()]).toEqual([['Makes keys of its own.'], '2\n'])
+    await lab.reopen()
+    const again = await start(true)
+    expect(again.pid).not.toBe(first.pid)
+    expect([waits.length, await made()]).toEqual([2, '4\n'])
+    expect((await start(false)).pid).toBe(again.pid)
+    expect(waits).toHaveLength(2)
+    rmSync(lab.makeRoot('box_plain'), { recursive: true })
+    await lab.runtime.start(lab.spec('box_plain', { isNew: true }), (why) => void waits.push(why))
+    expect(waits).toHaveLength(2)
+  })
+
   test('they stay in a box that has run', async () => {
     rootWith('box_ran', MAKES)
     const read = await startNew('box_ran', false)

@@ -7,6 +7,7 @@ import { createLocalDirectory } from '../../../agent/drivers/fleet/directory-loc
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
+import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
@@ -17,16 +18,23 @@ import { silentMeter } from '../../helpers/silent-meter.ts'
 let directory: string
 let store: Store
 let reconciler: Reconciler
+/** Ids of the boxes that run since an earlier process. */
+let adopted: string[]
+/** Starts of new boxes. */
+let firstStarts: string[]
 /** Lets the start end that waits for a place. */
 let place: () => void
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-waiting-'))
   store = openSqliteStore(join(directory, 'boxyard.db'))
+  adopted = []
+  firstStarts = []
   const placed = Promise.withResolvers<void>()
   place = placed.resolve
   const runtime: Partial<Runtime> = {
-    start: async ({ id, name }, onWaiting) => {
+    start: async ({ id, name, isNew }, onWaiting) => {
+      if (isNew) firstStarts.push(id)
       if (name === 'large') {
         onWaiting?.('The cluster cannot place it.')
         await placed.promise
@@ -34,6 +42,9 @@ beforeEach(() => {
       return { id, isRunning: true, pid: 1 }
     },
     stop: async () => undefined,
+    list: async () => adopted.map((id) => ({ id, isRunning: true, pid: 1 })),
+    onExit: () => undefined,
+    onRecovery: () => undefined,
     mounts: async () => [],
   }
   const filesystem: Partial<CowFilesystem> = { path: (name) => `/pool/${name}`, exists: async () => true }
@@ -74,4 +85,17 @@ test('a box that the cluster has no place for keeps no box of another project fr
   expect(await statusOf(large)).toBe('pending')
   place()
   await eventually(async () => (await statusOf(large)) === 'running')
+})
+
+test('a new box whose first start was cut off is started again; one of an older version is adopted as it is', async () => {
+  const boxOf = (name: string): BoxRecord => boxRecord({ id: newId('box', Date.now()), name })
+  const [cutOff, old] = [boxOf('cut-off'), boxOf('old')]
+  await store.boxes.insert({ ...cutOff, observed: { ...cutOff.observed, hasRun: false } })
+  await store.boxes.insert(old)
+  adopted = [cutOff.id, old.id]
+  await reconciler.recover()
+  for (const { id } of [cutOff, old]) await eventually(async () => (await statusOf(id)) === 'running')
+  expect(firstStarts).toEqual([cutOff.id])
+  expect((await store.boxes.byId(cutOff.id))?.observed.hasRun).toBe(true)
+  expect((await store.boxes.byId(old.id))?.observed.hasRun).toBeUndefined()
 })

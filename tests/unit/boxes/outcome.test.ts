@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { failedStart, MissingRoot } from '../../../agent/core/reconcile/outcome.ts'
+import { failedStart, MissingRoot, settleRecord } from '../../../agent/core/reconcile/outcome.ts'
+import { READY, STOPPED } from '../../../agent/core/reconcile/plan.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
@@ -28,4 +29,15 @@ test('the start of a box that ran is retried after an unexpected error, whose te
 test('the start of a box without its root is not retried', () => {
   const { status, power } = failedStart(owed)(new MissingRoot())
   expect({ status, power }).toEqual({ status: 'stopped', power: 'stopped' })
+})
+
+test('only a start of this process records that a box has run', () => {
+  const hasRun = (wasStarted: boolean, outcome = READY, before: { hasRun?: boolean } = {}): boolean | undefined => {
+    const record = { ...asked, observed: { ...asked.observed, ...before } }
+    return settleRecord(record, outcome, { now: 2, bootId: 'boot', wasStarted }).observed.hasRun
+  }
+  expect([hasRun(true), hasRun(true, READY, { hasRun: false })]).toEqual([true, true])
+  expect([hasRun(false), hasRun(false, READY, { hasRun: false })]).toEqual([undefined, false])
+  expect(hasRun(false, READY, { hasRun: true })).toBe(true)
+  expect(hasRun(false, STOPPED, { hasRun: false })).toBe(false)
 })

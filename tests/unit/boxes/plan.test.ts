@@ -11,8 +11,8 @@ function given(power: 'running' | 'stopped', generation: number, observed: Parti
   return { ...record, observed: { ...record.observed, ...observed } }
 }
 
-function world(isRunning: boolean, exit: BoxWorld['exit'] = null): BoxWorld {
-  return { isRunning, bootId: BOOT, exit }
+function world(isRunning: boolean, exit: BoxWorld['exit'] = null, wasStarted = false): BoxWorld {
+  return { isRunning, wasStarted, bootId: BOOT, exit }
 }
 
 test('the message of a stop is that of its own request, not of an older one', () => {
@@ -36,6 +36,28 @@ describe('planBox', () => {
   const rows: [title: string, record: BoxRecord, world: BoxWorld, step: string, reason: string | null][] = [
     ['a new box is started', given('running', 1, {}), world(false), 'start', null],
     ['a start cut off before it was recorded is recorded', given('running', 1, {}), world(true), 'settle', 'ready'],
+    ['that of a new box is made again', given('running', 1, { hasRun: false }), world(true), 'start', null],
+    [
+      'also where it is unknown',
+      given('running', 1, { hasRun: false, status: 'unknown', generation: 1 }),
+      world(true),
+      'start',
+      null,
+    ],
+    [
+      'but not a start of this process',
+      given('running', 1, { hasRun: false }),
+      world(true, null, true),
+      'settle',
+      'ready',
+    ],
+    [
+      'a box that has run is recorded as running',
+      given('running', 1, { hasRun: true }),
+      world(true),
+      'settle',
+      'ready',
+    ],
     ['a running box is left alone', given('running', 1, ran), world(true), 'none', null],
     ['a box whose init ended is reaped', given('running', 1, ran), world(false), 'reap', 'exited'],
     [
