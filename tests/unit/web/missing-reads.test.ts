@@ -9,7 +9,7 @@ afterEach(() => {
 })
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } })
-const cache = queries.getQueryCache() as unknown as Parameters<typeof missingRead>[0]
+const cache = queries.getQueryCache()
 
 /** Reads what cannot be reached, and waits until that has failed. */
 async function read(name: string): Promise<void> {
