@@ -96,6 +96,16 @@ describe('limits of a running box', () => {
     await resize(2, 128)
   })
 
+  test('of a box that has taken the size from its /dev/shm are changed all the same', async () => {
+    const spec = lab.spec('box_unsized', { ramMb: 96, nesting: true })
+    await lab.runtime.start(spec)
+    const unsized = 'mount -t tmpfs -o remount,size=0 shm /dev/shm'
+    expect(await execute(lab.runtime, spec.id, unsized)).toMatchObject({ exitCode: 0 })
+    await lab.runtime.resize(spec.id, { cpus: 1, ramMb: 64, shmMb: 8, ...UNBOUNDED })
+    expect((await execute(lab.runtime, spec.id, 'echo runs')).stdout).toBe('runs\n')
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
   test('of /dev/shm do not make what is beyond the memory of the box', async () => {
     await lab.runtime.resize('box_main', { cpus: 2, ramMb: 40, shmMb: 400, ...UNBOUNDED })
     const fill = await execute(lab.runtime, 'box_main', 'head -c 200m /dev/zero >/dev/shm/fill')
