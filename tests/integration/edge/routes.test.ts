@@ -119,6 +119,16 @@ test('one that stops or is deleted is no longer served, and one that runs again 
   expect(await routes.lookup('web--demo.localhost')).toBeNull()
 })
 
+test('a late sync of a box leaves the address that another has by now', async () => {
+  const { id } = await running('web')
+  const record = (await store.boxes.byId(id)) as BoxRecord
+  await store.boxes.replace({ ...record, observed: { ...record.observed, status: 'stopped' }, version: 2 })
+  addresses.clear()
+  const next = await running('next')
+  await routes.settle(id)
+  expect(await routes.boxAt({ address: '10.0.0.1', port: 8080 })).toEqual({ project: 'demo', boxId: next.id })
+})
+
 test('a held one is not served, but looked up, until all holds are released', async () => {
   const { id } = await running('web')
   const record = (await store.boxes.byId(id)) as BoxRecord
