@@ -51,17 +51,18 @@ function delivery(tokenPrefixes: readonly string[], isHttp2: boolean): string[] 
     '  balance roundrobin',
     '  http-request set-dst var(txn.route),word(1,:)',
     '  http-request set-dst-port var(txn.route),word(2,:/)',
+    '  acl is_safe method GET HEAD OPTIONS',
     '  acl is_lasting req.hdr(upgrade) -m found',
     '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
     '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
     // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
-    // refused connection needs none.
+    // refused connection needs none. What is not safe must not be sent twice.
     ...(isHttp2
       ? []
       : [
-          `  http-request disable-l7-retry unless { sc0_http_req_rate le ${BUSY_REQUESTS} } { sc0_conn_cur le ${BUSY_OPEN} } !is_lasting`,
+          `  http-request disable-l7-retry unless is_safe { sc0_http_req_rate le ${BUSY_REQUESTS} } { sc0_conn_cur le ${BUSY_OPEN} } !is_lasting`,
         ]),
     '  use-server box if TRUE',
     // Closes idle connections before the box does, which could race with a request.
@@ -106,7 +107,7 @@ const PORT = '%[var(txn.route),word(2,:/)]'
 /** Answers of the edge while it sends nothing again: it does not know more. */
 const NO_ANSWER: EdgeRefusal = {
   code: 'port_unreachable',
-  detail: `The server on port ${PORT} of this box closed the connection before it answered, or its answer is not HTTP/1.1. Try again alone to see which.`,
+  detail: `The server on port ${PORT} of this box closed the connection before it answered, or its answer is not HTTP/1.1. A GET alone shows which.`,
 }
 const NO_HTTP2: EdgeRefusal = {
   code: 'port_unreachable',

@@ -1,17 +1,14 @@
 import { createServer, connect as openConnection, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '../../../shared/errors.ts'
-import { type Flow, inLoopTurns } from '../../../shared/flow-turns.ts'
-import { notePassing } from '../../../shared/http/passing-bytes.ts'
 import { endWithResponse } from '../../../shared/http/raw-response.ts'
 import type { Logger } from '../../../shared/log.ts'
-import { projectOwner } from '../../../shared/rotation.ts'
-import { createValve } from '../../../shared/valve.ts'
 import type { EdgeGate, EdgeReach } from '../../ports/edge/edge.ts'
-import { type AnswerFault, answerFaultText, judgeAnswer, judgeHttp2Answer, speaksHttp2 } from './first-answer.ts'
+import { type Exchange, exchangeBytes } from './fallback-exchange.ts'
+import { type AnswerFault, answerFaultText, speaksHttp2 } from './first-answer.ts'
 import { endWithHttp2, type WholeAnswer } from './http2-answer.ts'
 import { type ProxyTarget, parseProxyHeader } from './proxy-header.ts'
-import { type RequestStart, readRequestStart } from './request-start.ts'
+import { readRequestStart } from './request-start.ts'
 
 export interface FallbackServerDeps {
   gate: Pick<EdgeGate, 'reach' | 'refuse'>
@@ -22,8 +19,8 @@ export interface FallbackServerDeps {
  * Answers requests of the edge that a box did not: passes them to a server on the box's loopback, and tells in words what is wrong with
  * any other. The edge opens a connection for each, which begins with a PROXY header that names the address and port it tried.
  *
- * A server that takes connections at the box's own address may have got the request: only one of a safe method is sent to it again, and
- * its answer is passed on if it is good by now.
+ * A server that takes connections at the box's own address may have got the request if its method is safe: the edge hands over others only
+ * where it could not connect. So each is sent there, and the answer passed on if it is good by now.
  */
 export class FallbackServer {
   readonly #deps: FallbackServerDeps
@@ -83,7 +80,7 @@ export class FallbackServer {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { socket, target, start, sent } = exchange
+    const { socket, target, start } = exchange
     const { gate, logger } = this.#deps
     let reach: EdgeReach | null = null
     try {
@@ -97,7 +94,7 @@ export class FallbackServer {
         return { status, headers: mutable(headers), body }
       }
       if (socket.destroyed) return
-      if (start.isHttp2) endWithHttp2(socket, sent, refuse)
+      if (start.isHttp2) endWithHttp2(socket, exchange.sent, refuse)
       else endWithResponse(socket, await refuse(start))
     } finally {
       reach?.release()
@@ -105,26 +102,12 @@ export class FallbackServer {
   }
 }
 
-/** A request of the edge, and what came of it so far. */
-interface Exchange {
-  socket: Socket
-  target: ProxyTarget
-  start: RequestStart
-  sent: Buffer
-}
-
 /** Resolves once the request is over. @throws ServiceError that says why there is no answer to pass on */
 async function deliver(exchange: Exchange, reach: EdgeReach): Promise<void> {
   const { target, start, socket } = exchange
   const direct = await connectTo(target)
-  const isDirect = direct !== null
   const again = async (): Promise<Duplex | null> =>
-    isDirect ? connectTo(target) : reach.connect().then(({ stream }) => stream)
-  // To a port of HTTP/2 nothing was sent: the edge sends there again only what it could not send.
-  if (isDirect && !start.isSafe && !start.isHttp2) {
-    if (await speaksHttp2(direct, HTTP2_MS)) throw faultOf('http2', target)
-    throw noAnswer(target)
-  }
+    direct !== null ? connectTo(target) : reach.connect().then(({ stream }) => stream)
   const stream = direct ?? (await atLoopback(reach, target))
   if (socket.destroyed) return void stream.destroy()
   const fault = await exchangeBytes(exchange, stream, reach.owner)
@@ -147,89 +130,27 @@ async function atLoopback(reach: EdgeReach, target: ProxyTarget): Promise<Duplex
 }
 
 /**
- * Sends the request and passes the answer on once its head is known to be good, then whatever follows in both directions. Resolves to null
- * once that is over, or to the fault, with nothing passed on.
+ * Connects to a box's own address as the edge does; null if it is refused.
+ * @throws ServiceError if there is no answer, or another fault: the edge may have been connected
  */
-function exchangeBytes(
-  { socket, sent, start }: Exchange,
-  stream: Duplex,
-  { project, boxId }: EdgeReach['owner'],
-): Promise<AnswerFault | null> {
-  const open = inLoopTurns(projectOwner(project, boxId))
-  const judge = start.isHttp2 ? judgeHttp2Answer : judgeAnswer
-  const passage = Promise.withResolvers<AnswerFault | null>()
-  let first: Buffer | null = Buffer.alloc(0)
-  const fail = (fault: AnswerFault): void => {
-    socket.off('close', leave)
-    stream.destroy()
-    passage.resolve(fault)
-  }
-  const leave = (): void => {
-    stream.destroy()
-    passage.resolve(null)
-  }
-  socket.once('close', leave)
-  stream.on('error', () => (first === null ? socket.destroy() : fail('closed')))
-  stream.once('close', () => {
-    if (first !== null) fail('closed')
-    // After what it sent has been passed on.
-    else if (stream.readableEnded) socket.end()
-    else socket.destroy()
-  })
-  const look = (piece: Buffer): void => {
-    first = first === null ? piece : Buffer.concat([first, piece])
-    const judged = judge(first)
-    if (judged === null) return
-    stream.off('data', look)
-    if (judged !== 'http') return fail(judged)
-    const head = first
-    first = null
-    passBytes(stream, socket, open)
-    socket.write(head)
-  }
-  stream.once('end', () => {
-    if (first !== null) fail('closed')
-  })
-  stream.on('data', look)
-  stream.write(sent)
-  passBytes(socket, stream, open)
-  return passage.promise
-}
-
-/** Passes bytes and their end; a reader that is slow makes the other side wait, and owners take turns. */
-function passBytes(from: Duplex, to: Duplex, open: ReturnType<typeof inLoopTurns>): void {
-  const valve = createValve(from)
-  const flow: Flow = open(valve)
-  to.on('drain', () => valve.release('reader'))
-  from.on('data', (piece: Buffer) => {
-    notePassing(piece.length)
-    if (to.writable && !to.write(piece)) valve.hold('reader')
-    flow.count(piece.length)
-  })
-  from.once('end', () => {
-    if (to.writable) to.end()
-  })
-  from.once('close', () => flow.close())
-  from.resume()
-}
-
-/** Connects to a box's own address as the edge does; null if it is refused. */
 function connectTo({ address, port }: ProxyTarget): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
     const socket = openConnection({ host: address, port, noDelay: true, allowHalfOpen: true })
-    const timer = setTimeout(() => {
+    const fail = (): void => {
       socket.destroy()
       reject(new ServiceError('port_unreachable', `Port ${port} of this box takes no connections.`))
-    }, CONNECT_MS)
+    }
+    const timer = setTimeout(fail, CONNECT_MS)
     socket.once('connect', () => {
       clearTimeout(timer)
       socket.removeAllListeners('error')
       socket.on('error', () => undefined)
       resolve(socket)
     })
-    socket.once('error', () => {
+    socket.once('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
-      resolve(null)
+      if (error.code === 'ECONNREFUSED') resolve(null)
+      else fail()
     })
   })
 }

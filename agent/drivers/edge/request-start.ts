@@ -2,8 +2,6 @@
 export interface RequestStart {
   method: string
   accept: string | undefined
-  /** It may be sent twice (RFC 9110, 9.2.1). */
-  isSafe: boolean
   /** A WebSocket, or an event stream, as in the configuration of HAProxy. */
   isLasting: boolean
   /** The connection is one of HTTP/2: the bytes tell no more. */
@@ -23,7 +21,7 @@ export function readRequestStart(bytes: Buffer): RequestStart | null {
   const method = line.slice(0, line.indexOf(' '))
   const accept = headers.get('accept')
   const isLasting = headers.has('upgrade') || /text\/event-stream/i.test(accept ?? '')
-  return { method, accept, isSafe: SAFE.has(method), isLasting, isHttp2: line === PREFACE }
+  return { method, accept, isLasting, isHttp2: line === PREFACE }
 }
 
 function valueOf(field: string): string {
@@ -31,6 +29,5 @@ function valueOf(field: string): string {
 }
 
 const PREFACE = 'PRI * HTTP/2.0'
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** More than a buffer of the edge holds. */
 const MOST_BYTES = 128 * 1024

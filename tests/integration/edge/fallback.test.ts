@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
@@ -222,7 +222,9 @@ describe('each cause has its own words', () => {
     await (where === 'own' ? lead({ address, port }) : leadToLoopback(port))
     for (const method of ['GET', 'DELETE']) {
       const answer = await ask(method)
-      expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining('speaks only HTTP/2')])
+      // What is not safe is not sent again to find out.
+      const words = where === 'own' && method === 'DELETE' ? 'A GET alone shows which.' : 'speaks only HTTP/2'
+      expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining(words)])
     }
   })
 
@@ -245,8 +247,37 @@ describe('each cause has its own words', () => {
     const server = await odd((socket) => socket.end())
     await lead(server)
     const answer = await lab.ask(['POST / HTTP/1.1', `host: ${HOST}`, 'content-length: 3'], 'abc')
-    expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining('A GET shows which.')])
+    expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining('A GET alone shows which.')])
     expect(server.received.filter((text) => text.startsWith('POST'))).toHaveLength(1)
+  })
+
+  test('a request that is not safe is not sent to loopback after a server that got it and has gone', async () => {
+    const inside = await odd((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nin'), '127.0.0.1')
+    const address = `127.8.0.${++lastAddress}`
+    const received: string[] = []
+    const own = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', (piece: Buffer) => {
+        received.push(piece.toString())
+        own.close()
+        socket.destroy()
+      })
+    })
+    await new Promise<void>((resolve) => own.listen(inside.port, address, resolve))
+    lab.loopback.set(`${address}:${inside.port}`, inside.port)
+    await lead({ address, port: inside.port })
+    const answer = await lab.ask(['POST / HTTP/1.1', `host: ${HOST}`, 'content-length: 3'], 'abc')
+    expect([answer.status, received.length, inside.received]).toEqual([502, 1, []])
+  })
+
+  test('only a refused connection leads to loopback', async () => {
+    const { port } = await odd((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), '127.0.0.1')
+    // Nobody can connect to an address of all hosts.
+    const address = '127.255.255.255'
+    lab.loopback.set(`${address}:${port}`, port)
+    await lead({ address, port })
+    const answer = await ask()
+    expect([answer.status, detailOf(answer)]).toEqual([502, `Port ${port} of this box takes no connections.`])
   })
 
   test('of a busy server, and while the agent is away, the answer says less', async () => {
@@ -254,6 +285,6 @@ describe('each cause has its own words', () => {
     await lead(server)
     const answers = await Promise.all(Array.from({ length: 80 }, () => ask()))
     expect(answers.every(({ status }) => status === 502)).toBe(true)
-    expect(answers.map(detailOf).filter((text) => text.includes('Try again alone to see which.'))).not.toEqual([])
+    expect(answers.map(detailOf).filter((text) => text.includes('A GET alone shows which.'))).not.toEqual([])
   })
 })

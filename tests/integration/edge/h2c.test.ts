@@ -183,6 +183,16 @@ describe('where it is not one', () => {
     expect(detail).toContain(`port ${at} of this box`)
   })
 
+  test('the server answers only once a large message has come, which is not lost for the answer of the edge', async () => {
+    const odd = await startOddServer((socket) => setTimeout(() => socket.end('220 mail\r\n'), 300), '127.0.0.1')
+    ends.push(() => odd.close())
+    const to = { address: '127.9.1.5', port: odd.port }
+    lab.loopback.set(`${to.address}:${to.port}`, to.port)
+    await lab.edge.change({ set: [lab.route('late.localhost', to, { protocol: 'h2c' })] })
+    const called = await call('plain', '/a', ['x'.repeat(60_000)], 'late.localhost')
+    expect([called.status, called.body.toString()]).toEqual([502, expect.stringContaining('does not speak HTTP/2')])
+  })
+
   test('the server is of another protocol', async () => {
     const odd = await startOddServer((socket) => socket.end('220 mail\r\n'), OWN)
     ends.push(() => odd.close())
