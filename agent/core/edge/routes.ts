@@ -185,8 +185,8 @@ function createKnownBoxes({ store, network, address }: EdgeRoutesDeps, isHeld: (
       const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
       for (const host of lost) owners.delete(host)
       for (const host of now.entries.keys()) owners.set(host, boxId)
+      // Another box may have it by now.
       for (const { address } of before.served.values())
-        // Another box may have it by now.
         if (addresses.get(address)?.boxId === boxId) addresses.delete(address)
       for (const { address, project } of now.served.values()) addresses.set(address, { project, boxId })
       if (isGone) boxes.delete(boxId)
