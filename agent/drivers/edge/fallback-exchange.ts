@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Flow, inLoopTurns, type OpenFlow } from '../../../shared/flow-turns.ts'
 import { notePassing } from '../../../shared/http/passing-bytes.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import { projectOwner } from '../../../shared/rotation.ts'
 import { createValve } from '../../../shared/valve.ts'
 import type { EdgeReach } from '../../ports/edge/edge.ts'
@@ -98,9 +99,9 @@ function watchEdge({ socket, start }: Exchange): () => void {
     if (silentMs >= IDLE_MS) socket.destroy()
     else if (socket.writable) socket.write(NOTHING)
   }
-  const timer = setInterval(check, CHECK_MS).unref()
+  const stopChecks = repeat(check, { everyMs: CHECK_MS, onError: () => socket.destroy() })
   const stop = (): void => {
-    clearInterval(timer)
+    stopChecks()
     socket.off('end', end)
   }
   socket.once('end', end)
