@@ -34,7 +34,10 @@ const SCRIPT = [
   "const paths=parts.flatMap((_,index)=>{const path=parts.slice(0,index+1).join('/');return[path||'/',path+'/']});",
   "for(const name of new Set(names))for(const domain of domains)for(const path of new Set(paths))for(const last of['','; Partitioned'])",
   "document.cookie=name+'=x; Max-Age=0; Secure; Path='+path+domain+last;",
-  'location.replace(location.href)}',
+  // Browsers may send the next request before what a script deleted is gone.
+  'const end=Date.now()+2000;',
+  "const again=()=>document.cookie!==''&&Date.now()<end?setTimeout(again,20):location.replace(location.href);",
+  'setTimeout(again,50)}',
 ].join('')
 const MAIN = [
   '<p>A page has stored more cookies in this browser than a request to this address can carry.</p>',
