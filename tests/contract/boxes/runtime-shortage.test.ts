@@ -13,6 +13,8 @@ import {
 } from '../../helpers/boxes/oci-lab.ts'
 
 const PIDS_MAX = 32
+/** Processes of a box without commands: its init. */
+const OWN = 1
 const FULL = 'box_full'
 const SMALL = 'box_small'
 // More than the box has, of a child of the shell.
@@ -35,18 +37,20 @@ describe('a command in a box that is short of something', () => {
   const processes = (): number => Number(readFileSync(boxCgroupFile(lab, FULL, 'pids', 'pids.current'), 'utf8'))
   /** Fills the box with processes until `free` more can be started. */
   const fill = async (free: number): Promise<() => Promise<void>> => {
-    const started = processes()
-    const count = PIDS_MAX - started - 1 - free
+    // What an earlier start left behind counts until it has been reaped, and would keep the shell from starting all.
+    await untilTrue(() => processes() === OWN)
+    const count = PIDS_MAX - OWN - 1 - free
     const script = `i=0; while [ $i -lt ${count} ]; do sleep 600 >/dev/null 2>&1 </dev/null & i=$((i+1)); done; echo up; exec sleep 600`
     const request = { command: ['/bin/sh', '-c', script], cwd: '/', environment: {}, user: null }
     const filler = await lab.runtime.exec(FULL, request)
-    await new Promise((resolve) => filler.stdout.once('data', resolve))
+    const up = new Promise((resolve) => filler.stdout.once('data', () => resolve('up')))
+    expect(await Promise.race([up, filler.exited])).toBe('up')
     await untilTrue(() => processes() === PIDS_MAX - free)
     return async () => {
       await filler.signal('SIGKILL')
       await filler.exited
       for (const stream of [filler.stdin, filler.stdout, filler.stderr]) stream.destroy()
-      await untilTrue(() => processes() === started)
+      await untilTrue(() => processes() === OWN)
     }
   }
   const inTerminal = async (command: string[]): Promise<ExecOutcome> => {
