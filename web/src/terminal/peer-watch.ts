@@ -50,7 +50,8 @@ export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }:
   const askNow = (): void => void ask()
   const schedule = (): void => {
     clearTimeout(timer)
-    if (wait !== null && answers !== 'never') timer = setTimeout(askNow, IDLE_MS)
+    if (wait === null || answers === 'never') return
+    timer = setTimeout(askNow, answers === 'unknown' ? UNKNOWN_MS : IDLE_MS)
   }
   let isNew = true
   for (const event of BACK) addEventListener(event, askNow)
@@ -74,5 +75,7 @@ export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }:
 }
 
 const IDLE_MS = 4_000
+/** Sooner, until it is known whether it answers: a connection that dies before is not noticed. */
+const UNKNOWN_MS = 250
 const ANSWER_MS = 5_000
 const BACK = ['online', 'pageshow', 'visibilitychange', 'focus'] as const
