@@ -142,9 +142,15 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       () => undefined,
     )
   }
-  // Where the input is no terminal, what runs in one is told of its end as by a person.
-  const endInput = (): void =>
-    void (isTerminal ? stream.write(Buffer.of(CTRL_D)) : stream.endInput()).catch(() => undefined)
+  let ending: ReturnType<typeof setInterval> | undefined
+  // Where the input is no terminal, what runs in one is told of its end as by a person: again and again, since a program that sets its
+  // terminal drops what was typed before.
+  const typeEnd = (): void => void stream.write(Buffer.of(CTRL_D)).catch(() => undefined)
+  const endInput = (): void => {
+    if (!isTerminal) return void stream.endInput().catch(() => undefined)
+    typeEnd()
+    ending = setInterval(typeEnd, END_AGAIN_MS)
+  }
   // Resumed, since it was paused if this is not the first stream.
   stdin?.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
@@ -156,6 +162,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
     return hasLeft ? 0 : (exitCode ?? 1)
   } finally {
+    clearInterval(ending)
     if (isRaw) stdin?.setRawMode(false)
     stdin?.off('data', type).off('end', endInput).pause()
     stdout.off('resize', resize)
@@ -195,6 +202,8 @@ function textOf(value: unknown): string | undefined {
 const KILLED = 137
 const TIMED_OUT = 124
 const CTRL_BRACKET = 0x1d
+/** Longer than a shell takes to set its terminal, and shorter than anybody waits. */
+const END_AGAIN_MS = 1_000
 const CTRL_D = 0x04
 const AWAY = new Set([502, 503, 504])
 const REATTACHES = 60

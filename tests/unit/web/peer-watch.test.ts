@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
 import type { TerminalStream } from '../../../sdk/typescript/src/index.ts'
-import { watchPeer } from '../../../web/src/terminal/peer-watch.ts'
+import { PingRecord, watchPeer } from '../../../web/src/terminal/peer-watch.ts'
 
 const globals = globalThis as unknown as Record<string, unknown>
 const leaving: AbortController[] = []
@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 /** Watches a peer that answers as `answer` does. */
-function watched(answer: () => Promise<void>) {
+function watched(answer: () => Promise<void>, record = new PingRecord()) {
   const told = { pings: 0, silences: 0, heard: 0 }
   const leave = new AbortController()
   leaving.push(leave)
@@ -25,6 +25,7 @@ function watched(answer: () => Promise<void>) {
     return answer()
   }
   const watch = watchPeer({ ping } as TerminalStream, {
+    record,
     onHeard: () => told.heard++,
     onSilent: () => told.silences++,
     signal: leave.signal,
@@ -34,34 +35,48 @@ function watched(answer: () => Promise<void>) {
 
 const never = (): Promise<void> => new Promise(() => undefined)
 
-test('a peer that answers no ping is asked once, and is not silent', async () => {
-  const { watch, told } = watched(never)
-  for (let count = 0; count < 5; count++) {
+test('a peer of which two connections answered no ping is not asked again', async () => {
+  const record = new PingRecord()
+  const connections = [1, 2, 3].map(() => watched(never, record))
+  for (const { watch } of connections) {
     watch.beginWait()
     await jest.advanceTimersByTimeAsync(60_000)
-    watch.endWait()
+    watch.end()
   }
-  expect(told).toEqual({ pings: 1, silences: 0, heard: 0 })
+  expect(connections.map(({ told }) => [told.pings, told.silences])).toEqual([
+    [1, 1],
+    [1, 1],
+    [0, 0],
+  ])
 })
 
-test('a peer that has answered is silent when it no longer does', async () => {
-  let answer = (): Promise<void> => Promise.resolve()
-  const { watch, told } = watched(() => answer())
-  watch.beginWait()
+test('a peer that has answered once is silent on every later connection that does not answer', async () => {
+  const record = new PingRecord()
+  const first = watched(() => Promise.resolve(), record)
+  first.watch.beginWait()
   await jest.advanceTimersByTimeAsync(8_100)
-  expect(told).toEqual({ pings: 3, silences: 0, heard: 3 })
-  answer = never
-  await jest.advanceTimersByTimeAsync(9_100)
-  expect(told).toEqual({ pings: 4, silences: 1, heard: 3 })
+  first.watch.end()
+  expect(first.told).toEqual({ pings: 2, silences: 0, heard: 2 })
+  for (let count = 0; count < 4; count++) {
+    const { watch, told } = watched(never, record)
+    watch.beginWait()
+    await jest.advanceTimersByTimeAsync(9_100)
+    watch.end()
+    expect(told).toEqual({ pings: 1, silences: 1, heard: 0 })
+  }
 })
 
 test('output is no answer of a peer that answers no ping', async () => {
+  const record = new PingRecord()
   let output = (): void => undefined
-  const { watch, told } = watched(() => new Promise((resolve) => (output = resolve)))
+  const { watch, told } = watched(() => new Promise((resolve) => (output = resolve)), record)
   watch.beginWait()
+  await jest.advanceTimersByTimeAsync(4_100)
   output()
   watch.endWait()
-  watch.beginWait()
-  await jest.advanceTimersByTimeAsync(60_000)
-  expect(told).toEqual({ pings: 2, silences: 0, heard: 1 })
+  await jest.advanceTimersByTimeAsync(1)
+  expect(told).toEqual({ pings: 1, silences: 0, heard: 1 })
+  record.noteSilence()
+  record.noteSilence()
+  expect(record.isMute).toBe(true)
 })

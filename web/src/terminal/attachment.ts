@@ -6,7 +6,7 @@ import { createPauses, isForGood, pauseFor } from '../api/patience.ts'
 import type { Ref } from '../api/records.ts'
 import { Flood } from './flood.ts'
 import { HeldInput, type Unsent } from './held-input.ts'
-import { watchPeer } from './peer-watch.ts'
+import { PingRecord, watchPeer } from './peer-watch.ts'
 import { Screen } from './screen.ts'
 
 /** How a terminal stands to its session. */
@@ -36,6 +36,7 @@ export class Attachment {
   readonly #closing = new AbortController()
   readonly #screen: Screen
   readonly #held: HeldInput
+  readonly #pings = new PingRecord()
   readonly #listeners: IDisposable[]
   #flood = new Flood()
   #connection: Connection | null = null
@@ -154,6 +155,7 @@ export class Attachment {
     isCut.catch(() => undefined)
     const connection: Connection = { stream, cut, written: Promise.resolve() }
     const watch = watchPeer(stream, {
+      record: this.#pings,
       onHeard: () => this.#held.heard(),
       onSilent: cut,
       signal: this.#closing.signal,

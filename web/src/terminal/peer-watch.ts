@@ -1,7 +1,29 @@
 import { ConnectionError, type TerminalStream } from '@boxyard/sdk'
 import { pauseFor } from '../api/patience.ts'
 
+/**
+ * Knows whether a session answers pings, over all connections to it. An agent of an earlier version answers none: after two connections
+ * that were given up without any answer, it is not asked again.
+ */
+export class PingRecord {
+  #hasAnswered = false
+  #silences = 0
+
+  noteAnswer(): void {
+    this.#hasAnswered = true
+  }
+
+  noteSilence(): void {
+    this.#silences++
+  }
+
+  get isMute(): boolean {
+    return !this.#hasAnswered && this.#silences >= MUTE_SILENCES
+  }
+}
+
 interface PeerWatchOptions {
+  record: PingRecord
   /** Called when it has answered. */
   onHeard(): void
   onSilent(error: ConnectionError): void
@@ -16,17 +38,15 @@ interface PeerWatch {
 }
 
 /**
- * Pings a stream of which nothing has come for some seconds, and at once where it is new or the network or the page is back. Packets that are
- * lost for good, as after a sleep or on another network, close no connection of a browser. Agents of earlier versions answer no ping: only
- * the silence of one that has answered counts, and one that has not is not asked again.
+ * Pings a stream of which nothing has come for some seconds, and at once where the network or the page is back. Packets that are lost for
+ * good, as after a sleep or on another network, close no connection of a browser.
  */
-export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }: PeerWatchOptions): PeerWatch {
+export function watchPeer(stream: TerminalStream, { record, onHeard, onSilent, signal }: PeerWatchOptions): PeerWatch {
   let wait: object | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
-  let answers: 'unknown' | 'always' | 'never' = 'unknown'
   const ask = async (): Promise<void> => {
-    if (isAsking || wait === null || answers === 'never') return
+    if (isAsking || wait === null || record.isMute) return
     isAsking = true
     const asked = wait
     const isHeard = await Promise.race([
@@ -41,26 +61,23 @@ export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }:
     isAsking = false
     if (signal.aborted) return
     if (isHeard) onHeard()
-    if (wait === asked) {
-      if (!isHeard && answers === 'always') return onSilent(new ConnectionError('The connection no longer answers.'))
-      answers = isHeard ? 'always' : 'never'
+    if (isHeard && wait === asked) record.noteAnswer()
+    if (!isHeard && wait === asked) {
+      record.noteSilence()
+      return onSilent(new ConnectionError('The connection no longer answers.'))
     }
     schedule()
   }
   const askNow = (): void => void ask()
   const schedule = (): void => {
     clearTimeout(timer)
-    if (wait === null || answers === 'never') return
-    timer = setTimeout(askNow, answers === 'unknown' ? UNKNOWN_MS : IDLE_MS)
+    if (wait !== null && !record.isMute) timer = setTimeout(askNow, IDLE_MS)
   }
-  let isNew = true
   for (const event of BACK) addEventListener(event, askNow)
   return {
     beginWait: () => {
       wait = {}
-      if (isNew) askNow()
-      else if (!isAsking) schedule()
-      isNew = false
+      if (!isAsking) schedule()
     },
     endWait: () => {
       wait = null
@@ -75,7 +92,6 @@ export function watchPeer(stream: TerminalStream, { onHeard, onSilent, signal }:
 }
 
 const IDLE_MS = 4_000
-/** Sooner, until it is known whether it answers: a connection that dies before is not noticed. */
-const UNKNOWN_MS = 250
 const ANSWER_MS = 5_000
+const MUTE_SILENCES = 2
 const BACK = ['online', 'pageshow', 'visibilitychange', 'focus'] as const
