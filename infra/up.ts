@@ -90,6 +90,6 @@ function messageOf(error: unknown): string {
 const UP_HELP = `Usage: npm run up
 
 Runs the service in the foreground: agent, front and edge. Ctrl-C stops it, and boxes run on. Settings are environment
-variables (README.md). If it does not start, or before the first start: npm run doctor`
+variables (docs/settings.md). If it does not start, or before the first start: npm run doctor`
 
 await main().catch(fail)

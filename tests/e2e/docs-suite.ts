@@ -12,6 +12,7 @@ import type { TestService } from '../helpers/service.ts'
 /** Pages whose commands run here, each with what a reader has done before. */
 const PAGES: Record<string, string> = {
   'README.md': '',
+  'docs/tour.md': '',
   'docs/cli.md': '',
   'docs/api.md': '',
   'docs/access.md': '',
@@ -81,7 +82,7 @@ function testPage(page: string): void {
     'line $line does what the page shows',
     async (shown) => {
       // The reader of the tour starts the service anew before asking for the list of commands.
-      if (page === 'README.md' && /^boxyard ps /.test(shown.command)) await service.restart()
+      if (page === 'docs/tour.md' && /^boxyard ps /.test(shown.command)) await service.restart()
       const isRead = !CHANGES.test(shown.command)
       await (isRead ? untilSucceeds(() => follow(shown)) : follow(shown))
     },
