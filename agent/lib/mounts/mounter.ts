@@ -122,7 +122,8 @@ async function startThread(
         else {
           onEnd()
           void loaded.then(() => worker.terminate())
-          reject(new Error('mounting failed', { cause: reply.broken }))
+          // Where it passes through another program, only its message remains.
+          reject(new Error(`mounting failed: ${reply.broken.message}`, { cause: reply.broken }))
         }
       }
     })
@@ -161,7 +162,7 @@ function closeTaskFds(task: NamespaceTask): void {
 }
 
 interface Broken {
-  broken: unknown
+  broken: Error
 }
 
 const THREAD = programFile('agent/lib/mounts/worker.ts')

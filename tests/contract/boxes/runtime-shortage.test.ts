@@ -40,10 +40,13 @@ describe('a command in a box that is short of something', () => {
     // What an earlier start left behind counts until it has been reaped, and would keep the shell from starting all.
     await untilTrue(() => processes() === OWN)
     const count = PIDS_MAX - OWN - 1 - free
-    const script = `i=0; while [ $i -lt ${count} ]; do sleep 600 >/dev/null 2>&1 </dev/null & i=$((i+1)); done; echo up; exec sleep 600`
+    const script = `read go; i=0; while [ $i -lt ${count} ]; do sleep 600 >/dev/null 2>&1 </dev/null & i=$((i+1)); done; echo up; exec sleep 600`
     const request = { command: ['/bin/sh', '-c', script], cwd: '/', environment: {}, user: null }
     const filler = await lab.runtime.exec(FULL, request)
     const up = new Promise((resolve) => filler.stdout.once('data', () => resolve('up')))
+    // What has started it counts until it has left.
+    await untilTrue(() => processes() === OWN + 1)
+    filler.stdin.write('go\n')
     expect(await Promise.race([up, filler.exited])).toBe('up')
     await untilTrue(() => processes() === PIDS_MAX - free)
     return async () => {
