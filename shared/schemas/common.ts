@@ -142,6 +142,9 @@ export const pageFields = {
 /** Texts that a query repeats, or has as one with commas. */
 export const TEXTS = { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: 64 } as const
 
+/** At least one tag, none with an empty key. */
+const TAG_LIST = '^,*[^,=][^,]*(,([^,=][^,]*)?)*$'
+
 /** The `tag` of a list: `key` or `key=value`, comma separated or repeated; all must match. */
 export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
@@ -151,7 +154,7 @@ export const tagQuery = z
   .optional()
   .meta({
     description: '`key` or `key=value`, comma separated or repeated; all must match.',
-    override: TEXTS,
+    override: { ...TEXTS, items: { ...TEXTS.items, pattern: TAG_LIST } },
   })
 
 /** The start of the names to list. */

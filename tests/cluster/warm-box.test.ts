@@ -75,7 +75,7 @@ describe('a box in a warm pod', () => {
 
   test('has the rights, bounds and mounts of one that started cold', async () => {
     // Gives the cold box a longer grace period than a warm pod has.
-    await service.createWarm('cold')
+    await service.createWarm('cold', { config: { cpus: 0.25, ram_mb: 96, storage_gb: 1 } })
     await service.client.put(`${service.boxes}/cold`, { termination_grace_period_seconds: 11 })
     for (const act of ['stop', 'resume'] as const) await service.turn(act, 'cold')
     expect(service.podOf('cold').name).not.toMatch(/^warm-/)

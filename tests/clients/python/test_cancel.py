@@ -119,6 +119,34 @@ async def _streamed_detached(box: AsyncBoxHandle, name: str) -> None:
     await (await box.stream(["sleep", name], no_hup=True, on_cancel="detach")).ended()
 
 
+def _make_box(project: str) -> str:
+    """Makes the box ``web`` if it is not there, and returns the arguments and calls after the name of a client's class."""
+    with contextlib.suppress(Exception), Boxyard(service().url, service().token) as yard:
+        from boxyard.models import CreateBox
+
+        yard.create_box(project, CreateBox(name="web"))
+    return f"('{service().url}', '{service().token}').box('{project}', 'web')"
+
+
+@pytest.mark.parametrize("what", ["no_hup", "with"])
+def test_one_is_ended_by_ctrl_c_while_it_is_opened(what: str) -> None:
+    project = "python-interrupted"
+    opening = _make_box(project)
+    program = "import os, signal, sys, threading, time, boxyard\n"
+    program += f"name, box = '7320', boxyard.Boxyard{opening}\nbox.info()\n"
+    program += "threading.Timer(float(sys.argv[1]), os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+    program += _PROGRAMS[what]
+
+    async def look() -> None:
+        async with AsyncBoxyard(service().url, service().token) as yard:
+            for seconds in ("0.002", "0.01", "0.02", "0.03", "0.05"):
+                ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", program, seconds], capture_output=True)
+                assert b"KeyboardInterrupt" in ended.stderr, ended.stderr.decode()
+                await _until(yard.box(project, "web"), "7320", runs=False)
+
+    asyncio.run(look())
+
+
 @pytest.mark.parametrize("kind", ["blocking", "awaited"])
 @pytest.mark.parametrize("what", _PROGRAMS)
 def test_one_is_ended_by_ctrl_c(what: str, kind: str) -> None:
@@ -126,11 +154,7 @@ def test_one_is_ended_by_ctrl_c(what: str, kind: str) -> None:
         return
     name = str(7310 + list(_PROGRAMS).index(what) + (5 if kind == "awaited" else 0))
     project = "python-interrupted"
-    with contextlib.suppress(Exception), Boxyard(service().url, service().token) as yard:
-        from boxyard.models import CreateBox
-
-        yard.create_box(project, CreateBox(name="web"))
-    opening = f"('{service().url}', '{service().token}').box('{project}', 'web')"
+    opening = _make_box(project)
     blocking = f"import time, boxyard\nname = '{name}'\nbox = boxyard.Boxyard{opening}\n{_PROGRAMS[what]}\n"
     awaited = f"import asyncio, boxyard\nname = '{name}'\nbox = boxyard.AsyncBoxyard{opening}\n"
     awaited += "async def main():\n  await box.run(['sleep', name])\nasyncio.run(main())\n"

@@ -132,14 +132,18 @@ describe('a flood of output', () => {
     ['Ctrl-\\', 'Control+Backslash'],
   ])('ends soon after %s, and what is typed next is not lost', async (_name, key) => {
     await openTerminal(`flood-${key.length}`)
-    await visitor.type('yes $(seq 30)')
-    await pause(3_000)
-    const begin = Date.now()
-    await user.page.keyboard.press(key)
-    await user.page.keyboard.type('echo over-$((1 + 1))\n')
-    await untilOnScreen(visitor, 'over-2')
-    const ms = Date.now() - begin
-    expect(ms).toBeLessThan(3_000)
+    let attempt = 0
+    // Other load may slow one down, where a queue of output would slow them all.
+    await untilSucceeds(async () => {
+      attempt++
+      await visitor.type('yes $(seq 30)')
+      await pause(3_000)
+      const begin = Date.now()
+      await user.page.keyboard.press(key)
+      await user.page.keyboard.type(`echo over-$((${attempt} + 1))\n`)
+      await untilOnScreen(visitor, `over-${attempt + 1}`)
+      expect(Date.now() - begin).toBeLessThan(3_000)
+    })
   })
 })
 

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from '@jest/globals'
-import { untilSucceeds } from '../eventually.ts'
+import { eventually, untilSucceeds } from '../eventually.ts'
 import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 
@@ -48,6 +48,8 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
     restore: async (id, as) => {
       const { body } = await client.post(`${data}?wait_seconds=25`, { name: as, from_backup: id })
       if (body.code !== undefined) return { code: body.code, detail: body.detail }
+      // Beside other load it may take longer than a request waits.
+      await eventually(async () => (await client.get(`${data}/${as}`)).status === 200)
       await attach(as)
       return { digest: await digest(as) }
     },

@@ -37,8 +37,8 @@ describe('the package, made without credentials', () => {
     expect(zip.readUInt16LE(zip.lastIndexOf('PK\x05\x06', undefined, 'latin1') + 10)).toBe(3)
   })
 
-  test('has a bundle of at most 137 KB', () => {
-    expect(statSync(join(ROOT, 'dist/rest.mjs')).size).toBeLessThanOrEqual(137_000)
+  test('has a bundle of at most 143 KB', () => {
+    expect(statSync(join(ROOT, 'dist/rest.mjs')).size).toBeLessThanOrEqual(143_000)
   })
 
   test('is one function for every route of an HTTP API, on Node.js 24', () => {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from threading import Thread
 from typing import TypeVar
 
+from ._calls import Call
 from ._contents import Content
 from ._doors import open_socket, transfer, upload
 from ._errors import ApiError, ConnectionError
@@ -42,6 +45,7 @@ from ._ports import PORT_PROTOCOL
 from ._requests import Encoding, Typing, console_call, exec_request, fork_request, given, stream_call, unpack_call, write_call
 from ._starts import check_started, start_message
 from ._sync_driver import ByteStream, Driver
+from ._sync_socket import Socket
 from ._sync_streams import PortStream, TerminalStream
 from ._terminal import CHANNEL_PROTOCOL, StreamName
 from ._waits import create_box, settle_box, wait_for_box
@@ -139,15 +143,8 @@ class BoxHandle:
             no_hup=no_hup,
             timeout_seconds=timeout_seconds,
         )
-        socket = self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
-        if start is not None:
-            try:
-                socket.send(start)
-                check_started(socket.receive())
-            except BaseException:
-                socket.close()
-                raise
         is_left_running = no_hup and on_cancel == "end"
+        socket = self._open_to_end(call, start) if is_left_running else self._open(call, start)
         return TerminalStream(self._driver, socket, self._follow if no_hup else None, self._end if is_left_running else None)
 
     def console(
@@ -235,6 +232,46 @@ class BoxHandle:
     def wait_until(self, status: BoxStatus | str, *, timeout: float | None = None) -> Box:
         """Waits until it has a status. Raises ``BoxNotFoundError`` once it is gone, ``TimeoutError`` after ``timeout`` seconds."""
         return self._run(wait_for_box(self._session, self.project, self.name, BoxStatus(status), timeout))
+
+    def _open(self, call: Call[None], start: str | None) -> Socket:
+        socket = self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
+        if start is not None:
+            try:
+                socket.send(start)
+                check_started(socket.receive())
+            except BaseException:
+                socket.close()
+                raise
+        return socket
+
+    def _open_to_end(self, call: Call[None], start: str | None) -> Socket:
+        """
+        Opens the stream of a command that goes on without its client. What interrupts it, such as Ctrl-C, ends the command, whose id
+        only the answer tells: so the opening has a thread of its own, and goes on.
+        """
+        opening: Future[Socket] = Future()
+
+        def work() -> None:
+            try:
+                opening.set_result(self._open(call, start))
+            except BaseException as error:  # noqa: BLE001
+                opening.set_exception(error)
+
+        Thread(target=work, name="boxyard-opening", daemon=True).start()
+        try:
+            return opening.result()
+        except BaseException as error:
+            if not opening.done() or opening.exception() is not error:
+                self._driver.finish(self._abandon(opening))
+            raise
+
+    def _abandon(self, opening: Future[Socket]) -> Flow[None]:
+        socket = opening.result()
+        try:
+            if socket.id is not None:
+                yield from self._end(socket.id)
+        finally:
+            socket.close()
 
     def _end(self, exec_id: str) -> Flow[None]:
         return end_exec(replace(self._session, attempts=1), self.project, self.name, exec_id)
