@@ -142,14 +142,18 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       () => undefined,
     )
   }
-  let ending: ReturnType<typeof setInterval> | undefined
+  let isOver = false
   // Where the input is no terminal, what runs in one is told of its end as by a person: again and again, since a program that sets its
   // terminal drops what was typed before.
-  const typeEnd = (): void => void stream.write(Buffer.of(CTRL_D)).catch(() => undefined)
+  const typeEnd = async (): Promise<void> => {
+    while (!isOver) {
+      await stream.write(Buffer.of(CTRL_D)).catch(() => undefined)
+      await new Promise((resolve) => setTimeout(resolve, END_AGAIN_MS).unref())
+    }
+  }
   const endInput = (): void => {
     if (!isTerminal) return void stream.endInput().catch(() => undefined)
-    typeEnd()
-    ending = setInterval(typeEnd, END_AGAIN_MS)
+    void typeEnd()
   }
   // Resumed, since it was paused if this is not the first stream.
   stdin?.on('data', type).on('end', endInput).resume()
@@ -162,7 +166,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
       stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
     return hasLeft ? 0 : (exitCode ?? 1)
   } finally {
-    clearInterval(ending)
+    isOver = true
     if (isRaw) stdin?.setRawMode(false)
     stdin?.off('data', type).off('end', endInput).pause()
     stdout.off('resize', resize)

@@ -111,7 +111,7 @@ async function startThread(
   // A thread that is terminated while it loads native code aborts the whole process (napi_throw).
   const loaded = Promise.race([once(worker, 'message').catch(() => undefined), ended])
   worker.on('message', (reply: WorkerAnswer) => onReply(reply))
-  worker.once('error', (error) => onReply({ broken: error }))
+  worker.once('error', (error: Error) => onReply({ broken: error }))
   const answer = (limitMs: number): Promise<WorkerAnswer> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), limitMs)
