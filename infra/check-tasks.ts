@@ -18,6 +18,7 @@ export const CHECK_TASKS: readonly CheckTask[] = [
   { name: 'dead code', command: node('node_modules/knip/bin/knip.js', '--no-progress') },
   { name: 'openapi', command: ['bash', join(ROOT, 'infra/lint/openapi.sh')] },
   { name: 'format', command: node('node_modules/@biomejs/biome/bin/biome', 'check', '--max-diagnostics=100') },
+  { name: 'prose', command: node('infra/prose.ts') },
   { name: 'docs', command: node('infra/api-docs.ts', '--check') },
   { name: 'sdk', command: node('infra/sdk.ts', '--check') },
   { name: 'hygiene', command: node('infra/hygiene.ts') },
