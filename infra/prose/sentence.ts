@@ -28,10 +28,14 @@ export function sentencesOf({ kind, start, text }: Passage): Sentence[] {
     .filter(({ words }) => words > 0)
 }
 
-/** Counts words. A dash or another sign does not count. */
+/** Counts words. A dash or another sign does not count, and an enumeration of code counts as one. */
 function countWords(text: string): number {
-  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+  return text
+    .replaceAll(ENUMERATION, 'X')
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
 const END = /[.!?…][)"'”’]*\s+(?=["'“(]*[\p{Lu}\p{N}])/gu
+const ENUMERATION = /X{2,}(?:(?:,|,? and|,? or| ·)\s+X{2,})+/g
 const ABBREVIATION = /\b(?:e\.g|i\.e|cf|vs|approx|No)\.$/

@@ -55,6 +55,7 @@ describe('shape of sentences', () => {
     expect(rulesAgainst(words(28))).toEqual([])
     expect(rulesAgainst(words(29))).toEqual(['long'])
     expect(rulesAgainst(`A \`long ${'code '.repeat(40)}\` is one word.`)).toEqual([])
+    expect(rulesAgainst(`The names are ${'`fork`, '.repeat(40)}and \`stop\`.`)).toEqual([])
   })
 
   test.each([
