@@ -66,7 +66,7 @@ export const BANNED: readonly Phrase[] = [
   phrase('that is all', /\bthat is all\b/i, '"end of …"'),
   phrase('is like that', /\b(?:is|are) like that\b/i, 'match'),
   phrase('has not come', /\bha(?:s|ve) not come\b/i, 'could not be loaded, is missing'),
-  phrase('start again', /\bstart(?:s|ed|ing)? (?:(?:it|them) )?again\b(?! and again)/i, 'restart'),
+  phrase('start again', /\bstart(?:s|ed|ing)? again\b(?! and again)/i, 'restart'),
   phrase('turn away', /\bturn(?:s|ed|ing)? away\b/i, 'reject'),
   phrase('mend', /\bmend(?:s|ed|ing)?\b/i, 'fix, repair'),
   phrase('for ever', /\bfor ever\b/i, 'forever, without a limit'),

@@ -44,7 +44,7 @@ describe('a command in a box that is short of something', () => {
     const request = { command: ['/bin/sh', '-c', script], cwd: '/', environment: {}, user: null }
     const filler = await lab.runtime.exec(FULL, request)
     const up = new Promise((resolve) => filler.stdout.once('data', () => resolve('up')))
-    // What has started it counts until it has left.
+    // The process that started it counts until it exits.
     await untilTrue(() => processes() === OWN + 1)
     filler.stdin.write('go\n')
     expect(await Promise.race([up, filler.exited])).toBe('up')
