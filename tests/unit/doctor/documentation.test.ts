@@ -35,7 +35,7 @@ function documented(heading: string): string[] {
 
 describe('docs/operations.md', () => {
   test('tells of everything that doctor finds, and of nothing else', () => {
-    expect(documented('What doctor finds').sort()).toEqual([...DOCTOR_CODES].sort())
+    expect(documented('Doctor findings').sort()).toEqual([...DOCTOR_CODES].sort())
   })
 
   test('tells of every problem of the health report, and of nothing else', () => {
@@ -45,7 +45,7 @@ describe('docs/operations.md', () => {
       ),
     )
     const problems = new Set(named.filter((code) => !NO_PROBLEMS.has(code ?? '')))
-    expect(documented('What health says is wrong').sort()).toEqual([...problems].sort())
+    expect(documented('Health problems').sort()).toEqual([...problems].sort())
   })
 })
 
