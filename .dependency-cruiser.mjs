@@ -1,6 +1,6 @@
 import { forbiddenAreas } from './infra/lint/areas.ts'
 
-/** Forbidden imports between layers (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
+/** Forbidden imports between layers (ARCHITECTURE.md#layers). Type-only imports count as imports. */
 const LAYERS = [
   {
     name: 'shared-imports-nothing-of-ours',
@@ -71,7 +71,7 @@ const LAYERS = [
   {
     name: 'server-gets-handlers-injected',
     from: '^agent/server/',
-    to: '^agent/(handlers|drivers|shim)/',
+    to: '^agent/(handlers|drivers|lib|shim|doctor)/',
     typesAllowed: true,
     comment: 'The server serves what it is given: of handlers it knows the types.',
   },
@@ -86,6 +86,12 @@ const LAYERS = [
     from: '^agent/doctor/',
     to: '^agent/(?!doctor/|config/|drivers/|ports/|lib/)',
     comment: 'doctor looks at the system while nothing is wired, and knows no rules of the service.',
+  },
+  {
+    name: 'config-imports-ports-lib-and-shared',
+    from: '^agent/config/',
+    to: '^agent/(?!config/|ports/|lib/)',
+    comment: 'Settings are read before anything is wired.',
   },
   {
     name: 'only-compose-wires',

@@ -6,7 +6,7 @@ import { noParams, noQuery } from './schemas/common.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /**
- * Who has what an operation is about, where several agents serve one API (ARCHITECTURE.md, A fleet): the cell with the record of the
+ * Who has what an operation is about, where several agents serve one API (docs/design/fleet-requests.md): the cell with the record of the
  * box or data volume `{name}`, or of the operation; each cell with something of the project, or of anybody; or whoever is asked.
  */
 export type Owner = 'box' | 'volume' | 'operation' | 'project' | 'fleet' | 'any'

@@ -70,7 +70,7 @@ export interface Entry {
 /**
  * Creates the entry, which passes each request on at most once, as it came: its owner verifies the signature of the functions, and
  * whether it came before. A cell that is asked by another and has not got it answers 421; then the directory is read, and the cell that
- * has it by now is asked, if the request can still be sent. See ARCHITECTURE.md, A fleet.
+ * has it by now is asked, if the request can still be sent. See docs/design/fleet-requests.md.
  */
 export function createEntry(deps: EntryDeps): Entry {
   const sockets = new Set<Socket>()

@@ -1,6 +1,6 @@
 /**
- * The areas of each layer, lowest level first: an area imports only itself and areas of lower levels (ARCHITECTURE.md,
- * Layout). `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture a violation of each.
+ * The areas of each layer, lowest level first: an area imports only itself and areas of lower levels (ARCHITECTURE.md#layers).
+ * `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture a violation of each.
  */
 export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/core': [

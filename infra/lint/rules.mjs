@@ -48,7 +48,7 @@ const rules = {
   'function-size': { meta: { type: 'suggestion', schema: [{ type: 'integer' }] }, create: checkFunctionSize },
 }
 
-/** The plugin of .oxlintrc.json: rules that no other has, of single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
+/** The plugin of .oxlintrc.json: rules that no other has, of single owners, sizes and shapes (docs/design/source-tree.md). */
 export default { meta: { name: 'boxyard' }, rules }
 
 function ban(selector, message) {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { LAYERS_COMMAND } from '../../infra/check-tasks.ts'
@@ -23,9 +24,33 @@ function violationsOf({ summary }: CruiseReport): string[] {
   return summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`).sort()
 }
 
-async function ruleNames(): Promise<string[]> {
-  const module = (await import(join(ROOT, '.dependency-cruiser.mjs'))) as { default: { forbidden: { name: string }[] } }
-  return module.default.forbidden.map(({ name }) => name)
+interface Rule {
+  name: string
+  from: { path?: string }
+  to: { path?: string }
+}
+
+async function readRules(): Promise<Rule[]> {
+  const module = (await import(join(ROOT, '.dependency-cruiser.mjs'))) as { default: { forbidden: Rule[] } }
+  return module.default.forbidden
+}
+
+/** Returns the rows of the table of layers in ARCHITECTURE.md: each folder with those that it may import, `agent` standing for all of its own. */
+function documentedImports(): Map<string, string[]> {
+  const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
+  const section = page.split(/^## /m).find((part) => part.startsWith('Layers\n')) ?? ''
+  const rows = section
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => [...line.matchAll(/`([\w/]+)`/g)].map(([, folder = '']) => folder))
+  const folders = rows.map(([folder = '']) => folder)
+  const inAgent = folders.filter((folder) => folder.startsWith('agent/'))
+  return new Map(
+    rows.map(([folder = '', ...others]) => [
+      folder,
+      others.flatMap((other) => (other === 'agent' ? inAgent.filter((each) => each !== folder) : [other])).sort(),
+    ]),
+  )
 }
 
 describe('the folders of this repository', () => {
@@ -65,7 +90,22 @@ describe('the rules about layers', () => {
     const found = await withTree(VIOLATIONS, (root) => violationsOf(cruise(root)))
     expect(found).toEqual(EXPECTED.toSorted())
     const proven = new Set(EXPECTED.map((line) => line.slice(0, line.indexOf(':'))))
-    expect([...proven].sort()).toEqual((await ruleNames()).sort())
+    expect([...proven].sort()).toEqual((await readRules()).map(({ name }) => name).sort())
+  })
+
+  test('allow what the table of ARCHITECTURE.md lists, and nothing else', async () => {
+    const rules = await readRules()
+    const table = documentedImports()
+    const isRefused = (from: string, to: string): boolean =>
+      rules.some(({ from: { path: source = '$^' }, to: { path: target = '$^' } }) => {
+        return new RegExp(source).test(`${from}/x.ts`) && new RegExp(target).test(`${to}/x.ts`)
+      })
+    expect(table.size).toBeGreaterThan(10)
+    for (const [folder, documented] of table) {
+      const others = [...table.keys()].filter((other) => other !== folder)
+      const allowed = others.filter((other) => !isRefused(folder, other))
+      expect([folder, ...allowed.sort()]).toEqual([folder, ...documented])
+    }
   })
 
   test('none refuses an allowed import', async () => {
@@ -145,6 +185,7 @@ const VIOLATIONS = {
   'agent/server/bad.ts': "import { leaf } from '../handlers/common/leaf.ts'\nexport const bad = leaf",
   'agent/shim/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
   'agent/doctor/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
+  'agent/config/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
   'agent/wiring.ts': "import { leaf } from './drivers/host/leaf.ts'\nexport const bad = leaf",
   'agent/drivers/host/wired.ts': "import { compose } from '../../compose/agent.ts'\nexport const bad = compose",
   'shared/egg.ts': "import { hen } from './hen.ts'\nexport const egg = () => hen",
@@ -173,6 +214,7 @@ const EXPECTED = [
   'server-gets-handlers-injected: agent/server/bad.ts → agent/handlers/common/leaf.ts',
   'shim-imports-drivers-ports-lib-and-shared: agent/shim/bad.ts → agent/core/common/leaf.ts',
   'doctor-imports-config-drivers-and-lib: agent/doctor/bad.ts → agent/core/common/leaf.ts',
+  'config-imports-ports-lib-and-shared: agent/config/bad.ts → agent/core/common/leaf.ts',
   'only-compose-wires: agent/wiring.ts → agent/drivers/host/leaf.ts',
   'nothing-imports-its-wiring: agent/core/common/bad-type.ts → agent/config/agent.ts',
   'nothing-imports-its-wiring: agent/drivers/host/wired.ts → agent/compose/agent.ts',
