@@ -1,5 +1,5 @@
 /**
- * The areas of each layer, lowest level first: an area imports only itself and areas of lower levels (ARCHITECTURE.md#layers).
+ * The areas of each layer, lowest level first. An area imports only itself and areas of lower levels (ARCHITECTURE.md#layers).
  * `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture a violation of each.
  */
 export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
@@ -39,7 +39,7 @@ export interface AreaRule {
   forbidden: string[]
 }
 
-/** Returns every area with the areas of its layer that it may not import; leaves out areas that may import all others. */
+/** Returns every area with the areas of its layer that it may not import. Omits areas that may import all others. */
 export function forbiddenAreas(): AreaRule[] {
   return Object.entries(AREAS)
     .flatMap(([layer, levels]) =>

@@ -78,7 +78,7 @@ function banImport(source, message) {
   }
 }
 
-/** As max-lines-per-function, but exempts `describe` callbacks: they group tests. */
+/** As max-lines-per-function, but exempts `describe` callbacks, which group tests. */
 function checkFunctionSize(context) {
   const check = (node) => {
     const { parent, loc } = node

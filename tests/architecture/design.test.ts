@@ -12,7 +12,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 })
 const suites = [...tracked.matchAll(/^tests\/.*\.test\.ts$/gm)].map(([path]) => path)
 
-/** Counts words as a reader sees them: neither signs nor the lines of a table's frame. */
+/** Counts words as a reader sees them, without signs and the frames of tables. */
 function countWords(text: string): number {
   return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }

@@ -35,7 +35,7 @@ async function readRules(): Promise<Rule[]> {
   return module.default.forbidden
 }
 
-/** Returns the rows of the table of layers in ARCHITECTURE.md: each folder with those that it may import, `agent` standing for all of its own. */
+/** Returns the rows of the table of layers in ARCHITECTURE.md: each folder with the folders that it may import. `agent` means all of its folders. */
 function documentedImports(): Map<string, string[]> {
   const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const section = page.split(/^## /m).find((part) => part.startsWith('Layers\n')) ?? ''
@@ -142,7 +142,7 @@ const LEAVES = {
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
-/** For each area: a file in it for every area of its layer that it may not import, which imports that one. */
+/** A file for each pair of areas where the first may not import the second. It imports it. */
 const AREA_VIOLATIONS = forbiddenAreas().flatMap(({ layer, area, forbidden }) =>
   forbidden.map((other) => ({
     rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
