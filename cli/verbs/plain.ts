@@ -29,6 +29,8 @@ export interface PlainVerb {
   columns?: readonly string[]
   /** What is printed for people in the place of all fields. */
   brief?: Brief
+  /** Writes the answer for people; other formats have it as it is. */
+  forPeople?(answer: unknown): unknown
   /** Whether `--project` selects, of what is read of all projects. */
   selectsProject?: boolean
   /** Whether it needs a flag that says what to change. */
@@ -146,7 +148,7 @@ function finiteOnly(key: string, value: unknown): unknown {
 export async function callAndPrint(
   context: VerbContext,
   operation: OperationId,
-  { input, columns, whenEmpty, brief }: { input: object } & Pick<PlainVerb, 'columns' | 'whenEmpty' | 'brief'>,
+  { input, columns, whenEmpty, brief, forPeople }: { input: object } & ShownAnswer,
 ): Promise<unknown> {
   const { boxyard, format, tell } = context
   // The table decides at run time which operation it is, so that no type can tell what it takes.
@@ -173,10 +175,13 @@ export async function callAndPrint(
       ? body
       : { ...(body as object), has_more: false, next_continuation_token: null }
   if (items?.length === 0 && whenEmpty !== undefined) tell(whenEmpty)
-  if (brief === undefined) await printAnswer(whole, format, columns)
+  const shown = format === 'table' && forPeople !== undefined ? forPeople(whole) : whole
+  if (brief === undefined) await printAnswer(shown, format, columns)
   else await printBrief(context, brief, whole)
   return whole
 }
+
+type ShownAnswer = Pick<PlainVerb, 'columns' | 'whenEmpty' | 'brief' | 'forPeople'>
 
 /** Prints the short answer for people, and all of it in the other formats. */
 export function printBrief({ format }: VerbContext, brief: Brief, resource: unknown): Promise<void> {

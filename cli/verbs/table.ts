@@ -1,3 +1,4 @@
+import { withUnits } from '../output/units.ts'
 import { BOX_BRIEF, LEASE_BRIEF, SERVICE_BRIEF, URL_BRIEF } from './briefs.ts'
 import type { PlainVerb } from './plain.ts'
 import { remarkKept, remarkPublic, tokenId } from './remarks.ts'
@@ -208,7 +209,13 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   { words: 'scrub', operation: 'startScrub' },
   { words: 'operation', operation: 'getOperation', args: '<operation>' },
   { words: 'version', operation: 'getVersion' },
-  { words: 'limits', operation: 'getConfig' },
+  {
+    words: 'limits',
+    operation: 'getConfig',
+    details:
+      'Sizes are in powers of 1024, such as 1.5 MiB, and times such as 90d. -o json has them in the unit that the name of each ends with.',
+    forPeople: withUnits,
+  },
   { words: 'openapi', operation: 'getOpenApi' },
   { words: 'problems', operation: 'listProblems' },
   { words: 'problem', operation: 'getProblem', args: '<code>' },
