@@ -74,7 +74,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
     for (const server of [channel, data]) server.closeAllConnections()
   })
   const { store } = deployment
-  const trail = createAuditTrail({ store, clock, logger })
+  const trail = createAuditTrail({ store, clock, logger, keepsCommands: settings.auditCommands })
   closers.add('audit', () => trail.flush())
   const reception = createReception(parts, trail)
   const { tickets } = reception

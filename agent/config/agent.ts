@@ -28,6 +28,8 @@ export interface AgentSettings {
   host: string
   port: number
   logLevel: 'debug' | 'info' | 'warn' | 'error'
+  /** Whether the audit log has the commands that requests run. */
+  auditCommands: boolean
   region: string
   defaultBase: string
   /** Bases to build before the agent reports that it is ready. */
@@ -113,6 +115,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
     host: env.BOXYARD_AGENT_HOST,
     port: env.BOXYARD_AGENT_PORT,
     logLevel: env.BOXYARD_LOG_LEVEL,
+    auditCommands: env.BOXYARD_AUDIT_COMMANDS,
     region: env.BOXYARD_REGION,
     defaultBase: env.BOXYARD_BASE,
     bases: [...new Set([env.BOXYARD_BASE, ...env.BOXYARD_BASES])],
@@ -239,6 +242,7 @@ const environmentSchema = z.strictObject({
     )
     .transform((text) => (text === 'off' ? null : Number(text))),
   BOXYARD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  BOXYARD_AUDIT_COMMANDS: flag(true),
   BOXYARD_REGION: name.default('local'),
   BOXYARD_BASE: name.default('debian'),
   BOXYARD_BASES: list,

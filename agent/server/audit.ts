@@ -4,8 +4,9 @@ import { asServiceError, type ServiceError } from '../../shared/errors.ts'
 import { type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import { type LineBudget, logBounded } from '../../shared/log-budget.ts'
-import { isMutation } from '../../shared/operation.ts'
+import { isMutation, type Operation } from '../../shared/operation.ts'
 import { rateAccountOf } from '../core/common/accounts.ts'
+import { shellCommand } from '../core/exec/start.ts'
 import { OWNER_HEADER } from '../ports/fleet/directory.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { AuditRecord } from '../ports/store/events.ts'
@@ -58,7 +59,64 @@ function write(
   }
   const account = accountIn(facts)
   logBounded(account, lines, (leftOut) => logger.info('audit', { ...lineOf(record), ...leftOut }))
-  audit.add({ ...record, account })
+  audit.add({ ...record, ...boundCommand(facts.command), account })
+}
+
+/** Writes one line for a WebSocket whose command comes in its first message: when the command starts, is refused, or never came. */
+export class LateLine {
+  readonly #facts: RequestFacts
+  readonly #deps: AuditDeps
+  #isWritten = false
+
+  constructor(facts: RequestFacts, deps: AuditDeps) {
+    this.#facts = facts
+    this.#deps = deps
+  }
+
+  /** Writes the line of a WebSocket that was opened, unless there is one. */
+  opened(): void {
+    if (!this.#isWritten) auditMutation(this.#facts, 101, this.#deps)
+    this.#isWritten = true
+  }
+
+  /** Writes the line of a refusal after the handshake, and returns its problem as JSON. */
+  refused(error: unknown): string {
+    this.#isWritten = true
+    const { body } = refusalOf(error, this.#facts, this.#deps)
+    return typeof body === 'string' ? body : ''
+  }
+}
+
+/** Returns the command in a validated request; null if it has none. Pure. */
+export function commandIn(
+  { id }: Pick<Operation, 'id'>,
+  { body, query }: { body?: unknown; query?: unknown },
+): readonly string[] | null {
+  if (id !== 'createExec' && id !== 'streamExec') return null
+  const { command = [], shell } = (body ?? query ?? {}) as { command?: readonly string[]; shell?: string }
+  if (shell !== undefined) return shellCommand(shell)
+  return command.length === 0 ? null : command
+}
+
+/** Cuts a command at 1,024 bytes for the audit log. Variables are no part of it, but arguments may hold secrets. Pure. */
+function boundCommand(command: readonly string[] | null): Pick<AuditRecord, 'command' | 'isCommandCut'> {
+  if (command === null) return { command }
+  let left = COMMAND_BYTES
+  const kept: string[] = []
+  for (const argument of command) {
+    const bytes = Buffer.from(argument)
+    if (bytes.length + 1 > left) {
+      const start = bytes
+        .subarray(0, left)
+        .toString()
+        .replace(/\uFFFD+$/, '')
+      return { command: start === '' && kept.length > 0 ? kept : [...kept, start], isCommandCut: true }
+    }
+    kept.push(argument)
+    // The space after it counts too, so that empty arguments have a bound.
+    left -= bytes.length + 1
+  }
+  return { command: kept }
 }
 
 /** Returns the account by which what a request leaves behind is bounded. */
@@ -92,6 +150,8 @@ function isFault(error: ServiceError): boolean {
   return error.status >= 500 && !EXPECTED.has(error.code)
 }
 
+/** The bytes of a command in a record. */
+const COMMAND_BYTES = 1024
 // Refusals of the channel log their own line, and what came too often was not looked at.
 const UNRECORDED: ReadonlySet<string> = new Set(['agent_protocol', 'rate_limited'])
 /** The account of all requests without a token. */

@@ -20,7 +20,7 @@ import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers
 import { OWNER_HEADER, PLACED_HEADER } from '../ports/fleet/directory.ts'
 import type { LaterPart } from '../ports/store/events.ts'
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
-import { accountIn, auditMutation, refusalOf } from './audit.ts'
+import { accountIn, auditMutation, commandIn, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { bytesUntilEnded, untilEnded } from './open-requests.ts'
@@ -150,6 +150,7 @@ async function perform(read: ReadRequest & { identity: Identity }, context: Perf
   const { caller, boxId, enter } = read.identity
   const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
   const input = validateRequest(operation, { params, query: parseQuery(search), body: json, isBytes: bytes !== null })
+  facts.command = commandIn(operation, input)
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
   const call = {
     ...input,

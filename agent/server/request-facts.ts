@@ -19,6 +19,8 @@ export interface RequestFacts {
   open: RegisteredRequest | null
   clientAddress: string
   startedAt: number
+  /** Program and arguments that it runs; null: none, or not known yet. */
+  command: readonly string[] | null
 }
 
 /** Creates the facts of a request that was just received. */
@@ -33,5 +35,6 @@ export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'heade
     open: null,
     clientAddress: '',
     startedAt: now,
+    command: null,
   }
 }

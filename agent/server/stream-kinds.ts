@@ -20,6 +20,8 @@ export interface OpenedStream {
   headers: Record<string, string>
   /** `exe_…` or `ses_…`; null for a port. */
   id: string | null
+  /** True: its command comes in the first message. */
+  startsLater: boolean
   join(client: ClientEnd): StreamBridge
   /** Lets go of it if the client has left before it could be joined. */
   abandon(): void
@@ -41,6 +43,10 @@ export interface StreamRequest {
   enter<T>(work: () => Promise<T>): Promise<T>
   /** The same after the handshake, in a turn of its account. @throws ServiceError `draining` */
   enterLater<T>(work: () => Promise<T>): Promise<T>
+  /** Records the command that it is to run, or has started. */
+  runs(command: readonly string[]): void
+  /** Writes the audit line of a command that has started after the handshake. */
+  started(): void
   /** Logs a refusal after the handshake, and returns its problem as JSON. */
   explain(error: unknown): string
   /** Milliseconds since the epoch. */
@@ -67,7 +73,7 @@ export function streamKindOf({ id }: Pick<Operation, 'id'>, handlers: StreamHand
       return async (call, request) =>
         isLate(id, call)
           ? startedLater(call, { protocol, begin, request })
-          : openedCommand(await request.enter(() => begin(call)), protocol)
+          : openedCommand(await request.enter(() => begin(call)), protocol, request)
     },
   }
 }
@@ -90,16 +96,20 @@ function startedLater(
   const { protocol, begin, request } = parts
   const id = call.execId ?? newId('exe', request.now())
   const start = (message: Buffer): Promise<CommandStream> =>
-    request.enterLater(() => {
+    request.enterLater(async () => {
       const { command, env } = parseWith(execStartSchema, readJson(message, 'application/json'))
       const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-      return begin({ ...call, execId: id, query: { ...call.query, command, env: variables } })
+      request.runs(command)
+      const stream = await begin({ ...call, execId: id, query: { ...call.query, command, env: variables } })
+      request.started()
+      return stream
     })
   const late = { protocol, id, outlivesClient: call.query.no_hup, start, explain: request.explain }
   return {
     protocol,
     headers: { 'X-Exec-Id': id },
     id,
+    startsLater: true,
     join: (client) => bridgeStart(client, late),
     abandon: () => undefined,
   }
@@ -110,16 +120,19 @@ function openedPort(connection: PortConnection, protocol: string | null): Opened
     protocol,
     headers: {},
     id: null,
+    startsLater: false,
     join: (client) => bridgePort(client, connection),
     abandon: () => connection.reset(),
   }
 }
 
-function openedCommand(stream: CommandStream, protocol: FrameProtocol): OpenedStream {
+function openedCommand(stream: CommandStream, protocol: FrameProtocol, request: StreamRequest): OpenedStream {
+  if (stream.command !== undefined) request.runs(stream.command)
   return {
     protocol,
     headers: { [stream.id.startsWith('ses_') ? 'X-Session-Id' : 'X-Exec-Id']: stream.id },
     id: stream.id,
+    startsLater: false,
     join: (client) => bridgeStream(client, { stream, protocol }),
     abandon: () => stream.disconnect(),
   }

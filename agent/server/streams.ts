@@ -13,7 +13,7 @@ import { logBounded } from '../../shared/log-budget.ts'
 import type { FlowOwner } from '../../shared/rotation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
-import { accountIn, auditMutation, refusalOf } from './audit.ts'
+import { accountIn, commandIn, LateLine, refusalOf } from './audit.ts'
 import type { StreamBridge } from './bridge.ts'
 import type { Entry } from './entry.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
@@ -106,9 +106,10 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   const facts = newFacts(request, deps.clock.now())
   const context = { ...deps, facts }
   const end = deps.requests.begin(facts)
+  const line = new LateLine(facts, deps)
   let opened: Opened
   try {
-    opened = await openStream(given, context)
+    opened = await openStream(given, context, line)
   } catch (error) {
     facts.open?.close()
     const refusal = refusalOf(error, facts, deps)
@@ -116,9 +117,9 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
     endWithResponse(given.socket, refusal)
     return
   }
-  auditMutation(facts, 101, deps)
-  end(101)
   const { stream, pool, owner, release } = opened
+  if (!stream.startsLater) line.opened()
+  end(101)
   const { protocol, headers } = stream
   const socket = deps.accept[pool](given, { protocol, headers: { ...headers, 'X-Request-Id': facts.requestId } })
   if (socket === null) stream.abandon()
@@ -128,6 +129,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
     const client = { socket, wire: given.incoming.socket, intake, openOutput: openFlow }
     await serveBridge(stream.join(client), stream, context)
   }
+  line.opened()
   facts.open?.close()
   release()
 }
@@ -140,7 +142,7 @@ interface Opened {
   release(): void
 }
 
-async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
+async function openStream({ incoming }: Upgrade, context: Context, line: LateLine): Promise<Opened> {
   const { handlers, state } = context
   const received = receive(requestHead(incoming, context.sources), context)
   const { operation, params: given, search, trusted } = received
@@ -152,6 +154,7 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => context.turns.run(accountIn(context.facts), work)
   return inTurn(async () => {
     const { params, query } = validateRequest(operation, { params: given, query: parseQuery(search), body: undefined })
+    context.facts.command = commandIn(operation, { query })
     const owner = bytesOwnerOf(received, caller)
     const release = reserveStream(state, pool, ownersOf(received, caller))
     try {
@@ -164,10 +167,11 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
               if (state.phase !== 'open') throw drainingError()
               return enter(work)
             }),
-          explain: (error) => {
-            const { body } = refusalOf(error, context.facts, context)
-            return typeof body === 'string' ? body : ''
+          runs: (command) => {
+            context.facts.command = command
           },
+          started: () => line.opened(),
+          explain: (error) => line.refused(error),
           now: () => context.clock.now(),
         },
       )

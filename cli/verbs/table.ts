@@ -201,8 +201,9 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
       'status:number only so answered',
     ],
     selectsProject: true,
-    columns: ['ts', 'actor_name', 'operation', 'status', 'code', 'target'],
-    details: '--project, -p: only requests of this project. -o json has all fields.',
+    columns: ['ts', 'actor_name', 'operation', 'status', 'code', 'target', 'command'],
+    details:
+      '--project, -p: only requests of this project. COMMAND is what exec, console and ssh ran, up to 60 characters; -o json has 1,024 bytes of it and all other fields.',
     examples: ['boxyard audit', 'boxyard audit -p demo --actor ci', 'boxyard audit --operation deleteBox -o json'],
   },
   { words: 'storage', operation: 'getStorage' },

@@ -103,6 +103,11 @@ const auditEntrySchema = z
     duration_ms: z.int().meta({ description: 'Milliseconds until it was answered.' }),
     status: z.int().meta({ description: 'HTTP status of the answer.' }),
     code: z.string().nullable().meta({ description: 'Code of the error, if it was refused; else null.' }),
+    command: z.array(z.string()).nullable().optional().meta({
+      description:
+        'Of `createExec`, `streamExec` and `openConsole`: program and arguments, the first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.',
+    }),
+    command_truncated: z.boolean().optional().meta({ description: 'Whether the end of `command` is left out.' }),
   })
   .meta({ id: 'AuditEntry' })
 

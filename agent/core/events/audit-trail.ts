@@ -12,9 +12,17 @@ export interface AuditTrail {
   flush(): Promise<void>
 }
 
+interface AuditTrailDeps {
+  store: { audit: AuditStore }
+  clock: Clock
+  logger: Logger
+  /** False leaves out the commands that requests run. */
+  keepsCommands?: boolean
+}
+
 /** Creates a log in the store, written in batches once a second, so that no request waits for it. */
-export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Clock; logger: Logger }): AuditTrail {
-  const { store, clock, logger } = deps
+export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
+  const { store, clock, logger, keepsCommands = true } = deps
   let waiting: (AuditRecord & { account: string })[] = []
   let anonymous = 0
   let isDue = false
@@ -31,7 +39,7 @@ export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Cl
     add: (record) => {
       // Requests without a token must not evict records of those with one.
       if (record.actor === null && ++anonymous > ANONYMOUS_PER_FLUSH) return
-      waiting.push(record)
+      waiting.push(keepsCommands ? record : { ...record, command: null, isCommandCut: false })
       if (isDue) return
       isDue = true
       void clock.sleep(FLUSH_MS).then(() => {

@@ -27,6 +27,8 @@ export interface StreamEnd {
 export interface CommandStream {
   /** `exe_…` or `ses_…`. */
   readonly id: string
+  /** Program and arguments of a session that was started for the client; absent for others. */
+  readonly command?: readonly string[]
   /** Ending it closes the command's input. Drops writes without an error once the command does not read any more. */
   readonly stdin: Writable
   /** Both end once the command has ended and its output is read. While they are not read the command blocks. */

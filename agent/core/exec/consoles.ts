@@ -42,14 +42,15 @@ export function createConsoles({ runtime, clock, activity, actorContext }: Conso
   const join = async (
     box: BoxRecord,
     query: ConsoleQuery,
-  ): Promise<{ session: TerminalSession; attached: AttachedExec }> => {
+  ): Promise<{ session: TerminalSession; attached: AttachedExec; command?: readonly string[] }> => {
     const existing = runtime.session(box.id, query.session)
     const attached = await existing?.attach(query.typing).catch(ignoreIfEnded(existing))
     if (existing && attached) return { session: existing, attached }
+    const command = query.shell === undefined ? DEFAULT_SHELL : [query.shell]
     const session = await runtime.openSession(box.id, {
       sessionId: newId('ses', clock.now()),
       name: query.session,
-      command: query.shell === undefined ? DEFAULT_SHELL : [query.shell],
+      command,
       cwd: query.cwd ?? null,
       environment: commandEnvironment(box),
       user: query.user ?? null,
@@ -57,18 +58,19 @@ export function createConsoles({ runtime, clock, activity, actorContext }: Conso
       terminal: { cols: query.cols, rows: query.rows },
       accounts: boxAccounts(box, actorContext.current()),
     })
-    return { session, attached: await session.attach(query.typing) }
+    return { session, attached: await session.attach(query.typing), command }
   }
   return {
     open: async (box, query) => {
       checkRunning(box)
-      const { session, attached } = await lock.run(`${box.id} ${query.session}`, () => join(box, query))
+      const { session, attached, command } = await lock.run(`${box.id} ${query.session}`, () => join(box, query))
       const endUse = activity.begin(box.id)
       void session.ended.then(endUse)
       attached.terminal?.resize({ cols: query.cols, rows: query.rows })
       const { stdin, stdout, stderr, terminal } = attached
       return {
         id: session.sessionId,
+        ...(command === undefined ? {} : { command }),
         ...{ stdin, stdout, stderr, terminal },
         comesByTurns: false,
         outlivesClient: true,

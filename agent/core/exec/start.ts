@@ -59,11 +59,16 @@ export function newStart({ clock, actorContext }: ExecStartDeps, box: BoxRecord,
   return { record, request, timeoutMs: options.timeoutSeconds === undefined ? null : options.timeoutSeconds * 1000 }
 }
 
+/** Returns the command that runs a line of shell. Pure. */
+export function shellCommand(line: string): string[] {
+  return ['/bin/sh', '-c', line]
+}
+
 /** Starts a command in a running box and records it; with `no_hup` a detached one. */
 export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: ExecBody): Promise<LiveExec> {
   const stdin = stdinOf(body)
   const options: ExecOptions = {
-    command: body.command ?? ['/bin/sh', '-c', body.shell ?? ''],
+    command: body.command ?? shellCommand(body.shell ?? ''),
     cwd: body.cwd,
     env: body.env,
     user: body.user,

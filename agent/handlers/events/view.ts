@@ -24,6 +24,6 @@ export function viewEntry(record: AuditRecord) {
   return {
     ...{ ts: timestamp(at), operation, method, target, project, actor, actor_name: record.actorName },
     ...{ client_address: record.clientAddress, request_id: record.requestId, duration_ms: record.durationMs },
-    ...{ status, code },
+    ...{ status, code, command: record.command ?? null, command_truncated: record.isCommandCut ?? false },
   }
 }

@@ -117,6 +117,10 @@ export interface AuditRecord {
   durationMs: number
   status: number
   code: string | null
+  /** Program and arguments that were run or refused, cut by `boundCommand`; null or absent: none, or not recorded. */
+  command?: readonly string[] | null
+  /** True: `command` lacks its end. */
+  isCommandCut?: boolean
 }
 
 /** Filters of audit records, newest first; null matches any. */

@@ -69,6 +69,17 @@ describe('a command', () => {
     expect(stdout.toString()).toMatch(/^LANG=C\.UTF-8$/m)
   })
 
+  test('is in the audit log, of any length, without the variables of the client', async () => {
+    await lab.ssh(['-o', 'SetEnv=GREETING=hunter2', HOST, 'echo over ssh'])
+    await lab.ssh([HOST, `echo long ${'x'.repeat(36_000)}`])
+    const { entries } = (await client.get('/v1/audit?operation=streamExec')).body
+    const [long, short] = entries.map(({ command }: { command: string[] }) => command.join(' '))
+    expect(short).toContain('echo over ssh')
+    expect(long).toMatch(/echo long x+$/)
+    expect(entries[0]).toMatchObject({ status: 101, command_truncated: true })
+    expect(JSON.stringify(entries)).not.toContain('hunter2')
+  })
+
   test('runs as the user that is named', async () => {
     const made = `echo ann:x:1000:1000::/home/ann:/bin/ash >> /etc/passwd; mkdir /home/ann`
     await client.shell('demo', 'web', made)

@@ -3975,6 +3975,10 @@ export interface components {
             status: number;
             /** @description Code of the error, if it was refused; else null. */
             code: string | null;
+            /** @description Of `createExec`, `streamExec` and `openConsole`: program and arguments, the first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`. */
+            command?: string[] | null;
+            /** @description Whether the end of `command` is left out. */
+            command_truncated?: boolean;
         } & {
             [key: string]: unknown;
         };

@@ -51,7 +51,7 @@ function Actor({ line: { actor, actor_name: name, client_address: address }, nar
   )
 }
 
-function What({ line: { operation, method, target }, narrow }: PartProps) {
+function What({ line: { operation, method, target, command }, narrow }: PartProps) {
   return (
     <>
       {operation === null ? (
@@ -69,6 +69,11 @@ function What({ line: { operation, method, target }, narrow }: PartProps) {
       <code className="block text-xs break-all text-muted">
         {method} {target}
       </code>
+      {command && (
+        <code className="line-clamp-2 text-xs break-all" title={command.join(' ')}>
+          $ {command.join(' ')}
+        </code>
+      )}
     </>
   )
 }

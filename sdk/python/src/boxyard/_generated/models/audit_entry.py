@@ -7,6 +7,8 @@ from typing import Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="AuditEntry")
 
 
@@ -26,6 +28,10 @@ class AuditEntry:
         duration_ms (int): Milliseconds until it was answered.
         status (int): HTTP status of the answer.
         code (None | str): Code of the error, if it was refused; else null.
+        command (list[str] | None | Unset): Of `createExec`, `streamExec` and `openConsole`: program and arguments, the
+            first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a
+            request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.
+        command_truncated (bool | Unset): Whether the end of `command` is left out.
     """
 
     ts: datetime.datetime
@@ -40,6 +46,8 @@ class AuditEntry:
     duration_ms: int
     status: int
     code: None | str
+    command: list[str] | None | Unset = UNSET
+    command_truncated: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +80,17 @@ class AuditEntry:
         code: None | str
         code = self.code
 
+        command: list[str] | None | Unset
+        if isinstance(self.command, Unset):
+            command = UNSET
+        elif isinstance(self.command, list):
+            command = self.command
+
+        else:
+            command = self.command
+
+        command_truncated = self.command_truncated
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -90,6 +109,10 @@ class AuditEntry:
                 "code": code,
             }
         )
+        if command is not UNSET:
+            field_dict["command"] = command
+        if command_truncated is not UNSET:
+            field_dict["command_truncated"] = command_truncated
 
         return field_dict
 
@@ -145,6 +168,25 @@ class AuditEntry:
 
         code = _parse_code(d.pop("code"))
 
+        def _parse_command(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                command_type_0 = cast(list[str], data)
+
+                return command_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        command = _parse_command(d.pop("command", UNSET))
+
+        command_truncated = d.pop("command_truncated", UNSET)
+
         audit_entry = cls(
             ts=ts,
             operation=operation,
@@ -158,6 +200,8 @@ class AuditEntry:
             duration_ms=duration_ms,
             status=status,
             code=code,
+            command=command,
+            command_truncated=command_truncated,
         )
 
         audit_entry.additional_properties = d
