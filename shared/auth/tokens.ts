@@ -4,7 +4,9 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { importJWK } from 'jose/key/import'
 import { ServiceError } from '../errors.ts'
 import type { Operation } from '../operation.ts'
+import { permissionDenied, someOf } from '../refusals.ts'
 import { PERMISSIONS, type Permission } from '../schemas/access.ts'
+import { timestamp } from '../time.ts'
 import type { TokenKeySet } from './keys.ts'
 
 /** The claims of a token; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
@@ -102,14 +104,16 @@ export function authorize(
   const { permission } = operation
   if (permission === null) return
   if (permission !== 'any' && !claims.permissions.includes(permission)) {
-    throw new ServiceError('permission_denied', `The token lacks the permission "${permission}".`)
+    const why = `\`permissions\`: the token lacks "${permission}", it has ${someOf(claims.permissions)}.`
+    throw permissionDenied(why, 'Use a token with that permission; one that has it can create such a token.')
   }
   if (operation.ofAllProjects === true && claims.projects !== '*') {
-    throw new ServiceError('permission_denied', 'This is for tokens of all projects (`*`) alone.')
+    const why = `\`projects\`: this needs a token of all projects ("*"), the token is for ${someOf(claims.projects)}.`
+    throw permissionDenied(why, 'Use the token of an operator.')
   }
   const { project } = params
   if (project !== undefined && project !== '-' && !mayEnter(claims, project)) {
-    throw new ServiceError('permission_denied', 'The token is not for this project.')
+    throw notForProject(claims.projects)
   }
 }
 
@@ -123,6 +127,13 @@ export function mayEnter(scope: Pick<TokenScope, 'projects'>, project: string): 
   return scope.projects === '*' || scope.projects.includes(project)
 }
 
+/** Refuses a token of other projects. */
+export function notForProject(projects: TokenScope['projects']): ServiceError {
+  const own = projects === '*' ? 'all projects' : someOf(projects)
+  const why = `\`projects\`: the token is not for this project, it is for ${own}.`
+  return permissionDenied(why, 'Use a token of this project; one that has it can create such a token.')
+}
+
 /** Returns true if a token of scope `parent` may mint one of scope `child`: never more projects, permissions or life. */
 export function isSubset(child: TokenScope, parent: TokenScope): boolean {
   const isWithinProjects =
@@ -130,6 +141,18 @@ export function isSubset(child: TokenScope, parent: TokenScope): boolean {
   const isWithinPermissions = child.permissions.every((one) => parent.permissions.includes(one))
   const isWithinLife = parent.exp === null || (child.exp !== null && child.exp <= parent.exp)
   return isWithinProjects && isWithinPermissions && isWithinLife
+}
+
+/** Says which field of a token asks for more than the token that creates it has; null: none. Pure. */
+export function whatIsBeyond(child: TokenScope, parent: TokenScope, now: number): string | null {
+  if (isSubset(child, parent)) return null
+  if (!isSubset({ ...child, projects: [], exp: parent.exp }, parent))
+    return `\`permissions\`: at most ${someOf(parent.permissions)}, as of the token that you use.`
+  if (!isSubset({ ...child, exp: parent.exp }, parent))
+    return `\`projects\`: at most ${someOf(parent.projects === '*' ? ['*'] : parent.projects)}, as of the token that you use.`
+  const ends = parent.exp ?? now
+  const seconds = Math.max(0, Math.floor((ends - now) / 1000))
+  return `\`expires_in_seconds\`: at most ${seconds}, because the token that you use expires on ${timestamp(ends)}.`
 }
 
 async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenClaims> {

@@ -1,7 +1,8 @@
 import type { TokenKeySet } from '../../../shared/auth/keys.ts'
-import { isOperator, isSubset, mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
+import { isOperator, mintToken, type TokenClaims, whatIsBeyond } from '../../../shared/auth/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { permissionDenied, quotaExceeded } from '../../../shared/refusals.ts'
 import type { CreateTokenBody, Permission } from '../../../shared/schemas/access.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
@@ -188,10 +189,8 @@ async function issueWithin(deps: TokensDeps, request: NewToken, room?: TokenRoom
 async function mintFor(deps: TokensDeps, { caller, minter }: Minting, request: MintRequest): Promise<Minted> {
   const { records, clock } = deps
   const { expiresAt } = request
-  if (!isSubset({ ...request, exp: expiresAt }, { ...caller, exp: minter.expiresAt })) {
-    const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
-    throw new ServiceError('permission_denied', detail)
-  }
+  const beyond = whatIsBeyond({ ...request, exp: expiresAt }, { ...caller, exp: minter.expiresAt }, clock.now())
+  if (beyond !== null) throw permissionDenied(beyond, 'Ask for less, or create it with a token that has more.')
   const isForOthers = isOperator(caller)
   const root = isForOthers ? {} : { root: caller.root }
   const session = minter.session === null ? {} : { session: minter.session }
@@ -213,7 +212,7 @@ function roomOf(root: string, { tokenId }: Minter, { isForOthers }: { isForOther
 
 function tooManyTokens(room: TokenRoom | undefined): ServiceError {
   const whose = room && 'root' in room.of ? 'This token, and those minted with it, have' : 'This token has minted'
-  return new ServiceError('quota_exceeded', `${whose} the ${room?.most} live tokens that are allowed: revoke some.`)
+  return quotaExceeded(`${whose} ${room?.most} live tokens, the most allowed.`, 'Revoke one that is not needed.')
 }
 
 async function signAnew(deps: TokensDeps, id: string, expiresAt?: number): Promise<string | null> {
@@ -276,8 +275,8 @@ function secondsOf(time: number): number {
 }
 
 function noSession(): ServiceError {
-  const detail = 'This ends sessions of the console alone; `DELETE /v1/tokens/{token}` revokes another token.'
-  return new ServiceError('permission_denied', detail)
+  const wayOut = 'Revoke another token by `DELETE /v1/tokens/{token}`.'
+  return permissionDenied('This ends sessions of the console only, and the token is none.', wayOut)
 }
 
 /** Most live tokens of one account, and most that one operator's token minted. */

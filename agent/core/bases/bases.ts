@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { permissionDenied } from '../../../shared/refusals.ts'
 import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
 import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
@@ -216,8 +217,8 @@ function findOwnBase(
 /** Checks that the caller may change shared bases, from which boxes of every project are made; their project is null. */
 function sharedProject({ permissions, projects }: Caller): null {
   if (permissions.includes('admin') && projects === '*') return null
-  const detail = 'Bases that all projects share need a token with "admin" on all projects.'
-  throw new ServiceError('permission_denied', detail)
+  const why = '`permissions`: bases that all projects share need a token with "admin" for all projects ("*").'
+  throw permissionDenied(why, 'Make the base in a project, or use the token of an operator.')
 }
 
 function pageOf(caller: Caller, project: string | null, query: BaseListQuery): BaseQuery {

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import { type Directory, OWNER_HEADER } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -111,7 +112,7 @@ function nameTaken(
 
 function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
-  return new ServiceError('quota_exceeded', `${owner} ${BASES_MAX} bases, as many as there may be; delete some.`)
+  return quotaExceeded(`${owner} ${BASES_MAX} bases, the most allowed.`, 'Delete one.')
 }
 
 /** Most bases of one project, and most shared ones. */

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { DiskCapacity, HostFacts } from '../../ports/host/facts.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord, RecordUsage, Usage } from '../../ports/store/volumes.ts'
@@ -96,11 +97,15 @@ function promisableMb(totalBytes: number, { memoryOvercommit }: AdmissionLimits)
 }
 
 function checkQuota(request: ResourceRequest, quota: Bounds, used: Usage): void {
-  for (const { key, unit } of ASPECTS) {
+  for (const { key, unit, field, wayOut } of ASPECTS) {
     const [allowed, requested] = [quota[key], request[key] ?? 0]
     if (allowed === null || requested <= 0 || used[key] + requested <= allowed * (1 + ROUNDING)) continue
     const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(requested)} more ${requested === 1 ? 'was' : 'were'} asked for`
-    throw new ServiceError('quota_exceeded', `The quota of project "${request.project}" is exceeded: ${figures}.`)
+    const why = `\`${field}\`: the quota of project "${request.project}" is exceeded: ${figures}.`
+    throw quotaExceeded(
+      why,
+      `${wayOut}, or have an administrator raise the quota (\`PUT /v1/projects/{project}/quota\`).`,
+    )
   }
 }
 
@@ -112,18 +117,16 @@ function checkRecords(
 ): void {
   if (own + growth <= most - all - growth) return
   const figures = `those of project "${project}" take up ${own} bytes and ${Math.max(most - all, 0)} are left`
-  const remedy = 'shorten environments and commands, or delete services and boxes'
-  throw new ServiceError(
-    'quota_exceeded',
-    `The records of boxes and services would be too long: ${figures}; ${remedy}.`,
-  )
+  const why = `The records of boxes and services would be too long: ${figures}.`
+  throw quotaExceeded(why, 'Shorten environments and commands, or delete services and boxes.')
 }
 
 function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, used: Usage): void {
   for (const [what, max] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
     const requested = request[what] ?? 0
     if (requested === 0 || used[what] + requested <= max) continue
-    throw new ServiceError('quota_exceeded', `This deployment holds ${used[what]} of at most ${max} ${what}.`)
+    const why = `This deployment holds ${used[what]} of at most ${max} ${what}.`
+    throw quotaExceeded(why, `Delete one, or have the operator raise BOXYARD_${what.toUpperCase()}_MAX.`)
   }
   const requested = request.ramMb ?? 0
   if (requested === 0) return
@@ -131,7 +134,8 @@ function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, us
   const promisable = promisableMb(total, limits)
   if (used.ramMb + requested > promisable) {
     const figures = `${used.ramMb} of ${promisable} MiB are promised to running boxes, ${requested} MiB more were asked for`
-    throw new ServiceError('quota_exceeded', `The memory of this host is promised: ${figures}.`)
+    const wayOut = 'Ask for less `ram_mb`, stop a box, or have the operator raise BOXYARD_MEMORY_OVERCOMMIT.'
+    throw quotaExceeded(`\`ram_mb\`: the memory of this host is promised: ${figures}.`, wayOut)
   }
   if (available < limits.memoryReserveBytes) {
     const figures = `${mib(available)} MiB are available, ${mib(limits.memoryReserveBytes)} MiB must be for a box to start`
@@ -148,10 +152,10 @@ function mib(bytes: number): number {
 }
 
 const ASPECTS = [
-  { key: 'boxes', unit: 'boxes' },
-  { key: 'cpus', unit: 'cpus' },
-  { key: 'ramMb', unit: 'MiB of memory' },
-  { key: 'storageGb', unit: 'GiB of storage' },
+  { key: 'boxes', unit: 'boxes', field: 'boxes', wayOut: 'Delete a box' },
+  { key: 'cpus', unit: 'cpus', field: 'cpus', wayOut: 'Stop a box, ask for less' },
+  { key: 'ramMb', unit: 'MiB of memory', field: 'ram_mb', wayOut: 'Stop a box, ask for less' },
+  { key: 'storageGb', unit: 'GiB of storage', field: 'storage_gb', wayOut: 'Delete boxes or volumes, ask for less' },
 ] as const
 const REQUEST_KEYS = ['boxes', 'volumes', 'cpus', 'ramMb', 'storageGb'] as const
 const HOST_KEYS = ['boxes', 'volumes', 'ramMb'] as const

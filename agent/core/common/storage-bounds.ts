@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock, type KeyedLock } from '../../../shared/locks.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { QuotaStore } from '../../ports/store/volumes.ts'
 import type { Bounds } from './admission.ts'
@@ -105,8 +106,8 @@ export class StorageBounds {
       const why = 'the storage of this host is nearly full, so projects with much of it cannot grow'
       return new ServiceError('storage_full', `${kept}; ${why}. ${REMEDY}.`, { cause })
     }
-    const detail = `${kept}; its quota allows ${gib(most)} GiB. ${REMEDY}, or ask an administrator to raise its quota.`
-    return new ServiceError('quota_exceeded', detail, { cause })
+    const why = `\`storage_gb\`: ${kept}; its quota allows ${gib(most)} GiB.`
+    return quotaExceeded(why, `${REMEDY}, or ask an administrator to raise its quota.`, cause)
   }
 }
 

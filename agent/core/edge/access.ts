@@ -1,5 +1,12 @@
-import { authorize, mayEnter, type TokenClaims, type TokenVerifier } from '../../../shared/auth/tokens.ts'
+import {
+  authorize,
+  mayEnter,
+  notForProject,
+  type TokenClaims,
+  type TokenVerifier,
+} from '../../../shared/auth/tokens.ts'
 import { asServiceError, type ErrorCode, ServiceError } from '../../../shared/errors.ts'
+import { permissionDenied } from '../../../shared/refusals.ts'
 import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants, GrantToken } from './grants.ts'
 
@@ -86,7 +93,7 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
         if (session !== undefined || fault.code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw fault
       }
-      if (!isFromOwnPage) throw new ServiceError('permission_denied', FOREIGN_PAGE)
+      if (!isFromOwnPage) throw permissionDenied(FOREIGN_PAGE, 'Open this address itself, or send a token.')
     },
   }
 }
@@ -104,7 +111,7 @@ export function isAccessFault(fault: ServiceError): boolean {
 function checkScope(claims: TokenClaims, project: string | null): void {
   authorize({ permission: 'read' }, {}, claims)
   const mayPass = project === null ? claims.projects === '*' : mayEnter(claims, project)
-  if (!mayPass) throw new ServiceError('permission_denied', 'The token is not for this project.')
+  if (!mayPass) throw notForProject(claims.projects)
 }
 
 function missingToken(): ServiceError {

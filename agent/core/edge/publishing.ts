@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { PublishBody } from '../../../shared/schemas/edge.ts'
 import type { DomainOwner } from '../../ports/fleet/domains.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -170,7 +171,10 @@ async function admitStored<R extends BoxRecord | ServiceRecord>(
 function withDomains(before: readonly string[], added: readonly string[]): string[] {
   const all = [...new Set([...before, ...added])]
   if (all.length > DOMAINS_MAX) {
-    throw new ServiceError('quota_exceeded', `A box or service has ${DOMAINS_MAX} domains at most.`)
+    throw quotaExceeded(
+      `\`domains\`: at most ${DOMAINS_MAX} of a box or service.`,
+      'Remove one, or publish another service.',
+    )
   }
   return all
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { PutServiceBody, ServiceListQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -234,7 +235,10 @@ async function insertService(
     case 'box_gone':
       throw boxGone(box)
     case 'too_many':
-      throw new ServiceError('quota_exceeded', `The box "${box.name}" has ${SERVICES_MAX} services, the most it may.`)
+      throw quotaExceeded(
+        `The box "${box.name}" has ${SERVICES_MAX} services, the most allowed.`,
+        'Delete one, or use another box.',
+      )
     case 'name_taken':
       return false
     case 'stored':

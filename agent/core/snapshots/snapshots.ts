@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { CreateSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -63,10 +64,8 @@ export const SNAPSHOTS_MAX = 1000
 export async function checkSnapshotRoom(store: Store, owner: { id: string; name: string }): Promise<void> {
   const count = await store.snapshots.count(owner.id)
   if (count < SNAPSHOTS_MAX) return
-  throw new ServiceError(
-    'quota_exceeded',
-    `"${owner.name}" has ${count} snapshots, automatic ones counted; another is taken only below ${SNAPSHOTS_MAX}.`,
-  )
+  const why = `"${owner.name}" has ${count} snapshots, automatic ones counted, of at most ${SNAPSHOTS_MAX}.`
+  throw quotaExceeded(why, 'Delete one.')
 }
 
 interface EarlierDeps {

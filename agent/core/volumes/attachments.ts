@@ -1,4 +1,5 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { quotaExceeded } from '../../../shared/refusals.ts'
 import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
@@ -231,10 +232,8 @@ function stillMounted({ name }: MountRecord): ServiceError {
 }
 
 function tooMany({ name }: BoxRecord): ServiceError {
-  return new ServiceError(
-    'quota_exceeded',
-    `The box "${name}" has ${MOUNTS_MAX} data volumes, the most a box can have.`,
-  )
+  const why = `\`data_mounts\`: the box "${name}" has ${MOUNTS_MAX} data volumes, the most a box can have.`
+  return quotaExceeded(why, 'Detach one, or use another box.')
 }
 
 function notAttached({ name }: VolumeRecord, box: BoxRecord): ServiceError {

@@ -13,6 +13,7 @@ import { pageHeaders } from '../../../shared/http/page.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
+import { permissionDenied } from '../../../shared/refusals.ts'
 import { digestOf } from '../../core/common/digest.ts'
 import { type EdgeAddress, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import { isAccessFault } from '../../core/edge/access.ts'
@@ -131,7 +132,7 @@ async function showForm({ address, signIn }: SignInPagesDeps, { search }: PageRe
 }
 
 async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
-  if (isForeign(page)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
+  if (isForeign(page)) throw foreignForm()
   if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(page.header('content-type') ?? ''))
     throw new ServiceError('unsupported_media_type', 'The body must be application/x-www-form-urlencoded.')
   const fields = new URLSearchParams(Buffer.from(await page.request.readBody(FORM_BYTES)).toString('utf8'))
@@ -182,10 +183,14 @@ async function beginSession(
   return { status: 200, headers, body: onwardPage(target) }
 }
 
+function foreignForm(): ServiceError {
+  return permissionDenied('The form was sent by another page.', 'Open the page at this address, and send its own form.')
+}
+
 async function endSession({ grants }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
   const { request } = page
   if (isForeign(page)) {
-    if (!isRead(request)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
+    if (!isRead(request)) throw foreignForm()
     return { status: 200, headers: pageHeaders(["'self'"]), body: signOutPage() }
   }
   const session = sessionOf(page.header('cookie'))

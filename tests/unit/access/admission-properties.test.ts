@@ -132,7 +132,8 @@ test('no box starts while the host has less memory than it keeps for itself', as
 test('a refusal says how many volumes the deployment holds', async () => {
   await assert.rejects(admissionOn({ availableMb: 8, reserveMb: 8 }).check({ project: 'a', volumes: 1 }), {
     code: 'quota_exceeded',
-    message: 'This deployment holds 1 of at most 1 volumes.',
+    message:
+      'This deployment holds 1 of at most 1 volumes. Delete one, or have the operator raise BOXYARD_VOLUMES_MAX.',
   })
 })
 
