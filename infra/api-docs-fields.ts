@@ -34,7 +34,7 @@ export function isRequest({ additionalProperties }: JsonSchema): boolean {
 
 /** Renders the fields of an object as a table, nested ones as `outer.inner`; marks required fields of requests, optional ones of answers. */
 export function fieldTable(schema: JsonSchema, linkOf: LinkOf): string {
-  return tableOf(['Field', 'Type', ''], rowsOf(schema, { prefix: '', isRequest: isRequest(schema), linkOf }))
+  return tableOf(['Field', 'Type', 'Description'], rowsOf(schema, { prefix: '', isRequest: isRequest(schema), linkOf }))
 }
 
 /** Describes the values that a schema accepts, in a few words of Markdown. */
@@ -79,7 +79,7 @@ function objectWithin(field: JsonSchema): { schema: JsonSchema; joint: string } 
 /** Returns the description of a value followed by its default. */
 export function noteOf({ description, default: fallback }: JsonSchema): string {
   const text = description === undefined ? '' : withPoint(description)
-  return [text, fallback === undefined ? '' : `By default ${codeOf(fallback)}.`].filter(Boolean).join(' ')
+  return [text, fallback === undefined ? '' : `Default: ${codeOf(fallback)}.`].filter(Boolean).join(' ')
 }
 
 function plainType(type: string, schema: JsonSchema, linkOf: LinkOf): string {

@@ -63,15 +63,15 @@ function reasonTable(): string {
   const rows = Object.entries(BOX_REASONS).map(([reason, [status, meaning]]) => {
     return [`\`${reason}\``, status === null ? '–' : `\`${status}\``, meaning]
   })
-  return tableOf(['`state.reason`', '`status`', ''], rows)
+  return tableOf(['`state.reason`', '`status`', 'Meaning'], rows)
 }
 
 function transitionTable(): string {
   const list = (states: readonly BoxState[]): string => states.map((state) => `\`${state}\``).join(', ')
   const made = ['–', '`creating`', '`POST P/boxes`.']
-  const gone = ['any', 'gone', '`DELETE B`, at once in every state.']
+  const gone = ['any', 'gone', '`DELETE B`, at once and in every state.']
   const rows = BOX_TRANSITIONS.map(({ from, to, by }) => [list(from), list(to), by])
-  return tableOf(['From', 'To', 'By'], [made, ...rows, gone])
+  return tableOf(['From', 'To', 'Cause'], [made, ...rows, gone])
 }
 
 function sharedErrors(): string {
@@ -92,7 +92,7 @@ function limitTable(): string {
     values[name as LimitName].toLocaleString('en'),
     text,
   ])
-  return tableOf(['Limit', 'Default', ''], rows)
+  return tableOf(['Limit', 'Default', 'Description'], rows)
 }
 
 function errorSections(): string {
@@ -116,13 +116,13 @@ function operationSections(document: ApiDocument): string {
   return document.tags
     .map(({ name, description }) => {
       const rows = (byTag.get(name) ?? []).map((operation) => operationRow(operation, document))
-      return `## ${description}\n\n${tableOf(['Operation', 'Does', 'Needs', 'Takes', 'Answers', 'Own codes'], rows)}`
+      return `## ${description}\n\n${tableOf(['Operation', 'Description', 'Permission', 'Request', 'Response', 'Specific errors'], rows)}`
     })
     .join('\n\n')
 }
 
 function operationRow(operation: Operation, document: ApiDocument): string[] {
-  const { id, method, path, summary, permission, ofAllProjects, errors } = operation
+  const { id, method, path, summary, details, permission, ofAllProjects, errors } = operation
   const { requestBody, responses } = describedIn(document, operation)
   const { schemas } = document.components
   const link = (name: string): string => linkBetween('operations.md', name, schemas[name])
@@ -131,11 +131,11 @@ function operationRow(operation: Operation, document: ApiDocument): string[] {
     .map(([status, body]) => [status, bodyOf(body, link)].filter(Boolean).join(' '))
   return [
     `<a id="${id}"></a>\`${method} ${path}\`<br>\`${id}\``,
-    summary,
+    details === null ? summary : `${summary}. ${details}`,
     permission === null
-      ? 'nothing'
+      ? 'none'
       : permission === 'any'
-        ? 'a token'
+        ? 'any token'
         : `\`${permission}\`${ofAllProjects ? ' for `*`' : ''}`,
     requestBody ? bodyOf(requestBody, link) : '',
     answers.join(', '),
@@ -160,7 +160,7 @@ function queryTable(document: ApiDocument): string {
   }
   const rows = [...takers].map(([key, ids]) => [...(JSON.parse(key) as string[]), ids.join(', ')])
   return tableOf(
-    ['Parameter', 'Type', '', 'Of'],
+    ['Parameter', 'Type', 'Description', 'Operations'],
     rows.toSorted((one, other) => (one.join() < other.join() ? -1 : 1)),
   )
 }
@@ -196,7 +196,7 @@ function valueTable({ components: { schemas } }: ApiDocument): string {
   const rows = Object.entries(schemas)
     .filter(([name, schema]) => schema.properties === undefined && pageOf(name, schema) === 'resources.md')
     .map(([name, schema]) => [`<a id="${anchorOf(name)}"></a>${name}`, typeOf(schema, link), schema.description ?? ''])
-  return tableOf(['Value', 'Type', ''], rows)
+  return tableOf(['Value', 'Type', 'Description'], rows)
 }
 
 /** Returns the page that describes a schema; lists and limits are described beside their rules. */
@@ -220,9 +220,9 @@ function errorLinks(codes: readonly ErrorCode[], directory: string): string {
 
 const WHO_SHARES: Record<keyof typeof SHARED_ERRORS, string> = {
   every: 'every',
-  token: 'those that need a token',
-  body: 'those that take JSON',
-  mutation: 'all but `GET`',
+  token: 'operations that need a token',
+  body: 'operations that take JSON',
+  mutation: 'all except `GET`',
   post: '`POST`',
 }
 

@@ -32,7 +32,7 @@ export const withoutJsonSchema: Plugin = {
 }
 
 /**
- * Drops the schemas of answers, summaries, errors and all descriptions, which a function does not use, and makes the rest lazy,
+ * Drops the schemas of answers, summaries, details, errors and all descriptions, which a function does not use, and makes the rest lazy,
  * since a request needs the schemas of one operation. Saves a third of a function's start.
  */
 export const lightSchemas: Plugin = {
@@ -50,7 +50,7 @@ export const lightSchemas: Plugin = {
 export function lighten(text: string): string {
   const source = ts.createSourceFile('module.ts', text, ts.ScriptTarget.Latest, true)
   const print = (node: ts.Node): string => {
-    if (isProperty(node, ['response', 'laterResponse', 'errors', 'summary'])) return '...{}'
+    if (isProperty(node, ['response', 'laterResponse', 'errors', 'summary', 'details'])) return '...{}'
     if (isDescribed(node)) return print(node.expression.expression)
     let result = ''
     let copied = node.getFullStart()

@@ -18,7 +18,10 @@ export interface Operation {
   /** A template: `{param}` matches one whole segment. */
   path: string
   owner: Owner
+  /** Verb and object, at most eight words, without a full stop. */
   summary: string
+  /** Sentences that follow the summary in the documents; null: none. */
+  details: string | null
   /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
   permission: Permission | 'any' | null
   /** True: only for tokens of all projects (`*`), since it concerns what projects share. */
@@ -57,6 +60,7 @@ export interface Operation {
 /** Defines a row of the table, with defaults for the fields left out. */
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
   const defaults: Defaults = {
+    details: null,
     badToken: 'refused',
     ofAllProjects: false,
     params: noParams,
@@ -78,6 +82,7 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
 }
 
 interface Defaults {
+  details: null
   badToken: 'refused'
   ofAllProjects: false
   params: typeof noParams

@@ -34,7 +34,7 @@ export function buildOpenApiDocument(): Record<string, unknown> {
             type: 'apiKey',
             in: 'query',
             name: 'ticket',
-            description: 'A ticket of `createTicket`: good once, for 60 s, for the request that it was given for.',
+            description: 'Ticket from `createTicket`. Works once, within 60 s, for the request it was created for.',
           },
         },
       },
@@ -108,7 +108,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
     ...(HAS_PAGE.has(operation.id) ? { 'text/html': { schema: PAGE } } : {}),
   }
   const content = response === null && bytesOut === null ? {} : { content: types }
-  const later = 'Accepted; the effect is not there yet. `Operation-Location` names what to wait on.'
+  const later = 'Accepted, but the effect is still in progress. Wait on `Operation-Location`.'
   const responses: ZodOpenApiOperationObject['responses'] = {
     [String(operation.status) as '200']: { description: operation.outcome, ...content },
     ...(operation.laterStatus === null
@@ -143,11 +143,11 @@ function rangedResponses(content: object): object {
   return {
     200: { description: 'Success', headers, content },
     206: {
-      description: 'The range that was requested',
+      description: 'The requested range',
       headers: { ...headers, 'Content-Range': contentRange },
       content: { [ANY_BYTES]: { schema: BYTES } },
     },
-    304: { description: 'The ETag is still the one of `If-None-Match`', headers: { ETag: ETAG } },
+    304: { description: 'The ETag still matches `If-None-Match`', headers: { ETag: ETAG } },
   }
 }
 
@@ -163,7 +163,7 @@ const problemSchema = z
   .looseObject({
     type: z.string().meta({ description: 'Path at the answering origin that explains the code.' }),
     title: z.string().meta({ description: 'Short name of the code, for people.' }),
-    status: z.int().meta({ description: 'HTTP status of the answer.' }),
+    status: z.int().meta({ description: 'HTTP status of the response.' }),
     detail: z.string().meta({ description: 'What went wrong with this request, for people.' }),
     code: z.enum([...ERROR_STATUSES.keys()] as [ErrorCode, ...ErrorCode[]]).meta({ id: 'ErrorCode' }),
     request_id: z.string().meta({ description: 'Id of the request, as in `X-Request-Id` and the logs.' }),
@@ -171,29 +171,29 @@ const problemSchema = z
     errors: z
       .array(
         z.looseObject({
-          pointer: z
-            .string()
-            .meta({ description: 'JSON Pointer (RFC 6901) into the body, or below `/query`, `/path` or `/headers`.' }),
+          pointer: z.string().meta({
+            description: 'JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`.',
+          }),
           detail: z.string().meta({ description: 'What is wrong there.' }),
         }),
       )
       .optional()
-      .meta({ description: 'Faults of the request, at most 50; only with `invalid_request`.' }),
+      .meta({ description: 'Problems of the request, at most 50. Only with `invalid_request`.' }),
   })
-  .meta({ id: 'Problem', description: 'The one error shape, RFC 9457.' })
+  .meta({ id: 'Problem', description: 'The error format for all errors, from RFC 9457.' })
 
 const PAGE = { type: 'string' } as const
 const BYTES = { type: 'string', format: 'binary' } as const
 const ETAG = { description: 'Changes with every change of the resource.', schema: { type: 'string' } } as const
 const ELSEWHERE = {
-  description: 'Too large for this address: `Location` serves it, once and within 60 s.',
+  description: 'Too large for this address. `Location` serves it once, within 60 s.',
   headers: { Location: { description: 'A URL with a ticket.', schema: { type: 'string' } } },
 } as const
 const UPGRADED = {
   description: 'Switching protocols',
   headers: {
-    'Sec-WebSocket-Protocol': { description: 'The subprotocol that was chosen.', schema: { type: 'string' } },
-    'X-Exec-Id': { description: 'Id of the command, if one is run.', schema: { type: 'string' } },
+    'Sec-WebSocket-Protocol': { description: 'The selected subprotocol.', schema: { type: 'string' } },
+    'X-Exec-Id': { description: 'Id of the command, if one runs.', schema: { type: 'string' } },
   },
 } as const
 /** Operations whose answer has a secret that the replay of an Idempotency-Key leaves out. */

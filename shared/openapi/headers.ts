@@ -25,22 +25,26 @@ export function isRanged({ bytesOut, errors }: Operation): boolean {
 }
 
 const requestIdSchema = z.string().optional().meta({
-  description: 'Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made.',
+  description:
+    'Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one.',
 })
 const keySchema = z
   .string()
   .min(1)
   .max(255)
   .optional()
-  .meta({ description: 'A repeat within 24 h gets the stored answer.' })
-const noneMatchSchema = z.string().optional().meta({ description: 'Answers 304 if the ETag still matches.' })
-const matchSchema = z.string().optional().meta({ description: 'Answers 412 unless the ETag matches.' })
-const onlyNewSchema = z.string().regex(/^\*$/).optional().meta({ description: '`*`: answers 412 if the path exists.' })
-const rangeSchema = z.string().optional().meta({ description: 'One range of bytes: `bytes=0-99`, `bytes=-100`.' })
+  .meta({ description: 'Makes retries safe. A repeat within 24 h returns the stored response.' })
+const noneMatchSchema = z.string().optional().meta({ description: 'Returns 304 if the ETag still matches.' })
+const matchSchema = z.string().optional().meta({ description: 'Returns 412 unless the ETag matches.' })
+const onlyNewSchema = z.string().regex(/^\*$/).optional().meta({ description: '`*` returns 412 if the path exists.' })
+const rangeSchema = z
+  .string()
+  .optional()
+  .meta({ description: 'One range of bytes, such as `bytes=0-99` or `bytes=-100`.' })
 const lastEventSchema = z
   .string()
   .optional()
-  .meta({ description: 'Of a stream: the `id` of the message to go on after.' })
+  .meta({ description: 'For a stream, the `id` of the message to continue after.' })
 const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
 const portProtocolSchema = z
   .string()

@@ -3,12 +3,13 @@ import { type Operation, opensByTicket } from '../operation.ts'
 
 /** Describes an operation: what it does and needs, and how its bodies and streams travel. */
 export function descriptionOf(operation: Operation): string {
-  const { permission } = operation
-  if (permission === null) return `${operation.summary}. Needs no token.${BAD_TOKEN_TEXTS[operation.badToken]}`
+  const { permission, summary, details } = operation
+  const does = details === null ? `${summary}.` : `${summary}. ${details}`
+  if (permission === null) return `${does} Needs no token.${BAD_TOKEN_TEXTS[operation.badToken]}`
   const scope = operation.ofAllProjects ? ' for all projects' : ''
   const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\`${scope}`}`
   const orTicket = opensByTicket(operation) ? ', or a ticket' : ''
-  return [`${operation.summary}. ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
+  return [`${does} ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
 }
 
 function typesOf(bytesIn: string): string {
@@ -18,14 +19,14 @@ function typesOf(bytesIn: string): string {
 function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation): string[] {
   return [
     ...(transport === 'websocket' ? [id === 'openPort' ? PORT_TEXT : WEBSOCKET_TEXT] : []),
-    ...(bytesIn === null ? [] : [`${BYTES_IN_TEXT} as ${typesOf(bytesIn)}, of any length. ${BYTES_IN_END}`]),
+    ...(bytesIn === null ? [] : [`${BYTES_IN_TEXT} (${typesOf(bytesIn)}) of any length. ${BYTES_IN_END}`]),
     ...(id === 'writeArchive' ? [ARCHIVE_IN_TEXT] : []),
     ...(id === 'createBase' ? [BASE_TEXT] : []),
     ...(id === 'deleteBase' ? [BASE_GONE_TEXT] : []),
     ...(bytesOut === 'text/event-stream' ? [EVENT_STREAM_TEXT] : []),
     ...(bytesOut === null || NAMED_TYPES.has(bytesOut) || response === null
       ? []
-      : ['`Accept: application/json` asks for JSON.']),
+      : ['Send `Accept: application/json` for JSON.']),
   ]
 }
 
@@ -43,51 +44,54 @@ export function tagOf(operation: Operation): string {
   return /^\/v1\/(tokens|me|session)\b/.test(operation.path) ? 'tokens' : 'system'
 }
 
-const WEBSOCKET_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+const WEBSOCKET_TEXT = `Request an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
 
-- \`v5.channel.k8s.io\`: binary messages, whose first byte is the channel; \`[255, channel]\` closes one. Text of a client is taken as its bytes.
-- \`v4.channel.k8s.io\`: the same without closing.
-- \`v4.base64.channel.k8s.io\`: text messages: an ASCII digit for the channel, then base64.
+- \`v5.channel.k8s.io\`: binary messages. The first byte is the channel, and \`[255, channel]\` closes a channel. Text from a client is read as bytes.
+- \`v4.channel.k8s.io\`: the same, without closing channels.
+- \`v4.base64.channel.k8s.io\`: text messages with an ASCII digit for the channel, then base64.
 
-Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries \`{"Width":80,"Height":24}\`. Status carries, once, a
-Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode\` and the cause \`ExitCode\`; a signal ends as code
-128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.`
-const PORT_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol \`${PORT_PROTOCOL}\` or none, that carries one TCP connection to
-a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages are its bytes, of a client at most ${PORT_MESSAGE_BYTES / 1024} KiB each,
-as they come. The text message \`${PORT_END}\` ends the direction of its sender, and the other goes on; once both have ended the server
-closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that closes with 1000 or 1001 closes the
-connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that is silent for 45 s; a connection
-without bytes stays open. A stopped box whose \`url_settings.wake\` is set is started first.`
-const BYTES_IN_TEXT = 'The body is sent as it is,'
+Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries \`{"Width":80,"Height":24}\`. Status carries one
+Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode\` and the cause \`ExitCode\`. Signal n is reported as
+exit code 128 + n. The server then closes with 1000. It pings every 15 s, and drops a peer that is silent for 45 s.`
+const PORT_TEXT = `Request an upgrade to a WebSocket (RFC 6455) with the subprotocol \`${PORT_PROTOCOL}\` or none. The WebSocket carries one TCP connection to
+a port of the box, on its loopback address or, if nothing listens there, on its network address.
+
+- Binary messages carry the bytes of the connection. A client can send at most ${PORT_MESSAGE_BYTES / 1024} KiB per message.
+- The text message \`${PORT_END}\` ends the direction of its sender, and the other direction stays open.
+- The server closes with 1000 after both directions end, and with 1011 if the connection is reset or the box stops.
+- If the client closes with 1000 or 1001, the connection is closed. If the client is cut off, the connection is reset.
+- The server pings every 15 s, and drops a peer that is silent for 45 s. An idle connection stays open.
+- A stopped box with \`url_settings.wake\` starts first.`
+const BYTES_IN_TEXT = 'Send the body as raw bytes'
 const BYTES_IN_END =
-  'One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.'
-const EVENT_STREAM_TEXT = `\`Accept: text/event-stream\` asks for a stream, of an item a message: its \`id\` is the cursor, which \`Last-Event-ID\` goes on from. A
-message without data comes every 15 s; one named \`problem\` says why the stream ends.`
-const BAD_TOKEN_TEXTS = { refused: '', ignored: ' One that is broken, expired or revoked counts as none.' } as const
+  'An interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a ticket for more.'
+const EVENT_STREAM_TEXT = `\`Accept: text/event-stream\` requests a stream with one item per message. The \`id\` of a message is the cursor. Send it as
+\`Last-Event-ID\` to continue after it. A message without data arrives every 15 s, and a message named \`problem\` says why the stream ends.`
+const BAD_TOKEN_TEXTS = { refused: '', ignored: ' A malformed, expired or revoked token counts as no token.' } as const
 /** Types whose request is described elsewhere. */
 const NAMED_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream'])
 const ARCHIVE_IN_TEXT =
-  'Entries are made as they come: those before the point at which the body breaks off, or is found to be altered, stay.'
+  'Entries are created as they arrive. If the body is interrupted or found to be altered, entries created before that stay.'
 const BASE_TEXT = [
-  'An image is pulled from its registry, at public addresses alone unless the operator has named it; deleting its base ends that.',
-  'The tar of a root filesystem may be compressed (gzip, zstd); `?name=` names its base. What leads out of the tree, and every',
-  'device, is left out and told in `unpacked`. With `image=true` it is the archive of an image (OCI, or of `docker save`).',
-  'An Idempotency-Key stands for the name alone, whatever the archive holds.',
+  '- An image is pulled from its registry. Only public addresses are allowed, unless the operator has named the registry. Deleting the base cancels the pull.',
+  '- The tar of a root filesystem can be compressed (gzip, zstd). `?name=` names its base. Devices, and entries that lead out of the tree, are omitted and listed in `unpacked`.',
+  '- With `image=true`, the archive is an image (OCI, or from `docker save`).',
+  '- An Idempotency-Key covers only the name, not the content of the archive.',
 ].join('\n')
 const BASE_GONE_TEXT =
-  '`X-Used-By-Count` tells how many boxes of your projects were made from it. They are copies: nothing happens to them.'
+  '`X-Used-By-Count` returns the number of boxes in your projects created from it. They are copies and stay unchanged.'
 /** Tags by name, with what they hold. */
 export const TAGS: Record<string, string> = {
-  system: 'Health, version, configuration, storage, operations',
+  system: 'Health, version, configuration, storage and operations',
   tokens: 'Access tokens',
-  boxes: 'Boxes, their life cycle and snapshots',
+  boxes: 'Boxes: life cycle and snapshots',
   services: 'Services and their versions',
   events: 'Events and the audit log',
   exec: 'Commands in boxes',
   streams: 'WebSockets, consoles and tickets',
   files: 'Files of boxes',
-  data: 'Data volumes, their snapshots and backups',
-  quota: 'What a project may use',
+  data: 'Data volumes, snapshots and backups',
+  quota: 'Projects and quotas',
 }
 
 /** The type of bytes that every generator of clients knows. */

@@ -10,53 +10,51 @@ import {
   timestampSchema,
 } from './common.ts'
 
-/** Permissions of a token; they do not imply each other. */
+/** Permissions of a token. None implies another. */
 export const PERMISSIONS = ['read', 'write', 'exec', 'ports', 'admin'] as const
 
 const permissionSchema = z
   .enum(PERMISSIONS)
-  .meta({ id: 'Permission', description: 'What a token may do; none implies another.' })
+  .meta({ id: 'Permission', description: 'A permission of a token. No permission implies another.' })
 
 const projectsSchema = z
   .union([z.literal('*'), z.array(nameSchema).min(1).max(256)])
-  .meta({ id: 'TokenProjects', description: 'Project names, or `*` for all.' })
+  .meta({ id: 'TokenProjects', description: 'Project names, or `*` for all projects.' })
 
 const permissionsSchema = z.array(permissionSchema).min(1).max(PERMISSIONS.length)
 
-/** `POST /v1/tokens`: subsets of the minting token's own projects, permissions and remaining life. */
+/** `POST /v1/tokens`: subsets of the projects, permissions and remaining life of the token in use. */
 export const createTokenBodySchema = z
   .strictObject({
     name: nameSchema,
     projects: projectsSchema,
     permissions: permissionsSchema,
-    expires_in_seconds: z
-      .int()
-      .min(1)
-      .max(315_360_000)
-      .nullable()
-      .optional()
-      .meta({ description: 'Seconds until it expires; null or absent: with the minting token.' }),
+    expires_in_seconds: z.int().min(1).max(315_360_000).nullable().optional().meta({
+      description: 'Seconds until the token expires. If null or absent, it expires with the token that creates it.',
+    }),
   })
   .meta({ id: 'CreateToken' })
 
 const tokenFields = {
   name: z.string(),
-  projects: projectsSchema.meta({ description: 'Projects that it gives access to; `*`: all, also new ones.' }),
+  projects: projectsSchema.meta({
+    description: 'Projects the token can access. `*` means all projects, including future ones.',
+  }),
   permissions: permissionsSchema,
-  expires_at: timestampSchema.nullable().meta({ description: 'Null: it never expires.' }),
+  expires_at: timestampSchema.nullable().meta({ description: 'When the token expires. Null if it never does.' }),
 }
 
 /** `GET /v1/me`. */
 export const meSchema = z
   .looseObject({
-    id: idSchema.meta({ description: 'Id of the token that the request came with.' }),
+    id: idSchema.meta({ description: 'Id of the token that sent the request.' }),
     ...tokenFields,
     stands_for: z
       .looseObject({ id: idSchema, name: z.string(), expires_at: timestampSchema.nullable() })
       .nullable()
       .meta({
         description:
-          'Of a session of the web console: the token that it stands for, which is what mints, lists and revokes tokens in it. Null: it is no session.',
+          'For a web console session, the token behind it, which creates, lists and revokes tokens on its behalf. Null if this is not a session.',
       }),
   })
   .meta({ id: 'Me' })
@@ -69,15 +67,15 @@ export const tokenSchema = z
     created_at: timestampSchema,
     created_by: idSchema
       .nullable()
-      .meta({ description: 'The token that it was minted with; null: it was minted on the host of the agent.' }),
-    is_session: z.boolean().meta({ description: 'Whether it is a session of the web console.' }),
+      .meta({ description: 'Token that created this one. Null if it was created on the host of the agent.' }),
+    is_session: z.boolean().meta({ description: 'Whether this is a session of the web console.' }),
     session: idSchema.nullable().meta({
       description:
-        'The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires.',
+        'Web console session that created the token, or null. Revoking the session also revokes this token, but signing out or expiry does not.',
     }),
     revoked_at: timestampSchema.nullable().meta({
       description:
-        'Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.',
+        'When the token was revoked, directly or with the token that created it, or for a session, when it signed out. Null if it is not revoked.',
     }),
   })
   .meta({ id: 'Token' })
@@ -85,7 +83,7 @@ export const tokenSchema = z
 /** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
 export const mintedTokenSchema = tokenSchema
   .extend({
-    token: z.string().optional().meta({ description: 'The bearer token, shown once; absent in a replay.' }),
+    token: z.string().optional().meta({ description: 'The bearer token. Returned only once, and absent in a replay.' }),
   })
   .meta({ id: 'MintedToken' })
 
@@ -111,8 +109,8 @@ const TICKETED = [
 /** `POST B/tickets`. */
 export const ticketBodySchema = ticketBodyOf(TICKETED)
   .extend({
-    service: nameSchema.optional().meta({ description: 'Service, for `getServiceLogs`.' }),
-    port: z.int().min(1).max(65_535).optional().meta({ description: 'Port, for `openPort`.' }),
+    service: nameSchema.optional().meta({ description: 'Service name, for `getServiceLogs`.' }),
+    port: z.int().min(1).max(65_535).optional().meta({ description: 'TCP port, for `openPort`.' }),
   })
   .meta({ id: 'TicketRequest' })
 
@@ -122,13 +120,13 @@ export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']
 /** A ticket: `url` works once, within 60 s. */
 export const ticketSchema = z
   .looseObject({
-    url: z.string().optional().meta({ description: 'URL to send the request to; absent in a replay.' }),
-    method: z.string().meta({ description: 'HTTP method of that request.' }),
+    url: z.string().optional().meta({ description: 'URL for the request. Absent in a replay.' }),
+    method: z.string().meta({ description: 'HTTP method for the request.' }),
     exec_id: idSchema.optional().meta({
-      description: 'Of `streamExec`: id that the command will have, for clients that cannot read `X-Exec-Id`.',
+      description: 'For `streamExec`, the id the command will have. Use it if your client cannot read `X-Exec-Id`.',
     }),
     expires_at: timestampSchema.meta({
-      description: '60 s after the ticket was made, or when the token expires if that is earlier.',
+      description: '60 s after the ticket was created, or when the token expires, whichever is first.',
     }),
   })
   .meta({ id: 'Ticket' })
@@ -138,10 +136,10 @@ export const signInSchema = z
   .looseObject({
     session: z.string().optional().meta({
       description:
-        'One half of the session: value of the header `X-Boxyard-Session`. It is worth nothing without the cookie of this answer, nor that without it. Shown once; absent in a replay.',
+        'One half of the session, sent in the header `X-Boxyard-Session` together with the cookie from this response. Returned only once, and absent in a replay.',
     }),
     expires_at: timestampSchema.meta({
-      description: '7 days after it was begun, or when the token expires that it was begun with, if that is earlier.',
+      description: '7 days after sign-in, or when the token used to sign in expires, whichever is first.',
     }),
     token: meSchema,
   })
@@ -152,10 +150,10 @@ export const signInLinkSchema = z
   .looseObject({
     ticket: z.string().optional().meta({
       description:
-        'For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay.',
+        'Ticket for `/sign-in#<ticket>` in the console. Send it to `signIn` and `getSignInLink` in the header `X-Boxyard-Link` or as `?ticket=<ticket>`. Absent in a replay.',
     }),
     expires_at: timestampSchema.meta({
-      description: '10 minutes after it was made, or when the token expires if that is earlier.',
+      description: '10 minutes after the link was created, or when the token expires, whichever is first.',
     }),
   })
   .meta({ id: 'SignInLink' })
@@ -163,30 +161,32 @@ export const signInLinkSchema = z
 /** The answer of `GET /v1/session/links`. */
 export const signInLinkTokenSchema = z
   .looseObject({
-    expires_at: timestampSchema.meta({ description: 'End of a session that began now, as `expires_at` of `signIn`.' }),
-    token: meSchema.meta({ description: 'The token that the link signs in with.' }),
+    expires_at: timestampSchema.meta({
+      description: 'When a session would expire if it started now, like `expires_at` of `signIn`.',
+    }),
+    token: meSchema.meta({ description: 'Token that the link signs in with.' }),
   })
   .meta({ id: 'SignInLinkToken' })
 
 function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   return z.strictObject({
-    operation: z.enum(ticketed).meta({ description: '`operationId` of the operation that the ticket is for.' }),
+    operation: z.enum(ticketed).meta({ description: '`operationId` of the operation to create the ticket for.' }),
     query: z
       .record(z.string().max(64), z.union([z.string().max(16_384), z.array(z.string().max(16_384)).max(4096)]))
       .refine((query) => Object.keys(query).length <= 32, 'at most 32 names')
       .optional()
-      .meta({ description: 'Query of that operation, to which the ticket is bound.' }),
+      .meta({ description: 'Query of the operation. The ticket only works with this query.' }),
   })
 }
 
-/** What a quota counts: what is configured, and of storage also what is there. */
+/** Descriptions of the amounts that a quota counts. Storage counts the larger of configured and stored bytes. */
 const COUNTED = {
-  boxes: { description: 'Boxes, running or not.' },
-  cpus: { description: 'Cores: sum of `config.cpus` of the boxes that run or are to run.' },
-  ram_mb: { description: 'MiB: sum of `config.ram_mb` of the boxes that run or are to run.' },
+  boxes: { description: 'Number of boxes in any state.' },
+  cpus: { description: 'Sum of `config.cpus`, in cores, over boxes that run or should run.' },
+  ram_mb: { description: 'Sum of `config.ram_mb`, in MiB, over boxes that run or should run.' },
   storage_gb: {
     description:
-      'GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more.',
+      'Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts.',
   },
 }
 
@@ -212,17 +212,19 @@ export const quotaSchema = z
       })
       .meta({
         description:
-          'Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`.',
+          'Quota of the project, null for unlimited. If it was never set, `defaults.quota` of `GET /v1/config` applies.',
       }),
     used: amounts
       .extend({
         stored_bytes: z.int().meta({
           description:
-            'Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.',
+            'Compressed bytes on disk for boxes, volumes, snapshots, bases and previews of the project, including data they retain from deleted ones. Data shared with a base of the deployment is free.',
         }),
       })
-      .meta({ description: 'What counts against it now.' }),
-    updated_at: timestampSchema.nullable().meta({ description: 'Last change of the quota; null: it was never set.' }),
+      .meta({ description: 'Current usage that counts against the quota.' }),
+    updated_at: timestampSchema
+      .nullable()
+      .meta({ description: 'When the quota last changed. Null if it was never set.' }),
   })
   .meta({ id: 'Quota' })
 
@@ -231,12 +233,12 @@ export const projectSchema = quotaSchema
   .extend({
     boxes: z
       .looseObject({
-        running: z.int().meta({ description: 'With the status `running`.' }),
-        stopped: z.int().meta({ description: 'With the status `stopped`.' }),
-        other: z.int().meta({ description: 'With another, `pending` or `unknown`.' }),
+        running: z.int().meta({ description: 'Boxes with status `running`.' }),
+        stopped: z.int().meta({ description: 'Boxes with status `stopped`.' }),
+        other: z.int().meta({ description: 'Boxes with status `pending` or `unknown`.' }),
       })
-      .meta({ description: 'How many boxes it has of each kind of status; their sum is `used.boxes`.' }),
-    volumes: z.int().meta({ description: 'Data volumes.' }),
+      .meta({ description: 'Number of boxes by status. The sum equals `used.boxes`.' }),
+    volumes: z.int().meta({ description: 'Number of data volumes.' }),
   })
   .meta({ id: 'Project' })
 
@@ -248,7 +250,7 @@ export const projectListSchema = z
 /** The query of `GET /v1/projects`. */
 export const projectListQuery = pageQuery.extend({ prefix: prefixQuery })
 
-/** `PUT /v1/projects/{project}/quota`: a field left out stays, null is unlimited; read-only fields may be repeated. */
+/** `PUT /v1/projects/{project}/quota`: an absent field stays, null is unlimited. Read-only fields may be sent back. */
 export const updateQuotaBodySchema = z
   .strictObject({
     allowed: z

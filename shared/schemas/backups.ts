@@ -8,24 +8,25 @@ export const backupSchema = z
     project: nameSchema,
     volume: nameSchema,
     snapshot: z.string().nullable().meta({
-      description: 'Copy in the pool that the next backup builds on, not a Snapshot of the API; null: not kept.',
+      description:
+        'Name of the copy in the pool that the next backup builds on, or null if it is not kept. It is not a Snapshot of the API.',
     }),
-    location: z.string().meta({ description: 'Prefix of the names of its objects in the backup store.' }),
+    location: z.string().meta({ description: 'Prefix of its object names in the backup store.' }),
     size_bytes: z
       .int()
-      .meta({ description: 'Compressed size of its own objects, without those of the backups it builds on.' }),
-    size_gb: gibSchema.meta({ description: 'GiB; size of the volume when it was backed up.' }),
-    incremental_of: idSchema.nullable().meta({ description: 'Backup it builds on; null for a full backup.' }),
-    sha256: z
-      .string()
-      .nullable()
-      .meta({ description: 'Digest of its manifest, which holds those of all parts; null until it is done.' }),
+      .meta({ description: 'Compressed size of its own objects, in bytes, without the backups it builds on.' }),
+    size_gb: gibSchema.meta({ description: 'Size of the volume at the time of the backup, in GiB.' }),
+    incremental_of: idSchema.nullable().meta({ description: 'Backup it builds on. Null for a full backup.' }),
+    sha256: z.string().nullable().meta({
+      description:
+        'SHA-256 digest of its manifest, which lists the digests of all parts. Null until the backup is done.',
+    }),
     created_at: timestampSchema,
     status: z
       .enum(['running', 'done', 'failed'])
-      .meta({ description: '`running` includes waiting for other backups.' }),
-    error: z.string().nullable().meta({ description: 'Why it failed; else null.' }),
-    automatic: z.boolean().meta({ description: 'Made by the schedule of the volume.' }),
+      .meta({ description: '`running` includes time spent waiting for other backups.' }),
+    error: z.string().nullable().meta({ description: 'Why the backup failed. Null if it did not fail.' }),
+    automatic: z.boolean().meta({ description: "Whether the volume's schedule created it." }),
   })
   .meta({ id: 'Backup' })
 
@@ -37,9 +38,9 @@ export const backupListSchema = z
 /** `POST D/backups/{backup}/restore`. */
 export const restoreBackupBodySchema = z
   .strictObject({
-    as: nameSchema
-      .optional()
-      .meta({ description: 'Name of a new volume; without it the volume itself is overwritten, in all its boxes.' }),
+    as: nameSchema.optional().meta({
+      description: 'Name of the new volume. If absent, the restore overwrites the original volume in all its boxes.',
+    }),
   })
   .meta({ id: 'RestoreBackup' })
 
@@ -53,9 +54,9 @@ export const backupScheduleBodySchema = z
       .min(60)
       .max(31_536_000)
       .nullable()
-      .meta({ description: 'Seconds between backups; null for no schedule.' }),
-    keep_count: bound(10_000, 'Number of older backups of the schedule to keep; null for all.'),
-    keep_seconds: bound(3_153_600_000, 'Seconds for which older ones are kept; null for ever.'),
+      .meta({ description: 'Seconds between backups. Null disables the schedule.' }),
+    keep_count: bound(10_000, 'Number of older scheduled backups to keep. Null keeps all.'),
+    keep_seconds: bound(3_153_600_000, 'How long to keep older backups, in seconds. Null keeps them forever.'),
   })
   .meta({ id: 'BackupSchedule' })
 

@@ -12,16 +12,16 @@ import {
 import { forbid, notExactlyOne, together } from './field-rules.ts'
 import { unpackReportSchema } from './files.ts'
 
-const SHARED = { description: 'Shares the base with all projects; needs `admin` on all projects.' }
+const SHARED = { description: 'Shares the base with all projects. Requires `admin` on all projects.' }
 
 /** A base template (docs/api/resources.md#base): all fields but `unpacked` are always present. */
 export const baseSchema = z
   .looseObject({
     id: idSchema,
     name: nameSchema,
-    project: nameSchema.nullable().meta({ description: 'Project that owns it; null for a shared base.' }),
-    version: z.int().meta({ description: 'Increases by one with each base of this name; never reused.' }),
-    size_bytes: z.int().nullable().meta({ description: 'Compressed bytes it refers to; null until they are counted.' }),
+    project: nameSchema.nullable().meta({ description: 'Project that owns the base. Null for a shared base.' }),
+    version: z.int().meta({ description: 'Increases by one with each base of this name, and is never reused.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Compressed size, in bytes. Null until it is counted.' }),
     created_at: timestampSchema,
     source: z
       .string()
@@ -29,13 +29,13 @@ export const baseSchema = z
     used_by: z
       .looseObject({
         boxes: z.array(z.looseObject({ project: nameSchema, name: nameSchema })),
-        count: z.int().meta({ description: 'Number of all such boxes, also beyond the first 100.' }),
+        count: z.int().meta({ description: 'Total number of such boxes, including those beyond the first 100.' }),
       })
       .nullable()
-      .meta({ description: 'The first 100 boxes of your projects that were made from it; null in lists.' }),
+      .meta({ description: 'The first 100 boxes in your projects that were created from the base. Null in lists.' }),
     unpacked: unpackReportSchema
       .optional()
-      .meta({ description: 'Report of unpacking the archive; only in the answer that creates the base.' }),
+      .meta({ description: 'Report on unpacking the archive. Present only in the response that creates the base.' }),
   })
   .meta({ id: 'Base' })
 
@@ -43,8 +43,8 @@ export const baseSchema = z
 export const createBaseBodySchema = z
   .strictObject({
     name: nameSchema,
-    box: nameSchema.optional().meta({ description: 'Box whose present root becomes the base.' }),
-    snapshot: nameSchema.optional().meta({ description: 'Snapshot of that box to use instead of its present root.' }),
+    box: nameSchema.optional().meta({ description: 'Box whose current root becomes the base.' }),
+    snapshot: nameSchema.optional().meta({ description: 'Snapshot of the box to use instead of its current root.' }),
     image: z.string().min(1).max(512).optional().meta({
       description: 'Reference of a public image to pull, such as `debian:12`.',
     }),
@@ -57,9 +57,9 @@ export const createBaseBodySchema = z
 
 /** The query of `POST P/bases`; for an archive it carries the fields of the JSON body. */
 export const createBaseQuery = z.strictObject({
-  name: nameSchema.optional().meta({ description: 'Name of the base, for an archive.' }),
-  shared: booleanQuery(false, `For an archive. ${SHARED.description}`),
-  image: booleanQuery(false, 'Takes the archive as an image: an OCI image layout, or the output of `docker save`.'),
+  name: nameSchema.optional().meta({ description: 'Name of the base. Use it with an archive.' }),
+  shared: booleanQuery(false, `Use it with an archive. ${SHARED.description}`),
+  image: booleanQuery(false, 'Reads the archive as an image: an OCI image layout or the output of `docker save`.'),
   ...waitQuery.shape,
 })
 
@@ -72,9 +72,9 @@ export const baseListQuery = pageQuery.extend({ prefix: prefixQuery })
 /** The path of one base. */
 export const baseParams = z.strictObject({ project: nameSchema, base: nameSchema })
 
-/** Selects the base among those of that name. */
+/** Selects the project's or the shared base of that name. */
 export const baseQuery = z.strictObject({
-  shared: booleanQuery(false, 'Selects the shared base, also where the project has one of this name.'),
+  shared: booleanQuery(false, 'Selects the shared base, even if the project has a base of this name.'),
 })
 
 export type Base = z.infer<typeof baseSchema>

@@ -5,92 +5,100 @@ import { nameSchema, timestampSchema } from './common.ts'
 export const boxMetricsSchema = z
   .looseObject({
     box: nameSchema,
-    at: timestampSchema.meta({ description: 'When it was measured.' }),
+    at: timestampSchema.meta({ description: 'Time of the measurement.' }),
     cpu: z.looseObject({
       seconds: z.number().nullable().meta({
-        description: 'Processor seconds since its start, on all cores; null also where the host does not count them.',
+        description:
+          'CPU seconds used since the start of the box, over all cores. Null if the host does not count them.',
       }),
-      limit_cores: z.number().meta({ description: 'Cores that it may use: `config.cpus`.' }),
+      limit_cores: z.number().meta({ description: 'Number of cores the box can use, from `config.cpus`.' }),
     }),
     memory: z.looseObject({
-      used_bytes: z.int().nullable().meta({ description: 'Memory in use, with the page cache of its files.' }),
-      cache_bytes: z.int().nullable().meta({ description: 'Part of it that the kernel can reclaim.' }),
+      used_bytes: z
+        .int()
+        .nullable()
+        .meta({ description: 'Memory in use, in bytes, including the page cache of its files.' }),
+      cache_bytes: z
+        .int()
+        .nullable()
+        .meta({ description: 'Part of the used memory that the kernel can reclaim, in bytes.' }),
       limit_bytes: z.int().meta({ description: '`config.ram_mb` in bytes.' }),
     }),
     pids: z.looseObject({
-      current: z.int().nullable().meta({ description: 'Processes and threads now.' }),
-      limit: z.int().meta({ description: 'Most processes and threads: the limit `pids_per_box`.' }),
+      current: z.int().nullable().meta({ description: 'Current number of processes and threads.' }),
+      limit: z.int().meta({ description: 'Maximum number of processes and threads, from the limit `pids_per_box`.' }),
     }),
     network: z
       .looseObject({
-        received_bytes: z.int().meta({ description: 'Received by the box.' }),
+        received_bytes: z.int().meta({ description: 'Bytes the box received.' }),
         received_packets: z.int(),
-        sent_bytes: z.int().meta({ description: 'Sent by the box.' }),
+        sent_bytes: z.int().meta({ description: 'Bytes the box sent.' }),
         sent_packets: z.int(),
       })
       .nullable()
       .meta({
         description:
-          'Counters of its interfaces except loopback, as the box sees them. They may not begin at 0: compare two readings.',
+          'Counters of all interfaces except loopback, as the box sees them. They may not start at 0, so compare two readings.',
       }),
     storage: z.looseObject({
       used_bytes: z.int().meta({
         description:
-          'Compressed bytes written to its disk since its creation or last restore, which `storage_gb` limits.',
+          'Compressed bytes written to the disk since creation or the last restore. `storage_gb` limits them.',
       }),
       limit_bytes: z.int().meta({ description: '`config.storage_gb` in bytes.' }),
       unique_bytes: z
         .int()
         .nullable()
-        .meta({ description: 'Bytes that deleting it would free; null while a restore replaces its disk.' }),
+        .meta({ description: 'Bytes that deleting the box would free. Null while a restore replaces its disk.' }),
       project_stored_bytes: z.int().meta({
         description:
-          'What the project of the box keeps in all, as `used.stored_bytes` of its quota: snapshots, and disks that restores replaced, included.',
+          'Total bytes the project stores, equal to `used.stored_bytes` of its quota. Includes snapshots, and disks that restores replaced.',
       }),
     }),
   })
   .meta({
     id: 'BoxMetrics',
-    description: 'Read from the kernel at the call. What only a running box has is null while it does not run.',
+    description:
+      'Kernel counters at the time of the request. Values that only a running box has are null while the box does not run.',
   })
 
 const rate = z.int().min(0)
 
-/** What a box used over the `step_seconds` before `at`. */
+/** Usage of a box over the `step_seconds` before `at`. */
 const usagePointSchema = z
   .looseObject({
     at: timestampSchema.meta({ description: 'End of the interval.' }),
     cpu_cores: z
       .number()
       .nullable()
-      .meta({ description: 'Cores in use on average; null where the host does not count them.' }),
+      .meta({ description: 'Average number of cores in use. Null if the host does not count them.' }),
     memory_bytes: z.int().meta({
       description:
-        'Memory in use, with the page cache of its files: of a minute at its end, of ten minutes on average, as are the next two.',
+        'Memory in use, in bytes, including the page cache. For a 60-second interval, this and the next two values are taken at its end; for 600 seconds, they are averages.',
     }),
-    cache_bytes: z.int().meta({ description: 'Part of it that the kernel can reclaim.' }),
+    cache_bytes: z.int().meta({ description: 'Part of that memory that the kernel can reclaim, in bytes.' }),
     storage_bytes: z.int().nullable().meta({
       description:
-        'Compressed bytes written since its creation, which `storage_gb` limits; null while a restore replaces its disk.',
+        'Compressed bytes written since creation. `storage_gb` limits them; null while a restore replaces the disk.',
     }),
-    received_bytes_per_second: rate.meta({ description: 'Received by the box, on average.' }),
-    sent_bytes_per_second: rate.meta({ description: 'Sent by the box, on average.' }),
+    received_bytes_per_second: rate.meta({ description: 'Average bytes per second received by the box.' }),
+    sent_bytes_per_second: rate.meta({ description: 'Average bytes per second sent by the box.' }),
   })
-  .meta({ id: 'BoxMetricsPoint', description: 'What a box used over an interval.' })
+  .meta({ id: 'BoxMetricsPoint', description: 'Usage of a box over an interval.' })
 
 /** `GET B/metrics/history`. */
 export const boxMetricsHistorySchema = z
   .looseObject({
     box: nameSchema,
-    step_seconds: z.int().meta({ description: 'Length of the intervals: 60 or 600.' }),
+    step_seconds: z.int().meta({ description: 'Length of each interval in seconds, 60 or 600.' }),
     points: z.array(usagePointSchema).meta({
       description:
-        'Oldest first. There is none for an interval in which the box did not run, or the service did not look: a chart has a gap there.',
+        'Oldest first. Intervals in which the box did not run, or the service did not measure, have no point.',
     }),
   })
   .meta({
     id: 'BoxMetricsHistory',
-    description: 'What a box has used. A fork, and a box of the same name that was made later, begin without any.',
+    description: 'Usage history of a box. A fork, and a new box with the same name, start without history.',
   })
 
 /** The query of `GET B/metrics/history`. */
@@ -100,7 +108,7 @@ export const boxMetricsHistoryQuery = z.strictObject({
     .default('60')
     .transform((text) => (text === '60' ? 60 : 600))
     .meta({
-      description: 'Length of the intervals: 60 for the last two hours, 600 for the last 24.',
+      description: 'Length of each interval in seconds. 60 covers the last two hours, 600 the last 24.',
       override: { type: 'integer', enum: [60, 600], default: 60 },
     }),
 })

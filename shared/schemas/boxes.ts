@@ -24,7 +24,7 @@ import { bothText, forbid } from './field-rules.ts'
 export const boxStatusSchema = z.enum(['pending', 'running', 'stopped', 'unknown']).meta({
   id: 'BoxStatus',
   description:
-    '`pending`: being created, started, stopped or restored; `unknown`: the runtime does not answer for it, or cannot start it again.',
+    '`pending`: the box is being created, started, stopped or restored. `unknown`: the runtime does not answer for it, or cannot restart it.',
 })
 
 /** Why a box is in its state (docs/api.md#states-of-a-box). */
@@ -46,39 +46,40 @@ export const boxReasonSchema = z
   ])
   .meta({
     id: 'BoxReason',
-    description: 'Why a box is in its status. `resizing` and `deleting` do not occur yet, `host_lost` only in a fleet.',
+    description:
+      'Why the box has its status. `resizing` and `deleting` do not occur yet, and `host_lost` occurs only in a fleet.',
   })
 
-/** Cores, memory and storage as a client requests them; null is the default of the deployment, or of the forked box. */
+/** Cores, memory and storage as a client requests them. Null means the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
   .strictObject({
-    cpus: cpusSchema.nullable().meta({ description: 'Cores, may be fractional; at most the processors of the host.' }),
+    cpus: cpusSchema.nullable().meta({ description: 'Cores, may be fractional. At most the CPUs of the host.' }),
     ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
-    region: z.string().min(1).max(63).nullable().meta({ description: "The deployment's own region." }),
-    storage_gb: gibSchema.nullable().meta({ description: 'GiB the box may write beyond what it inherited.' }),
+    region: z.string().min(1).max(63).nullable().meta({ description: 'Must be the region of the deployment.' }),
+    storage_gb: gibSchema.nullable().meta({ description: 'GiB the box can write beyond what it inherited.' }),
     network_mbps: z.int().min(1, 'must be at least 1').max(100_000).nullable().meta({
       description:
-        'Mbit/s that the box may send, and as many that it may receive; at most `network_mbps` of the defaults of `GET /v1/config`, if that is not null.',
+        'Network bandwidth in Mbit/s, for each direction. At most `defaults.config.network_mbps` of `GET /v1/config`, if that is not null.',
     }),
     disk_mbps: z.int().min(1, 'must be at least 1').max(100_000).nullable().meta({
       description:
-        'Megabytes a second that the box may read and write together on the disk; at most `disk_mbps` of the defaults of `GET /v1/config`, if that is not null.',
+        'Disk throughput in megabytes per second, reads and writes together. At most `defaults.config.disk_mbps` of `GET /v1/config`, if that is not null.',
     }),
     disk_iops: z.int().min(1, 'must be at least 1').max(10_000_000).nullable().meta({
       description:
-        'Reads and writes a second, together, that the box may make the disk do; at most `disk_iops` of the defaults of `GET /v1/config`, if that is not null.',
+        'Disk operations per second, reads and writes together. At most `defaults.config.disk_iops` of `GET /v1/config`, if that is not null.',
     }),
     shm_mb: z.int().min(1, 'must be at least 1').max(16_777_216).nullable().meta({
       description:
-        'MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`. In force at once, but for what it holds already.',
+        'Size of `/dev/shm` in MiB, at most `ram_mb` and part of it; null means half of `ram_mb`. Applies at once, but existing content stays.',
     }),
     core_dumps: z.boolean().nullable().meta({
       description:
-        'True: programs that crash may leave core dumps on the disk of the box (docs/inside.md#core-dumps). In force from the next command.',
+        'If true, crashing programs may leave core dumps on the disk of the box (docs/inside.md#core-dumps). Applies from the next command.',
     }),
     nesting: z.boolean().nullable().meta({
       description:
-        'True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.',
+        'If true, container runtimes and sandboxes work in the box (docs/security.md#nesting). Requires `nesting` of `GET /v1/config`, and applies from the next start.',
     }),
   })
   .partial()
@@ -87,25 +88,25 @@ export const boxConfigInputSchema = z
 /** Cores, memory (MiB), region and storage (GiB) of a box. */
 export const boxConfigSchema = z
   .looseObject({
-    cpus: z.number().meta({ description: 'Cores, may be fractional.' }),
-    ram_mb: z.int().meta({ description: 'MiB.' }),
-    region: z.string().meta({ description: "The deployment's own." }),
-    storage_gb: z.number().meta({ description: 'GiB it may write beyond what it inherited, compressed.' }),
+    cpus: z.number().meta({ description: 'Number of cores, may be fractional.' }),
+    ram_mb: z.int().meta({ description: 'Memory in MiB.' }),
+    region: z.string().meta({ description: 'Region of the deployment.' }),
+    storage_gb: z.number().meta({ description: 'GiB the box can write beyond what it inherited, compressed.' }),
     network_mbps: z.int().nullable().meta({
       description:
-        'Mbit/s that the box may send, and as many that it may receive, in at most 200 packets a second for each Mbit/s; null: without a bound.',
+        'Network bandwidth in Mbit/s, for each direction, with at most 200 packets per second for each Mbit/s. Null for no limit.',
     }),
     disk_mbps: z.int().nullable().meta({
       description:
-        'Megabytes (10^6 bytes) a second that the box may read and write together on the disk: one that exceeds it stands still for a while (docs/security.md#the-disk); null: without a bound.',
+        'Disk throughput in megabytes (10^6 bytes) per second, reads and writes together; null for no limit. A box that exceeds it is paused for a while (docs/security.md#the-disk).',
     }),
     disk_iops: z.int().nullable().meta({
       description:
-        'Reads and writes a second, together, that the box may make the disk do, likewise; null: without a bound.',
+        'Disk operations per second, reads and writes together; null for no limit. A box that exceeds it is paused for a while.',
     }),
-    shm_mb: z.int().nullable().meta({ description: 'MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.' }),
-    core_dumps: z.boolean().meta({ description: 'Whether programs may leave core dumps on its disk.' }),
-    nesting: z.boolean().meta({ description: 'Whether its next start lets containers and sandboxes run in it.' }),
+    shm_mb: z.int().nullable().meta({ description: 'MiB of `/dev/shm`, part of `ram_mb`. Null means half of it.' }),
+    core_dumps: z.boolean().meta({ description: 'Whether crashing programs may leave core dumps on its disk.' }),
+    nesting: z.boolean().meta({ description: 'Whether its next start allows containers and sandboxes.' }),
   })
   .meta({ id: 'BoxConfig' })
 
@@ -116,7 +117,7 @@ export const createBoxBodySchema = z
     base: nameSchema
       .nullable()
       .optional()
-      .meta({ description: 'The default base of `GET /v1/config` if null or left out.' }),
+      .meta({ description: 'Base to create the box from. If null or absent, the default base of `GET /v1/config`.' }),
     fork: z
       .string()
       .regex(/^[a-z0-9-]{1,63}(@[a-z0-9-]{1,63})?$/, 'must be a box, or box@snapshot')
@@ -124,16 +125,18 @@ export const createBoxBodySchema = z
       .optional()
       .meta({
         description:
-          'A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`. Null: none.',
+          'Box of the project to clone with its current disk, or `box@snapshot`. Null for none. Not allowed with `base`.',
       }),
     config: boxConfigInputSchema.optional(),
-    node: nodeNameSchema.optional().meta({ description: 'Node that it must be on, as boxes tell it; by default any.' }),
+    node: nodeNameSchema
+      .optional()
+      .meta({ description: 'Node to place the box on, as in the `node` field of boxes. Any node if absent.' }),
     data_mounts: z
       .array(z.strictObject({ name: nameSchema, path: mountPathSchema, read_only: z.boolean().optional() }))
       .max(64)
       .nullable()
       .optional()
-      .meta({ description: 'Data volumes of the project to attach before the box runs. Null: none.' }),
+      .meta({ description: 'Data volumes of the project to attach before the box runs. Null for none.' }),
     environment: boxEnvironmentSchema.optional(),
     tags: tagsSchema.optional(),
   })
@@ -149,26 +152,26 @@ const authSchema = z.enum(['token', 'public'])
 
 const urlSettingsSchema = z.looseObject({
   auth: authSchema.meta({
-    description: 'Who may use its URLs: bearers of a token with `read` in the project, or anybody.',
+    description: '`token` requires a token with `read` in the project. `public` allows anyone.',
   }),
-  wake: z.boolean().meta({ description: 'Starts the stopped box on a request for one of its URLs.' }),
+  wake: z.boolean().meta({ description: 'Whether a request for one of its URLs starts the stopped box.' }),
   idle_stop_seconds: z
     .int()
     .nullable()
-    .meta({ description: 'Seconds without use after which the box is stopped; null for never.' }),
+    .meta({ description: 'Seconds without use until the box is stopped. Null for never.' }),
 })
 
 const seconds = z.int().min(0).max(2_147_483_647)
 
 /**
- * `PUT B`: a field left out stays, null clears it to its default. `config` and `url_settings` merge by field, maps are
- * replaced whole. Read-only fields may be repeated as they are (docs/api.md#conventions).
+ * `PUT B`: an absent field stays, null resets it to its default. `config` and `url_settings` merge by field, maps are
+ * replaced whole. Read-only fields may be sent back unchanged (docs/api.md#conventions).
  */
 export const updateBoxBodySchema = z
   .strictObject({
     config: boxConfigInputSchema.nullable(),
     environment: boxEnvironmentSchema.nullable(),
-    port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port of its URL; 0 and null unset it.' }),
+    port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
     protocol: protocolSchema.nullable(),
     tags: tagsSchema.nullable(),
     termination_grace_period_seconds: seconds.nullable(),
@@ -178,7 +181,7 @@ export const updateBoxBodySchema = z
         wake: z.boolean().nullable(),
         idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
           description:
-            'Seconds after which a box without requests for its URLs, commands, consoles and leases is stopped.',
+            'Stops the box after this many seconds without requests for its URLs, commands, consoles or leases.',
         }),
       })
       .partial()
@@ -206,11 +209,9 @@ export const updateBoxBodySchema = z
 /** `POST B/lease`. */
 export const leaseBodySchema = z
   .strictObject({
-    seconds: z
-      .int()
-      .min(0)
-      .max(604_800)
-      .meta({ description: 'Seconds from now; a longer lease stays, and 0 ends it.' }),
+    seconds: z.int().min(0).max(604_800).meta({
+      description: 'Seconds from now. A longer lease stays, and 0 ends it.',
+    }),
   })
   .meta({ id: 'Lease' })
 
@@ -224,26 +225,28 @@ export const boxSchema = z
     state: z.looseObject({
       reason: boxReasonSchema,
       message: z.string().nullable().meta({ description: 'Details of the reason, for people.' }),
-      since: timestampSchema.meta({ description: 'When this state began.' }),
+      since: timestampSchema.meta({ description: 'When the box entered this state.' }),
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    base: z.string().nullable().meta({ description: 'Base of the box, or of the box that it was forked from.' }),
+    base: z.string().nullable().meta({ description: 'Base of the box, or of the box it was forked from.' }),
     fork_of: z.string().nullable().meta({
-      description: 'Box that it was forked from, without the name of a snapshot; null: it was made from a base.',
+      description: 'Box it was forked from, without the snapshot name. Null if it was created from a base.',
     }),
-    node: z.string().meta({ description: 'Node of the cluster; without a cluster the region.' }),
+    node: z.string().meta({ description: 'Node of the cluster that runs the box. Without a cluster, the region.' }),
     config: boxConfigSchema,
-    data_mounts: z.array(dataMountSchema).meta({ description: 'Data volumes that are attached to it.' }),
-    environment: environmentSchema.meta({ description: 'Shown to tokens with `write`, else empty.' }),
-    port: z.int().nullable().meta({ description: 'Port that its URL leads to; null for 8080.' }),
+    data_mounts: z.array(dataMountSchema).meta({ description: 'Data volumes attached to the box.' }),
+    environment: environmentSchema.meta({ description: 'Shown to tokens with `write`. Empty for others.' }),
+    port: z.int().nullable().meta({ description: 'Port that its URL forwards to. Null for 8080.' }),
     protocol: protocolSchema,
-    published_domains: z.array(z.string()).meta({ description: 'Domains at which it is served beside its URL.' }),
-    tags: tagsSchema.meta({ description: 'Set by clients; `tag` of a list selects by them.' }),
-    termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL of a stop.' }),
-    url: z.string().nullable().meta({ description: 'URL that leads to its `port`; every box has one.' }),
+    published_domains: z.array(z.string()).meta({ description: 'Custom domains, in addition to its URL.' }),
+    tags: tagsSchema.meta({ description: 'Tags that clients set. Filter lists with the `tag` parameter.' }),
+    termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
+    url: z.string().nullable().meta({ description: 'URL that forwards to `port`. Every box has one.' }),
     url_settings: urlSettingsSchema,
-    lease_until: timestampSchema.nullable().meta({ description: 'End of its lease; may be in the past. Null: none.' }),
+    lease_until: timestampSchema
+      .nullable()
+      .meta({ description: 'End of its lease, maybe in the past. Null for none.' }),
   })
   .meta({ id: 'Box' })
 

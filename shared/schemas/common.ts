@@ -22,19 +22,20 @@ export const boxNameSchema = nameSchema
     error: 'must be no name that Linux reserves for the machine itself, such as localhost: choose another',
   })
   .meta({
-    description: 'Name and host name of the box, unique in its project; none that Linux reserves, such as `localhost`.',
+    description:
+      'Name and host name of the box, unique in its project. Names that Linux reserves, such as `localhost`, are not allowed.',
   })
 
-/** A project in a path that lists: a name, or `-` for every project the token may read. */
+/** A project in the path of a list: a name, or `-` for every project the token can read. */
 export const projectOrAllSchema = z
   .string()
   .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|-)$/, 'must be a project name, or "-" for every project')
-  .meta({ description: 'A project name, or `-` for every project the token may read.' })
+  .meta({ description: 'A project name, or `-` for every project the token can read.' })
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestampSchema = z
   .string()
-  .meta({ id: 'Timestamp', description: 'RFC 3339, UTC, milliseconds.', format: 'date-time' })
+  .meta({ id: 'Timestamp', description: 'RFC 3339 in UTC, with milliseconds.', format: 'date-time' })
 
 /** An identifier: type prefix, `_`, 26 base32 characters that sort by time. */
 export const idSchema = z
@@ -42,10 +43,10 @@ export const idSchema = z
   .regex(/^[a-z]{3}_[0-9a-z]{26}$/, 'must be an identifier such as box_01jd…')
   .meta({ id: 'Id', description: 'A type prefix, `_`, then 26 base32 characters that sort by time.' })
 
-/** Bytes that the environment of a box, or environment and commands of a service, may take up as JSON: records keep them. */
+/** Bytes that the environment of a box, or environment and commands of a service, may have as JSON, since records store them. */
 export const DEFINITION_BYTES = 131_072
 
-/** Returns the bytes that parts of a definition, such as its environment and its command, take up as JSON. Pure. */
+/** Returns the bytes that parts of a definition, such as its environment and its command, have as JSON. Pure. */
 export function definitionBytes(...parts: readonly unknown[]): number {
   return parts.reduce<number>((sum, part) => sum + new TextEncoder().encode(JSON.stringify(part) ?? '').length, 0)
 }
@@ -61,7 +62,7 @@ export const environmentSchema = z
   .refine((map) => Object.keys(map).length <= 512, 'at most 512 variables')
   .meta({ id: 'Environment', description: 'Variables by name. `BOX_*` and `BOXYARD_*` are reserved.' })
 
-/** Environment of a box, of which its record is made. */
+/** Environment of a box, which its record stores. */
 export const boxEnvironmentSchema = environmentSchema.refine((map) => definitionBytes(map) <= DEFINITION_BYTES, {
   error: `must be at most ${DEFINITION_BYTES} bytes as JSON`,
 })
@@ -73,7 +74,10 @@ export const tagsSchema = z
     withoutNul(z.string()).refine((value) => new TextEncoder().encode(value).length <= 256, 'at most 256 bytes'),
   )
   .refine((map) => Object.keys(map).length <= 64, 'at most 64 tags')
-  .meta({ id: 'Tags', description: 'Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.' })
+  .meta({
+    id: 'Tags',
+    description: 'Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.',
+  })
 
 /** A whole number in a query string, within bounds. */
 export function integerQuery(min: number, max: number) {
@@ -102,7 +106,7 @@ export function waitSeconds(fallback: number, description: string) {
 
 /** How long a mutation waits for its effect before it answers. */
 export const waitQuery = z.strictObject({
-  wait_seconds: waitSeconds(20, 'Seconds to wait for the effect before answering.'),
+  wait_seconds: waitSeconds(20, 'Seconds to wait for the effect before the response.'),
 })
 
 /** An empty query. */
@@ -120,7 +124,7 @@ export const pageQuery = z.strictObject({
     .string()
     .max(1024)
     .optional()
-    .meta({ description: '`next_continuation_token` of the previous page.' }),
+    .meta({ description: '`next_continuation_token` from the previous page.' }),
 })
 
 /** The token of a list of paths: base64 of at most 16,384 bytes and a mark, which leaves room in the head of a request (32 KiB). */
@@ -128,15 +132,15 @@ export const pathTokenSchema = z
   .string()
   .max(21_860)
   .optional()
-  .meta({ description: '`next_continuation_token` of the previous page.' })
+  .meta({ description: '`next_continuation_token` from the previous page.' })
 
 /** The fields of every list's answer beside its array. */
 export const pageFields = {
-  has_more: z.boolean().meta({ description: 'Whether another page follows.' }),
+  has_more: z.boolean().meta({ description: 'Whether there is another page.' }),
   next_continuation_token: z
     .string()
     .nullable()
-    .meta({ description: '`continuation_token` of the next page; null on the last.' }),
+    .meta({ description: '`continuation_token` for the next page. Null on the last page.' }),
 }
 
 /** Texts that a query repeats, or has as one with commas. */
@@ -153,16 +157,21 @@ export const tagQuery = z
   .refine(namesTags, 'must name a tag, as `key` or `key=value`; without the parameter, the list has all')
   .optional()
   .meta({
-    description: '`key` or `key=value`, comma separated or repeated; all must match.',
+    description: 'Tags to match, as `key` or `key=value`, comma separated or repeated. All must match.',
     override: { ...TEXTS, items: { ...TEXTS.items, pattern: TAG_LIST } },
   })
 
 /** The start of the names to list. */
-export const prefixQuery = z.string().max(63).optional().meta({ description: 'Lists only names that start with this.' })
+export const prefixQuery = z
+  .string()
+  .max(63)
+  .optional()
+  .meta({ description: 'Lists only names that start with this prefix.' })
 
 /** How URLs speak to a port. */
 export const protocolSchema = z.enum(['http', 'h2c']).meta({
-  description: 'Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.',
+  description:
+    'Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2 without TLS, for example for gRPC servers.',
 })
 
 /** A size in GiB, may be fractional. */
@@ -176,14 +185,14 @@ export const mountPathSchema = z
   .string()
   .max(4095)
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
-  .meta({ description: 'Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`.' })
+  .meta({ description: 'Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`.' })
 
 /** Describes a read-only field that is not compared, since its value may have changed after the client read it. */
-export const MEASURED = { description: 'Read-only; may be sent back as it was read.' }
+export const MEASURED = { description: 'Read-only. You may send back the value that you read.' }
 
-/** Fields of a resource that an update may repeat as they are, which the core checks. */
+/** Read-only fields of a resource that an update may send back unchanged. The core checks them. */
 export function readOnlyFields<const K extends string>(names: readonly K[]): Record<K, z.ZodUnknown> {
-  const field = z.unknown().meta({ description: 'Read-only; may be sent back unchanged.' })
+  const field = z.unknown().meta({ description: 'Read-only. You may send it back unchanged.' })
   return Object.fromEntries(names.map((name) => [name, field])) as Record<K, z.ZodUnknown>
 }
 

@@ -12,7 +12,7 @@ const domainSchema = z
   .transform((name) => name.toLowerCase())
   .meta({
     id: 'Domain',
-    description: 'A host name without port; the case of letters does not matter.',
+    description: 'A host name without a port. Case does not matter.',
     examples: ['shop.example.org'],
   })
 
@@ -23,7 +23,7 @@ export const portParams = z.strictObject({
   port: z
     .string()
     .refine((text) => /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535, 'must be a port, 1–65535')
-    .meta({ description: 'A TCP port, 1–65535.', examples: ['5432'] }),
+    .meta({ description: 'TCP port, 1–65535.', examples: ['5432'] }),
 })
 
 const domains = z.array(domainSchema).max(1000)
@@ -31,30 +31,30 @@ const domains = z.array(domainSchema).max(1000)
 /** `POST B/publish`. */
 export const publishBodySchema = z
   .strictObject({
-    domains: domains.optional().meta({ description: 'Domains to add to those of the box.' }),
+    domains: domains.optional().meta({ description: 'Domains to add to the box.' }),
     port: z
       .int()
       .min(0)
       .max(65_535)
       .nullable()
       .optional()
-      .meta({ description: 'Port that all its URLs lead to from now on; 0 and null unset it.' }),
+      .meta({ description: 'Port that all its URLs forward to. 0 and null unset it.' }),
     protocol: protocolSchema.nullable().optional(),
     auth: z
       .enum(['token', 'public'])
       .optional()
-      .meta({ description: 'Access to all its URLs from now on: `url_settings.auth`.' }),
+      .meta({ description: 'Access to all its URLs, as `url_settings.auth`.' }),
   })
   .meta({ id: 'Publish' })
 
 /** `POST B/services/{service}/publish`. */
 export const publishServiceBodySchema = z
-  .strictObject({ domains: domains.min(1).meta({ description: 'Domains to add to those of the service.' }) })
+  .strictObject({ domains: domains.min(1).meta({ description: 'Domains to add to the service.' }) })
   .meta({ id: 'PublishService' })
 
 /** `POST B/unpublish`, and of a service. */
 export const unpublishBodySchema = z
-  .strictObject({ domains: domains.optional().meta({ description: 'Domains to remove; all by default.' }) })
+  .strictObject({ domains: domains.optional().meta({ description: 'Domains to remove. Default: all.' }) })
   .meta({ id: 'Unpublish' })
 
 export type PublishBody = z.infer<typeof publishBodySchema>

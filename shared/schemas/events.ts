@@ -19,16 +19,16 @@ const missingCells = z.array(z.string()).optional()
 const TYPES_MAX = 64
 const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
 
-/** The path of the events of a project, or of all that the token may read. */
+/** The path of the events of a project, or of all that the token can read. */
 export const eventParams = z.strictObject({ project: projectOrAllSchema })
 
 /** `GET P/events`. */
 export const eventQuery = z.strictObject({
   since: z.string().max(CURSOR_MAX).optional().meta({
     description:
-      'Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events, a time such as `2026-01-31T00:00:00Z` with those from then on; by default with the oldest event kept.',
+      'Cursor to start after: `next_cursor` of an earlier response, the `id` of a stream event, `now`, or a time such as `2026-01-31T00:00:00Z`. Default: from the oldest event kept.',
   }),
-  wait_seconds: waitSeconds(0, 'Seconds to wait for an event if there is none yet.'),
+  wait_seconds: waitSeconds(0, 'Seconds to wait for an event if none is available.'),
   max_results: integerQuery(1, 1000)
     .default(100)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
@@ -39,7 +39,7 @@ export const eventQuery = z.strictObject({
     .refine((types) => types.every((type) => TYPE.test(type)), 'must be types such as box.created, or box.*')
     .optional()
     .meta({
-      description: 'Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated.',
+      description: 'Event types such as `box.created`, or `box.*` for all box events. Comma separated or repeated.',
       override: { ...TEXTS, items: { type: 'string', pattern: TYPE.source, maxLength: 81 } },
     }),
 })
@@ -49,15 +49,22 @@ export const eventSchema = z
   .looseObject({
     id: idSchema,
     ts: timestampSchema,
-    type: z.string().meta({ description: 'Dotted type; new ones may be added.', examples: ['box.created'] }),
-    project: nameSchema.nullable().meta({ description: 'Project; null for shared resources and the deployment.' }),
+    type: z.string().meta({ description: 'Dotted type. New types may be added.', examples: ['box.created'] }),
+    project: nameSchema
+      .nullable()
+      .meta({ description: 'Project of the resource. Null for shared resources and the deployment.' }),
     resource: z.string().meta({ description: 'Path of the resource.' }),
     actor: z
       .looseObject({ id: idSchema, name: z.string() })
       .nullable()
-      .meta({ description: 'Token that caused it; null if the service itself did.' }),
-    request_id: z.string().nullable().meta({ description: 'Request that caused it; null if the service itself did.' }),
-    data: z.record(z.string(), z.unknown()).meta({ description: 'Details, by type; fields may be added.' }),
+      .meta({ description: 'Token that caused the event. Null if the service itself did.' }),
+    request_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Request that caused the event. Null if the service itself did.' }),
+    data: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'Details that depend on the type. New fields may be added.' }),
   })
   .meta({ id: 'Event' })
 
@@ -65,11 +72,11 @@ export const eventSchema = z
 export const eventListSchema = z
   .looseObject({
     events: z.array(eventSchema),
-    has_more: z.boolean().meta({ description: 'More events are available now.' }),
-    next_cursor: z.string().meta({ description: '`since` of the next request, also in an empty answer.' }),
+    has_more: z.boolean().meta({ description: 'Whether more events are available now.' }),
+    next_cursor: z.string().meta({ description: '`since` for the next request. Present even if there are no events.' }),
     missing_cells: missingCells.meta({
       description:
-        'Of a fleet: cells that cannot be reached now. Their events come with a later page, once they can be. Absent if there are none.',
+        'Cells of a fleet that cannot be reached now; absent if there are none. Their events appear on a later page, once the cells are reachable.',
     }),
   })
   .meta({ id: 'EventList' })
@@ -80,34 +87,39 @@ export const auditQuery = pageQuery.extend({
     .string()
     .max(CURSOR_MAX)
     .optional()
-    .meta({ description: '`next_continuation_token` of the previous page.' }),
+    .meta({ description: '`next_continuation_token` from the previous page.' }),
   project: nameSchema.optional(),
-  actor: z.string().max(63).optional().meta({ description: 'The id or the name of a token.' }),
-  operation: z.string().max(63).optional().meta({ description: 'An `operationId`.' }),
+  actor: z.string().max(63).optional().meta({ description: 'Id or name of a token.' }),
+  operation: z.string().max(63).optional().meta({ description: '`operationId` of an operation.' }),
   status: integerQuery(100, 599).optional(),
 })
 
 const auditEntrySchema = z
   .looseObject({
-    ts: timestampSchema.meta({ description: 'When it was answered.' }),
-    operation: z.string().nullable().meta({ description: '`operationId`; null if the request matched no operation.' }),
+    ts: timestampSchema.meta({ description: 'When the response was sent.' }),
+    operation: z
+      .string()
+      .nullable()
+      .meta({ description: '`operationId` of the operation. Null if the request matched none.' }),
     method: z.string(),
-    target: z.string().meta({ description: 'Path and query, without a ticket; of a WebSocket without the query.' }),
-    project: z.string().nullable().meta({ description: 'Project in the path; null if it has none.' }),
-    actor: idSchema.nullable().meta({ description: 'Token; null for none, or an invalid one.' }),
-    actor_name: z.string().nullable().meta({ description: 'Name of that token, or null.' }),
+    target: z.string().meta({ description: 'Path and query, without a ticket. For a WebSocket, without the query.' }),
+    project: z.string().nullable().meta({ description: 'Project in the path. Null if there is none.' }),
+    actor: idSchema
+      .nullable()
+      .meta({ description: 'Token that sent the request. Null if there was none, or an invalid one.' }),
+    actor_name: z.string().nullable().meta({ description: 'Name of the token, or null.' }),
     client_address: z
       .string()
-      .meta({ description: 'Network address that the request came from; that of a proxy, if there is one in front.' }),
+      .meta({ description: 'Network address of the client, or of the proxy in front of the service.' }),
     request_id: z.string(),
-    duration_ms: z.int().meta({ description: 'Milliseconds until it was answered.' }),
-    status: z.int().meta({ description: 'HTTP status of the answer.' }),
-    code: z.string().nullable().meta({ description: 'Code of the error, if it was refused; else null.' }),
+    duration_ms: z.int().meta({ description: 'Milliseconds until the response.' }),
+    status: z.int().meta({ description: 'HTTP status of the response.' }),
+    code: z.string().nullable().meta({ description: 'Error code if the request was refused. Null otherwise.' }),
     command: z.array(z.string()).nullable().optional().meta({
       description:
-        'Of `createExec`, `streamExec` and `openConsole`: program and arguments, the first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.',
+        'For `createExec`, `streamExec` and `openConsole`, the first 1,024 bytes of program and arguments, never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.',
     }),
-    command_truncated: z.boolean().optional().meta({ description: 'Whether the end of `command` is left out.' }),
+    command_truncated: z.boolean().optional().meta({ description: 'Whether the end of `command` is missing.' }),
   })
   .meta({ id: 'AuditEntry' })
 
@@ -118,7 +130,7 @@ export const auditListSchema = z
     ...pageFields,
     missing_cells: missingCells.meta({
       description:
-        'Of a fleet: cells that could not be reached, at the first page or at this one, and whose entries are left out from there on. Absent if there are none.',
+        'Cells of a fleet that could not be reached at the first page or this one; absent if there are none. This page and later ones omit their entries.',
     }),
   })
   .meta({ id: 'AuditList' })

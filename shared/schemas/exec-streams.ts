@@ -21,18 +21,18 @@ export const execStreamQuery = z
       .union([argumentSchema.transform((one) => [one]), commandSchema])
       .default([])
       .meta({
-        description: 'Program and arguments, repeated; needed unless `start` is `message`.',
+        description: 'Program and arguments, repeated. Required unless `start` is `message`.',
         override: { type: 'array', items: { type: 'string' } },
       }),
     start: z
       .enum(['query', 'message'])
       .default('query')
-      .meta({ description: '`message`: the first message of the client has `command` and `env`.' }),
-    stdin: booleanQuery(false, 'Passes the input of the client to the command.'),
+      .meta({ description: 'With `message`, the first message of the client carries `command` and `env`.' }),
+    stdin: booleanQuery(false, 'Forwards client input to the command.'),
     stdout: booleanQuery(true, 'Sends stdout.'),
-    stderr: booleanQuery(true, 'Sends stderr; a terminal has none.'),
+    stderr: booleanQuery(true, 'Sends stderr. A terminal has no stderr.'),
     tty: booleanQuery(false, 'Runs the command in a terminal.'),
-    container: z.string().max(253).optional().meta({ description: 'Ignored; Kubernetes clients send it.' }),
+    container: z.string().max(253).optional().meta({ description: 'Ignored. Kubernetes clients send it.' }),
     cwd: cwdSchema.optional(),
     user: userSchema.optional(),
     env: z
@@ -40,17 +40,20 @@ export const execStreamQuery = z
       .default([])
       .refine((all) => all.every((one) => VARIABLE.test(one)), 'must be NAME=VALUE')
       .refine((all) => sumOfBytes(all) <= VARIABLES_BYTES, { error: VARIABLES_FAULT })
-      .meta({ description: '`NAME=VALUE`, repeated.', override: { type: 'array', items: { type: 'string' } } }),
+      .meta({
+        description: 'Environment variables as `NAME=VALUE`, repeated.',
+        override: { type: 'array', items: { type: 'string' } },
+      }),
     cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
     rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
-    no_hup: booleanQuery(false, 'Lets the command go on when its client leaves.'),
+    no_hup: booleanQuery(false, 'Keeps the command running when its client leaves.'),
     timeout_seconds: z
       .string()
       .regex(/^\d{1,7}(\.\d{1,3})?$/, 'must be a number of seconds')
       .transform(Number)
       .refine((value) => value >= 0.001 && value <= 2_147_483, 'must be from 0.001 to 2147483')
       .optional()
-      .meta({ description: 'Kills the command after this time.', override: { type: 'number' } }),
+      .meta({ description: 'Kills the command after this many seconds.', override: { type: 'number' } }),
   })
   .superRefine(({ start, command, env }, { addIssue }) => {
     const isNeeded = start === 'query'
@@ -66,19 +69,22 @@ export const execStartSchema = z.strictObject({ command: commandSchema, env: com
 export const consoleQuery = z.strictObject({
   session: nameSchema
     .default('main')
-    .meta({ description: 'Name of the session, which is started if it does not exist.' }),
+    .meta({ description: 'Session name. The session is started if it does not exist.' }),
   shell: z
     .string()
     .max(4096)
     .regex(/^\/[^\0]*$/, 'must be an absolute path')
     .optional()
-    .meta({ description: 'Program of a new session; by default bash if the box has it, else sh.' }),
+    .meta({
+      description: 'Absolute path of the program for a new session. Default: bash if the box has it, otherwise sh.',
+    }),
   user: userSchema.optional(),
   cwd: cwdSchema.optional(),
   cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
   rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
   typing: z.enum(['all', 'one', 'none']).default('all').meta({
-    description: '`all`: types with the others; `one`: alone, until it leaves; `none`: watches.',
+    description:
+      '`all`: types together with others. `one`: is the only one to type, until it leaves. `none`: only watches.',
   }),
 })
 

@@ -45,18 +45,18 @@ export const cwdSchema = z
   .string()
   .max(4096)
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
-  .meta({ description: 'Absolute working directory; the home of the user by default.' })
+  .meta({ description: 'Absolute path of the working directory. Default: the home directory of the user.' })
 
 /** The user that a command runs as. */
 export const userSchema = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
-  .meta({ description: 'User of the box, by name or number, optionally with `:group`; root by default.' })
+  .meta({ description: 'User in the box, by name or number, optionally with `:group`. Default: root.' })
 
 const COMMAND_TEXT =
-  'Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more goes into stdin or a file.'
+  'Program and arguments, at most 262,144 bytes in total and 131,071 bytes each. Pass longer input in stdin or a file.'
 const ENV_TEXT =
-  'Variables by name, at most 262,144 bytes in all as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved.'
+  'Variables by name, at most 262,144 bytes in total as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved.'
 // Records store the command, and lists return it.
 const COMMAND_BYTES = 262_144
 /** Bytes of the variables of a command, as NAME=VALUE: with the command and the box's own they stay below what Linux takes. */
@@ -84,28 +84,29 @@ export const commandEnvironmentSchema = environmentSchema.refine(
 export const execBodySchema = z
   .strictObject({
     command: commandSchema.optional().meta({ description: COMMAND_TEXT }),
-    shell: argumentSchema.min(1).optional().meta({ description: 'A command line for `/bin/sh -c`.' }),
+    shell: argumentSchema.min(1).optional().meta({ description: 'Command line for `/bin/sh -c`.' }),
     cwd: cwdSchema.optional(),
     env: commandEnvironmentSchema.optional().meta({ description: ENV_TEXT }),
     user: userSchema.optional(),
-    stdin: z.string().optional().meta({ description: 'Text, or base64 with `encoding: "base64"`.' }),
+    stdin: z.string().optional().meta({ description: 'Input as text, or as base64 with `encoding: "base64"`.' }),
     tty: z
       .boolean()
       .optional()
-      .meta({ description: 'Runs it in a terminal of 80 by 24; all its output is stdout then.' }),
+      .meta({ description: 'Runs the command in a terminal of 80 by 24 characters. All output is then stdout.' }),
     no_hup: z.boolean().optional().meta({
-      description: 'Survives a restart of the service and keeps its exit code; the answer comes once it has started.',
+      description:
+        'Keeps the command running across restarts of the service, with its exit code. The response arrives as soon as the command starts.',
     }),
     timeout_seconds: z
       .number()
       .min(0.001)
       .max(2_147_483)
       .optional()
-      .meta({ description: 'Kills the whole process group after this time; no time-out by default.' }),
+      .meta({ description: 'Kills the whole process group after this many seconds. Default: no timeout.' }),
     encoding: z
       .enum(['utf-8', 'base64'])
       .optional()
-      .meta({ description: 'Encoding of stdin, stdout and stderr in JSON; utf-8 by default.' }),
+      .meta({ description: 'Encoding of stdin, stdout and stderr in JSON. Default: utf-8.' }),
   })
   .refine((body) => (body.command === undefined) !== (body.shell === undefined), {
     error: 'exactly one of command and shell is needed',
@@ -116,16 +117,16 @@ export const execBodySchema = z
 export const execStatusSchema = z.enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost']).meta({
   id: 'ExecStatus',
   description:
-    '`killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end was not observed.',
+    '`killed`: a signal ended it. `timed_out` and `out_of_memory`: it was killed for that reason. `lost`: its end was not observed.',
 })
 
 /** Why a command could not be started, where its output is not the only one to tell. */
 export const execReasonSchema = z.enum(['process_limit_reached']).meta({
   id: 'ExecReason',
-  description: '`process_limit_reached`: the box had as many processes as it may have. The exit code is 126.',
+  description: '`process_limit_reached`: the box had reached its process limit, and the exit code is 126.',
 })
 
-const REPLACED = 'In `utf-8`, U+FFFD replaces bytes that are not UTF-8.'
+const REPLACED = 'In `utf-8`, U+FFFD replaces invalid bytes.'
 
 /** A command without its output, as in lists (docs/api/resources.md#exec). */
 export const execRecordSchema = z
@@ -135,39 +136,41 @@ export const execRecordSchema = z
     project: nameSchema,
     command: z
       .array(z.string())
-      .meta({ description: 'Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.' }),
+      .meta({ description: 'Program and arguments. For `shell`: `/bin/sh`, `-c` and the command line.' }),
     status: execStatusSchema,
-    exit_code: z
-      .int()
+    exit_code: z.int().nullable().meta({
+      description: 'Exit code. Null while the command runs, if a signal ended it, and if its end was not observed.',
+    }),
+    signal: z
+      .string()
       .nullable()
-      .meta({ description: 'Null while it runs, if a signal ended it, and if its end was not observed.' }),
-    signal: z.string().nullable().meta({ description: 'Signal that ended it, such as `SIGKILL`; else null.' }),
+      .meta({ description: 'Signal that ended the command, such as `SIGKILL`. Null otherwise.' }),
     reason: execReasonSchema
       .nullable()
-      .meta({ description: 'Why it could not be started, if the exit code does not tell; else null.' }),
+      .meta({ description: 'Why the command could not start, if the exit code does not say. Null otherwise.' }),
     oom_kills: z.int().meta({
       description:
-        'Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.',
+        'Processes that the kernel killed during the command because the memory of the box was full. Includes its children, and other processes of the box if the command has no cgroup of its own to count them.',
     }),
     started_at: timestampSchema,
     ended_at: timestampSchema
       .nullable()
-      .meta({ description: 'Null while it runs; for `lost`, when that was noticed.' }),
-    tty: z.boolean().meta({ description: 'Whether it has a terminal: all its output is stdout then.' }),
-    user: z.string().meta({ description: 'User as given in the request; `root` by default.' }),
-    cwd: z.string().meta({ description: 'Working directory at its start.' }),
-    detached: z.boolean().meta({ description: 'Whether it was started with `no_hup`.' }),
-    process: z.int().nullable().meta({ description: 'The pid in the box; null if it is not known.' }),
+      .meta({ description: 'When the command ended. Null while it runs; for `lost`, when the loss was noticed.' }),
+    tty: z.boolean().meta({ description: 'Whether the command has a terminal. All output is then stdout.' }),
+    user: z.string().meta({ description: 'User from the request. Default: `root`.' }),
+    cwd: z.string().meta({ description: 'Working directory at the start.' }),
+    detached: z.boolean().meta({ description: 'Whether the command was started with `no_hup`.' }),
+    process: z.int().nullable().meta({ description: 'Process id in the box. Null if it is not known.' }),
   })
   .meta({ id: 'ExecRecord' })
 
 /** A command and its output so far. */
 export const execSchema = execRecordSchema
   .extend({
-    stdout: z.string().meta({ description: 'The last 1 MiB.' }),
-    stderr: z.string().meta({ description: 'The last 1 MiB.' }),
+    stdout: z.string().meta({ description: 'The last 1 MiB of stdout.' }),
+    stderr: z.string().meta({ description: 'The last 1 MiB of stderr.' }),
     encoding: z.enum(['utf-8', 'base64']).meta({ description: `Encoding of \`stdout\` and \`stderr\`. ${REPLACED}` }),
-    truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
+    truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is missing.' }),
     next_offset: z
       .looseObject({ stdout: z.int(), stderr: z.int() })
       .meta({ description: 'Total bytes written to each stream.' }),
@@ -186,27 +189,28 @@ export const execListQuery = pageQuery.extend({ status: execStatusSchema.optiona
 export const execQuery = z.strictObject({
   wait_seconds: integerQuery(0, 25)
     .optional()
-    .meta({ description: 'Seconds to wait for the end; 20 by default, 0 with `no_hup`.' }),
+    .meta({ description: 'Seconds to wait for the command to end. Default: 20, or 0 with `no_hup`.' }),
 })
 
 /** The query of `GET B/exec/{id}/output`. */
 export const execOutputQuery = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   offset: integerQuery(0, 999_999_999_999_999).default(0).meta({ description: 'Offset in the stream, in bytes.' }),
-  max_bytes: integerQuery(1, 1_048_576).default(1_048_576).meta({ description: 'Most bytes to return.' }),
+  max_bytes: integerQuery(1, 1_048_576).default(1_048_576).meta({ description: 'Maximum number of bytes to return.' }),
   encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Encoding of `data`.' }),
-  wait_seconds: waitSeconds(0, 'Seconds to wait for output beyond the offset, or the end.'),
+  wait_seconds: waitSeconds(0, 'Seconds to wait for output after the offset, or for the end.'),
 })
 
 /** Kept output bytes, from an offset on. */
 export const outputPieceFields = {
   offset: z.int().meta({
-    description: 'Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.',
+    description:
+      'Offset of the first byte of `data`, in bytes. Later than requested if those bytes are no longer kept.',
   }),
-  next_offset: z.int().meta({ description: 'Offset of the next request.' }),
-  data: z.string().meta({ description: 'Output from `offset` on, encoded as `encoding` says.' }),
+  next_offset: z.int().meta({ description: 'Offset for the next request, in bytes.' }),
+  data: z.string().meta({ description: 'Output from `offset`, in the given `encoding`.' }),
   encoding: z.enum(['utf-8', 'base64']).meta({ description: REPLACED }),
-  truncated: z.boolean().meta({ description: 'Bytes from the requested offset on are no longer kept.' }),
+  truncated: z.boolean().meta({ description: 'Whether bytes after the requested offset are no longer kept.' }),
 }
 
 /** A piece of a stream. */
@@ -214,7 +218,7 @@ export const execOutputSchema = z
   .looseObject({
     stream: z.enum(['stdout', 'stderr']),
     ...outputPieceFields,
-    end: z.boolean().meta({ description: 'No output follows `next_offset`.' }),
+    end: z.boolean().meta({ description: 'Whether the stream has ended at `next_offset`.' }),
     status: execStatusSchema,
   })
   .meta({ id: 'ExecOutput' })
@@ -238,13 +242,13 @@ export const sessionSchema = z
     name: nameSchema,
     box: nameSchema,
     project: nameSchema,
-    command: z.array(z.string()).meta({ description: 'Program of the session, with its arguments.' }),
-    user: z.string().meta({ description: 'Login name in the box, or the uid if it has none.' }),
-    process: z.int().nullable().meta({ description: 'The pid in the box; null if it is not known.' }),
+    command: z.array(z.string()).meta({ description: 'Program of the session and its arguments.' }),
+    user: z.string().meta({ description: 'Login name in the box, or the uid if there is none.' }),
+    process: z.int().nullable().meta({ description: 'Process id in the box. Null if it is not known.' }),
     created_at: timestampSchema,
     cols: z.int().meta({ description: 'Width of the terminal in characters.' }),
     rows: z.int().meta({ description: 'Height of the terminal in characters.' }),
-    viewers: z.int().meta({ description: 'Clients attached now.' }),
+    viewers: z.int().meta({ description: 'Number of attached clients.' }),
   })
   .meta({ id: 'Session' })
 

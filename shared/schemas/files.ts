@@ -15,14 +15,14 @@ const pathBase64 = z
   .max(21_848)
   .regex(/^L[w-z0-9+/_-][A-Za-z0-9+/_-]*={0,2}$/, 'must be base64 of an absolute path')
   .optional()
-  .meta({ description: 'Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.' })
+  .meta({ description: 'Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path.' })
 const pathFields = { path: pathText, path_base64: pathBase64 }
 
 const modeSchema = z
   .string()
   .regex(/^[0-7]{3,4}$/, 'must be an octal mode such as 0644')
   .optional()
-  .meta({ description: 'Permission bits, octal.' })
+  .meta({ description: 'Permission bits in octal.' })
 
 /** The query that names a file: one of `path` and `path_base64`. */
 export const fileQuery = z.strictObject(pathFields)
@@ -37,7 +37,7 @@ export const fileReadQuery = z.strictObject({ ...pathFields, ...snapshotField })
 /** The query of `DELETE B/files`. */
 export const fileDeleteQuery = z.strictObject({
   ...pathFields,
-  recursive: booleanQuery(false, 'Deletes a directory with its contents.'),
+  recursive: booleanQuery(false, 'Deletes a directory and its contents.'),
 })
 
 /** The query of `PUT B/files/write`; JSON may carry the same. */
@@ -54,10 +54,10 @@ export const fileWriteQuery = z.strictObject({
 export const fileListQuery = z.strictObject({
   ...pathFields,
   ...snapshotField,
-  recursive: booleanQuery(false, 'Lists subdirectories as well, 64 levels deep unless `depth` is given.'),
+  recursive: booleanQuery(false, 'Also lists subdirectories, 64 levels deep unless `depth` is given.'),
   depth: integerQuery(1, 64)
     .optional()
-    .meta({ description: 'Levels of directories to list; 1 lists the directory alone.' }),
+    .meta({ description: 'Number of directory levels to list. 1 lists only the directory itself.' }),
   max_results: integerQuery(1, 10_000)
     .default(1000)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
@@ -68,27 +68,31 @@ export const fileListQuery = z.strictObject({
 export const fileSchema = z
   .looseObject({
     path: z.string().meta({
-      description: 'Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.',
+      description: 'Path in the box, or relative to the listed directory. U+FFFD replaces bytes that are not UTF-8.',
     }),
-    path_base64: z.string().nullable().meta({ description: 'Base64 of the path, if it is not UTF-8.' }),
+    path_base64: z.string().nullable().meta({ description: 'Path in base64, if it is not UTF-8. Null otherwise.' }),
     type: z.enum(['file', 'directory', 'symlink', 'block', 'character', 'fifo', 'socket']),
-    size_bytes: z.int().meta({ description: 'Size by lstat; of a symbolic link, the length of its target.' }),
-    mode: z.string().meta({ description: 'Permission bits, octal, such as 0644.' }),
-    uid: z.int().meta({ description: 'Owner as the box sees it; 65534 if the box has no such id.' }),
-    gid: z.int().meta({ description: 'Group as the box sees it; 65534 if the box has no such id.' }),
+    size_bytes: z
+      .int()
+      .meta({ description: 'Size from lstat, in bytes. For a symbolic link, the length of its target.' }),
+    mode: z.string().meta({ description: 'Permission bits in octal, such as 0644.' }),
+    uid: z.int().meta({ description: 'User id of the owner, as the box sees it. 65534 if the box has no such id.' }),
+    gid: z.int().meta({ description: 'Group id, as the box sees it. 65534 if the box has no such id.' }),
     modified_at: timestampSchema,
-    target: z.string().nullable().meta({ description: 'Target of a symbolic link; null for all else.' }),
+    target: z.string().nullable().meta({ description: 'Target of a symbolic link. Null for other types.' }),
     etag: z
       .string()
-      .meta({ description: 'Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.' }),
+      .meta({ description: 'Tag for `If-Match` and `If-None-Match`. Changes with the content or metadata.' }),
   })
   .meta({ id: 'FileEntry' })
 
 /** A file with its content, for `Accept: application/json`. */
 export const fileContentSchema = fileSchema
   .extend({
-    content: z.string().meta({ description: 'The whole file, encoded as `encoding` says.' }),
-    encoding: z.enum(['utf-8', 'base64']).meta({ description: '`utf-8` if all of it is valid UTF-8, else `base64`.' }),
+    content: z.string().meta({ description: 'The whole file, in the given `encoding`.' }),
+    encoding: z
+      .enum(['utf-8', 'base64'])
+      .meta({ description: '`utf-8` if the whole file is valid UTF-8. Otherwise `base64`.' }),
   })
   .meta({ id: 'FileContent' })
 
@@ -100,9 +104,9 @@ export const fileWriteBodySchema = z
   .strictObject({
     ...pathFields,
     content: z.string(),
-    encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Encoding of `content`; utf-8 by default.' }),
+    encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Encoding of `content`. Default: utf-8.' }),
     mode: modeSchema,
-    parents: z.boolean().optional().meta({ description: 'Creates missing directories; false by default.' }),
+    parents: z.boolean().optional().meta({ description: 'Creates missing directories. Default: false.' }),
   })
   .meta({ id: 'FileWrite' })
 
@@ -113,7 +117,7 @@ export const fileMoveBodySchema = z
     from_base64: pathBase64,
     to: pathText,
     to_base64: pathBase64,
-    overwrite: z.boolean().optional().meta({ description: 'Replaces an existing target; false by default.' }),
+    overwrite: z.boolean().optional().meta({ description: 'Replaces an existing target. Default: false.' }),
   })
   .meta({
     id: 'FileMove',
@@ -130,23 +134,23 @@ export const directoryBodySchema = z
   .strictObject({
     ...pathFields,
     mode: modeSchema,
-    parents: z.boolean().optional().meta({ description: 'Creates missing parent directories; false by default.' }),
+    parents: z.boolean().optional().meta({ description: 'Creates missing parent directories. Default: false.' }),
   })
   .meta({ id: 'DirectoryCreate', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** The report of `PUT B/files/archive`. */
 export const unpackReportSchema = z
   .looseObject({
-    entries: z.int().meta({ description: 'Files, directories and links created.' }),
+    entries: z.int().meta({ description: 'Number of files, directories and links created.' }),
     refused: z
       .array(
         z.looseObject({
-          path: z.string().meta({ description: 'Path in the archive, cut off after 1,024 bytes.' }),
+          path: z.string().meta({ description: 'Path in the archive, truncated after 1,024 bytes.' }),
           reason: z.string(),
         }),
       )
-      .meta({ description: 'The first 1,000 refused entries, with the reasons.' }),
-    refused_count: z.int().meta({ description: 'Number of all refused entries, listed or not.' }),
+      .meta({ description: 'The first 1,000 refused entries with reasons.' }),
+    refused_count: z.int().meta({ description: 'Total number of refused entries.' }),
   })
   .meta({ id: 'UnpackReport' })
 

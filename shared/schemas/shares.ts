@@ -5,10 +5,10 @@ import type { LimitName } from './limits.ts'
 const ACCOUNTS = ['box', 'project', 'token'] as const
 
 const RULES = {
-  left_free: 'No account may hold more than is left free: alone it gets half.',
-  each: 'The bound is that of each account, whatever others do.',
-  turns: 'Those who wait take turns, one of each account after another.',
-  oldest_go: 'Beyond the bound the accounts that have most lose their oldest.',
+  left_free: 'No account may hold more than what is free, so one on its own gets half.',
+  each: 'The limit applies to each account separately.',
+  turns: 'Waiting requests take turns, one per account.',
+  oldest_go: 'Above the limit, the accounts with the most lose their oldest.',
 } as const
 
 interface Share {
@@ -64,9 +64,9 @@ export const sharesSchema = z
   .record(
     z.string(),
     z.looseObject({
-      limit: z.string().meta({ description: 'Name of its bound in `limits`.' }),
+      limit: z.string().meta({ description: 'Name of the limit in `limits`.' }),
       by: z.array(z.enum(ACCOUNTS)).meta({
-        description: 'Whose use is added up: `token` is a token with all that were minted with it.',
+        description: 'Accounts whose usage is added up. `token` means a token and all tokens created with it.',
       }),
       rule: z.enum(Object.keys(RULES) as [keyof typeof RULES]).meta({
         description: Object.entries(RULES)
@@ -75,4 +75,4 @@ export const sharesSchema = z
       }),
     }),
   )
-  .meta({ id: 'Shares', description: 'What callers share, by name.' })
+  .meta({ id: 'Shares', description: 'Resources that callers share, by name.' })

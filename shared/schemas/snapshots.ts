@@ -7,19 +7,22 @@ export const snapshotSchema = z
     id: idSchema,
     name: nameSchema,
     project: nameSchema,
-    box: nameSchema.nullable().meta({ description: 'Box whose root it holds; null for a snapshot of a volume.' }),
-    volume: nameSchema.nullable().meta({ description: 'Volume whose data it holds; null for a snapshot of a box.' }),
+    box: nameSchema
+      .nullable()
+      .meta({ description: 'Box whose root the snapshot holds. Null for a snapshot of a volume.' }),
+    volume: nameSchema
+      .nullable()
+      .meta({ description: 'Volume whose data the snapshot holds. Null for a snapshot of a box.' }),
     comment: z.string().nullable(),
     created_at: timestampSchema,
     size_bytes: z
       .int()
       .nullable()
-      .meta({ description: 'Compressed bytes it refers to, those of `data` included; null until they are counted.' }),
-    unique_bytes: z
-      .int()
-      .nullable()
-      .meta({ description: 'Bytes that only it refers to; null in lists, and in the answer to its creation.' }),
-    automatic: z.boolean().meta({ description: 'Made by a restore, of the state that it replaced.' }),
+      .meta({ description: 'Compressed size in bytes, including `data`. Null until it is counted.' }),
+    unique_bytes: z.int().nullable().meta({
+      description: 'Bytes that only this snapshot holds. Null in lists, and in the response that creates it.',
+    }),
+    automatic: z.boolean().meta({ description: 'Whether a restore created it, to keep the state that it replaced.' }),
     data: z
       .array(
         z.looseObject({
@@ -28,14 +31,14 @@ export const snapshotSchema = z
           read_only: z.boolean(),
         }),
       )
-      .meta({ description: 'Data volumes of the box, taken at the same instant.' }),
+      .meta({ description: 'Data volumes of the box, captured at the same instant.' }),
   })
   .meta({ id: 'Snapshot' })
 
 /** `POST D/snapshots`. */
 export const createSnapshotBodySchema = z
   .strictObject({
-    name: nameSchema.optional().meta({ description: '`v` and the next number by default.' }),
+    name: nameSchema.optional().meta({ description: 'Name of the snapshot. Default: `v` and the next number.' }),
     comment: z
       .string()
       .max(1024)
@@ -66,8 +69,8 @@ export const createBoxSnapshotBodySchema = createSnapshotBodySchema
     name: nameSchema
       .refine((name) => name !== 'live', 'is what `to` of a diff calls the box as it is now')
       .optional()
-      .meta({ description: '`v` and the next number by default; not `live`.' }),
-    include_data: includeData.meta({ description: 'Includes its data volumes; false by default.' }),
+      .meta({ description: 'Name of the snapshot, not `live`. Default: `v` and the next number.' }),
+    include_data: includeData.meta({ description: 'Includes the data volumes of the box. Default: false.' }),
   })
   .meta({ id: 'CreateBoxSnapshot' })
 
@@ -75,33 +78,34 @@ export const createBoxSnapshotBodySchema = createSnapshotBodySchema
 export const boxRestoreBodySchema = restoreBodySchema
   .extend({
     include_data: includeData.meta({
-      description: 'Restores the data volumes that it wrote to as well; by default if the snapshot holds them.',
+      description: 'Also restores the data volumes that the box wrote to. Default: true if the snapshot holds them.',
     }),
   })
   .meta({ id: 'RestoreBox' })
 
 /** The query of `GET B/snapshots/{snapshot}/diff`. */
 export const snapshotDiffQuery = pageQuery.extend({
-  to: nameSchema
-    .default('live')
-    .meta({ description: 'Another snapshot of the box; `live`: the box as it is now.', override: { default: 'live' } }),
+  to: nameSchema.default('live').meta({
+    description: 'Another snapshot of the box, or `live` for its current disk.',
+    override: { default: 'live' },
+  }),
   continuation_token: pathTokenSchema,
 })
 
 const changeSchema = z.looseObject({
   kind: z.enum(['added', 'modified', 'deleted', 'renamed']),
   path: z.string().meta({
-    description: 'Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.',
+    description: 'Path in the later state, or the earlier path if deleted. U+FFFD replaces bytes that are not UTF-8.',
   }),
-  path_base64: z.string().nullable().meta({ description: 'Base64 of `path`, if it is not UTF-8; else null.' }),
+  path_base64: z.string().nullable().meta({ description: '`path` in base64, if it is not UTF-8. Null otherwise.' }),
   from: z
     .string()
     .nullable()
-    .meta({ description: 'Former path, if renamed; everything below it moved along. Else null.' }),
-  from_base64: z.string().nullable().meta({ description: 'Base64 of `from`, if it is not UTF-8; else null.' }),
-  modified: z.boolean().meta({ description: 'Whether a renamed entry was modified as well.' }),
-  type: z.string().meta({ description: 'Type as in File, in the later state, or the former one if deleted.' }),
-  size_bytes: z.number().meta({ description: 'Size as in File, in the later state, or the former one if deleted.' }),
+    .meta({ description: 'Earlier path if renamed, together with everything below it. Null otherwise.' }),
+  from_base64: z.string().nullable().meta({ description: '`from` in base64, if it is not UTF-8. Null otherwise.' }),
+  modified: z.boolean().meta({ description: 'Whether a renamed entry was also modified.' }),
+  type: z.string().meta({ description: 'Type as in File, from the later state, or the earlier one if deleted.' }),
+  size_bytes: z.number().meta({ description: 'Size as in File, from the later state, or the earlier one if deleted.' }),
 })
 
 /** `GET B/snapshots/{snapshot}/diff`: in the order of the paths' bytes. */

@@ -27,33 +27,31 @@ export const volumeSchema = z
     id: idSchema,
     name: nameSchema,
     project: nameSchema,
-    size_gb: z.number().meta({ description: 'GiB it may hold, compressed.' }),
+    size_gb: z.number().meta({ description: 'Capacity in GiB, compressed.' }),
     used_bytes: z.int().nullable().meta({
       description:
-        'Bytes that `size_gb` bounds: written to it and still kept, also by its snapshots, without those that a copy or a restored volume took over. Measured at the call; null if the data is missing.',
+        'Bytes that count against `size_gb`, measured at the time of the request; null if the data is missing. They include data that only its snapshots keep, but not data inherited from a copied or restored volume.',
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    attachments: z.array(attachmentSchema).meta({ description: 'Boxes it is attached to; at most one writes to it.' }),
-    from: z
-      .string()
-      .nullable()
-      .meta({ description: 'Source: `name`, `name@snapshot` or `backup:<id>`; null if it was created empty.' }),
+    attachments: z.array(attachmentSchema).meta({ description: 'Boxes it is attached to. At most one can write.' }),
+    from: z.string().nullable().meta({
+      description: 'Source of the volume: `name`, `name@snapshot` or `backup:<id>`. Null if it was created empty.',
+    }),
     backup_schedule: z
       .looseObject({
-        interval_seconds: z.int().meta({ description: 'Seconds from the start of one backup to that of the next.' }),
-        keep_count: z
-          .int()
-          .nullable()
-          .meta({ description: 'Number of older backups of the schedule that are kept beside the newest; null: all.' }),
+        interval_seconds: z.int().meta({ description: 'Seconds between the starts of two backups.' }),
+        keep_count: z.int().nullable().meta({
+          description: 'Number of older scheduled backups to keep in addition to the newest. Null keeps all.',
+        }),
         keep_seconds: z
           .int()
           .nullable()
-          .meta({ description: 'Seconds for which older ones are kept; null: for ever.' }),
+          .meta({ description: 'How long to keep older backups, in seconds. Null keeps them forever.' }),
       })
       .nullable()
-      .meta({ description: 'Schedule of automatic backups; null: none.' }),
-    tags: tagsSchema.meta({ description: 'Set by clients; `tag` of a list selects by them.' }),
+      .meta({ description: 'Schedule of automatic backups. Null for none.' }),
+    tags: tagsSchema.meta({ description: 'Tags that clients set. Filter lists with the `tag` parameter.' }),
   })
   .meta({ id: 'Volume' })
 
@@ -61,12 +59,12 @@ export const volumeSchema = z
 export const createVolumeBodySchema = z
   .strictObject({
     name: nameSchema,
-    size_gb: gibSchema
-      .optional()
-      .meta({ description: 'By default that of the volume in `from`, else that of `GET /v1/config`.' }),
-    from: nameSchema.optional().meta({ description: 'A volume of the project to copy, as it is now.' }),
-    from_snapshot: nameSchema.optional().meta({ description: 'A snapshot of that volume to copy instead.' }),
-    from_backup: idSchema.optional().meta({ description: 'A backup of the project that the backup store holds.' }),
+    size_gb: gibSchema.optional().meta({
+      description: 'Size in GiB. Default: the size of the volume in `from`, or else the default of `GET /v1/config`.',
+    }),
+    from: nameSchema.optional().meta({ description: 'Volume of the project to copy, with its current data.' }),
+    from_snapshot: nameSchema.optional().meta({ description: 'Snapshot of the `from` volume to copy instead.' }),
+    from_backup: idSchema.optional().meta({ description: 'Backup of the project in the backup store.' }),
     tags: tagsSchema.optional(),
   })
   .meta({

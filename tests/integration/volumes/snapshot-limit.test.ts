@@ -19,7 +19,7 @@ afterEach(() => service.close())
 const take = (name: string) => service.snapshots.create(CALLER, vol, { body: { name }, idempotencyKey: null })
 
 test('a snapshot is refused at the limit, in which automatic ones count, and a restore is not', async () => {
-  expect(LIMIT_TEXTS.snapshots_per_owner).toMatch(/automatic ones counted; only restores go beyond/)
+  expect(LIMIT_TEXTS.snapshots_per_owner).toMatch(/including automatic ones. Only restores can exceed it/)
   await take('good')
   const { record } = await service.volumes.get(vol)
   for (let count = 1; count < SNAPSHOTS_MAX - 1; count++) await service.store.snapshots.insert(snapshotRecord(record))

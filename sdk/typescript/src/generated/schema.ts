@@ -9,8 +9,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Health of the service and its host; short without a good token
-         * @description Health of the service and its host; short without a good token. Needs no token. One that is broken, expired or revoked counts as none.
+         * Get the health of the service
+         * @description Get the health of the service. Covers the service and its host. Short without a valid token. Needs no token. A malformed, expired or revoked token counts as no token.
          */
         get: operations["getHealth"];
         put?: never;
@@ -29,8 +29,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Version and drivers
-         * @description Version and drivers. Needs no token.
+         * Get the version
+         * @description Get the version. Includes the drivers. Needs no token.
          */
         get: operations["getVersion"];
         put?: never;
@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This document
-         * @description This document. Needs no token.
+         * Get the OpenAPI document
+         * @description Get the OpenAPI document. Needs no token.
          */
         get: operations["getOpenApi"];
         put?: never;
@@ -69,8 +69,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List all error codes with status, meaning and remedy
-         * @description List all error codes with status, meaning and remedy. Needs no token.
+         * List error codes
+         * @description List error codes. Includes the status, meaning and remedy of each. Needs no token.
          */
         get: operations["listProblems"];
         put?: never;
@@ -89,8 +89,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explain an error code; the `type` of a problem leads here
-         * @description Explain an error code; the `type` of a problem leads here. Needs no token.
+         * Explain an error code
+         * @description Explain an error code. The `type` of a problem points here. Needs no token.
          */
         get: operations["getProblem"];
         put?: never;
@@ -109,8 +109,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Drivers, defaults, features and limits
-         * @description Drivers, defaults, features and limits. Needs no token.
+         * Get the configuration
+         * @description Get the configuration. Returns drivers, defaults, features and limits. Needs no token.
          */
         get: operations["getConfig"];
         put?: never;
@@ -129,8 +129,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Report storage by resource, and what deleting each would free
-         * @description Report storage by resource, and what deleting each would free. Needs a token with `admin`.
+         * Get storage usage
+         * @description Get storage usage. Lists the size of each resource, and the space that deleting it would free. Needs a token with `admin`.
          */
         get: operations["getStorage"];
         put?: never;
@@ -151,8 +151,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Verify all stored data against its checksums; health reports faults
-         * @description Verify all stored data against its checksums; health reports faults. Needs a token with `admin` for all projects.
+         * Start a scrub
+         * @description Start a scrub. Verifies all stored data against its checksums. The health report shows faults. Needs a token with `admin` for all projects.
          */
         post: operations["startScrub"];
         delete?: never;
@@ -169,8 +169,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The token's own name, projects, permissions and expiry
-         * @description The token's own name, projects, permissions and expiry. Needs a valid token.
+         * Get the token in use
+         * @description Get the token in use. Returns its name, projects, permissions and expiry. Needs a valid token.
          */
         get: operations["getMe"];
         put?: never;
@@ -189,14 +189,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List tokens: all with admin, else those this one minted
-         * @description List tokens: all with admin, else those this one minted. Needs a valid token.
+         * List tokens
+         * @description List tokens. With `admin`, lists all tokens. Otherwise lists those that this token created. Needs a valid token.
          */
         get: operations["listTokens"];
         put?: never;
         /**
-         * Mint a token that may do no more than this one
-         * @description Mint a token that may do no more than this one. Needs a valid token.
+         * Create a token
+         * @description Create a token. The new token has a subset of the projects, permissions and remaining life of the one you use. Needs a valid token.
          */
         post: operations["createToken"];
         delete?: never;
@@ -216,8 +216,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a token and those minted with it, or in it if it is a session, at once
-         * @description Revoke a token and those minted with it, or in it if it is a session, at once. Needs a valid token.
+         * Revoke a token
+         * @description Revoke a token. Takes effect at once, and also revokes every token created with it or, if it is a session, within it. Needs a valid token.
          */
         delete: operations["deleteToken"];
         options?: never;
@@ -235,13 +235,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin a session of the web console, with a token of its own that may do what this one may
-         * @description Begin a session of the web console, with a token of its own that may do what this one may. Needs a valid token, or a ticket.
+         * Sign in to the web console
+         * @description Sign in to the web console. Starts a session with its own token, which has the permissions of the token you sign in with. Needs a valid token, or a ticket.
          */
         post: operations["signIn"];
         /**
-         * End the session of the web console that asks, and its token, though nothing that was minted in it
-         * @description End the session of the web console that asks, and its token, though nothing that was minted in it. Needs a valid token.
+         * Sign out of the web console
+         * @description Sign out of the web console. Ends the session that sends the request and its token. Tokens created in the session stay valid. Needs a valid token.
          */
         delete: operations["signOut"];
         options?: never;
@@ -257,14 +257,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show the token that a sign-in link signs in with, without using the link up
-         * @description Show the token that a sign-in link signs in with, without using the link up. Needs a valid token, or a ticket.
+         * Show the token of a sign-in link
+         * @description Show the token of a sign-in link. Does not use up the link. Needs a valid token, or a ticket.
          */
         get: operations["getSignInLink"];
         put?: never;
         /**
-         * Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console
-         * @description Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console. Needs a valid token.
+         * Create a sign-in link
+         * @description Create a sign-in link. Returns a ticket for `signIn` that works once, within 10 minutes, for a link to the web console. Needs a valid token.
          */
         post: operations["createSignInLink"];
         delete?: never;
@@ -283,8 +283,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a ticket: a URL valid once, within 60 s, for requests that a function cannot carry
-         * @description Create a ticket: a URL valid once, within 60 s, for requests that a function cannot carry. Needs a valid token.
+         * Create a ticket for a box
+         * @description Create a ticket for a box. A ticket is a URL that works once, within 60 s. Use it for requests that a function cannot carry. Needs a valid token.
          */
         post: operations["createTicket"];
         delete?: never;
@@ -303,8 +303,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a ticket for an upload or an event stream of a project
-         * @description Create a ticket for an upload or an event stream of a project. Needs a valid token.
+         * Create a ticket for a project
+         * @description Create a ticket for a project. For an upload or an event stream. Needs a valid token.
          */
         post: operations["createProjectTicket"];
         delete?: never;
@@ -321,8 +321,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the projects that have a box, volume, base, backup or quota, with their quotas and use
-         * @description List the projects that have a box, volume, base, backup or quota, with their quotas and use. Needs a token with `read`.
+         * List projects
+         * @description List projects. Lists projects that have a box, volume, base, backup or quota, with their quotas and usage. Needs a token with `read`.
          */
         get: operations["listProjects"];
         put?: never;
@@ -341,13 +341,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the quota of a project and its use
-         * @description Get the quota of a project and its use. Needs a token with `read`.
+         * Get the quota of a project
+         * @description Get the quota of a project. Includes current usage. Needs a token with `read`.
          */
         get: operations["getQuota"];
         /**
-         * Set the quota of a project; existing resources stay
-         * @description Set the quota of a project; existing resources stay. Needs a token with `admin` for all projects.
+         * Set the quota of a project
+         * @description Set the quota of a project. Existing resources stay. Needs a token with `admin` for all projects.
          */
         put: operations["updateQuota"];
         post?: never;
@@ -365,8 +365,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get an operation: a mutation that outlived its wait
-         * @description Get an operation: a mutation that outlived its wait. Needs a token with `read`.
+         * Get an operation
+         * @description Get an operation. An operation tracks a mutation that outlived its wait. Needs a token with `read`.
          */
         get: operations["getOperation"];
         put?: never;
@@ -385,14 +385,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List boxes by name
-         * @description List boxes by name. Needs a token with `read`.
+         * List boxes
+         * @description List boxes. Ordered by name. Needs a token with `read`.
          */
         get: operations["listBoxes"];
         put?: never;
         /**
-         * Create a box and start it
-         * @description Create a box and start it. Needs a token with `write`.
+         * Create a box
+         * @description Create a box. Also starts it. Needs a token with `write`.
          */
         post: operations["createBox"];
         delete?: never;
@@ -414,14 +414,14 @@ export interface paths {
          */
         get: operations["getBox"];
         /**
-         * Change a box; what is left out stays as it is
-         * @description Change a box; what is left out stays as it is. Needs a token with `write`.
+         * Update a box
+         * @description Update a box. Fields that you leave out keep their values. Needs a token with `write`.
          */
         put: operations["updateBox"];
         post?: never;
         /**
-         * Delete a box, in any state
-         * @description Delete a box, in any state. Needs a token with `write`.
+         * Delete a box
+         * @description Delete a box. Works in every state. Needs a token with `write`.
          */
         delete: operations["deleteBox"];
         options?: never;
@@ -439,8 +439,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a box: SIGTERM, the grace period, SIGKILL
-         * @description Stop a box: SIGTERM, the grace period, SIGKILL. Needs a token with `write`.
+         * Stop a box
+         * @description Stop a box. Sends SIGTERM, waits for the grace period, then sends SIGKILL. Needs a token with `write`.
          */
         post: operations["stopBox"];
         delete?: never;
@@ -479,8 +479,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lease a box: it is not stopped as idle meanwhile; does not start it
-         * @description Lease a box: it is not stopped as idle meanwhile; does not start it. Needs a token with `write`.
+         * Lease a box
+         * @description Lease a box. A leased box is not stopped as idle. A lease does not start the box. Needs a token with `write`.
          */
         post: operations["leaseBox"];
         delete?: never;
@@ -497,8 +497,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the resource usage of a box, from the counters of the kernel
-         * @description Get the resource usage of a box, from the counters of the kernel. Needs a token with `read`.
+         * Get the resource usage of a box
+         * @description Get the resource usage of a box. Reads the counters of the kernel. Needs a token with `read`.
          */
         get: operations["getBoxMetrics"];
         put?: never;
@@ -517,8 +517,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what a box has used: by the minute for two hours, by ten minutes for a day
-         * @description Get what a box has used: by the minute for two hours, by ten minutes for a day. Needs a token with `read`.
+         * Get the usage history of a box
+         * @description Get the usage history of a box. One point a minute for two hours, one every ten minutes for a day. Needs a token with `read`.
          */
         get: operations["getBoxMetricsHistory"];
         put?: never;
@@ -537,14 +537,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the snapshots of a box, oldest first
-         * @description List the snapshots of a box, oldest first. Needs a token with `read`.
+         * List the snapshots of a box
+         * @description List the snapshots of a box. Oldest first. Needs a token with `read`.
          */
         get: operations["listBoxSnapshots"];
         put?: never;
         /**
-         * Snapshot the disk of a box, running or not, with its data volumes at the same instant if asked
-         * @description Snapshot the disk of a box, running or not, with its data volumes at the same instant if asked. Needs a token with `write`.
+         * Create a snapshot of a box
+         * @description Create a snapshot of a box. Captures its disk, running or not. Can capture its data volumes at the same instant. Needs a token with `write`.
          */
         post: operations["createBoxSnapshot"];
         delete?: never;
@@ -561,15 +561,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a snapshot of a box, with the bytes that only it has
-         * @description Get a snapshot of a box, with the bytes that only it has. Needs a token with `read`.
+         * Get a snapshot of a box
+         * @description Get a snapshot of a box. Includes the bytes that only this snapshot holds. Needs a token with `read`.
          */
         get: operations["getBoxSnapshot"];
         put?: never;
         post?: never;
         /**
-         * Delete a snapshot of a box; what was made from it stays
-         * @description Delete a snapshot of a box; what was made from it stays. Needs a token with `write`.
+         * Delete a snapshot of a box
+         * @description Delete a snapshot of a box. Boxes and bases created from it stay. Needs a token with `write`.
          */
         delete: operations["deleteBoxSnapshot"];
         options?: never;
@@ -587,8 +587,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restore a box to a snapshot; its present state becomes an automatic snapshot
-         * @description Restore a box to a snapshot; its present state becomes an automatic snapshot. Needs a token with `write`.
+         * Restore a box to a snapshot
+         * @description Restore a box to a snapshot. The current state becomes an automatic snapshot. Needs a token with `write`.
          */
         post: operations["restoreBox"];
         delete?: never;
@@ -605,8 +605,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the changes on the disk of a box between two snapshots, or until now
-         * @description List the changes on the disk of a box between two snapshots, or until now. Needs a token with `read`.
+         * Compare a snapshot of a box
+         * @description Compare a snapshot of a box. Lists changes on the disk up to another snapshot or up to now. Needs a token with `read`.
          */
         get: operations["diffBoxSnapshot"];
         put?: never;
@@ -625,14 +625,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the snapshots of a data volume, oldest first
-         * @description List the snapshots of a data volume, oldest first. Needs a token with `read`.
+         * List the snapshots of a data volume
+         * @description List the snapshots of a data volume. Oldest first. Needs a token with `read`.
          */
         get: operations["listVolumeSnapshots"];
         put?: never;
         /**
-         * Snapshot a data volume, also while it is in use
-         * @description Snapshot a data volume, also while it is in use. Needs a token with `write`.
+         * Create a snapshot of a data volume
+         * @description Create a snapshot of a data volume. Works while the volume is in use. Needs a token with `write`.
          */
         post: operations["createVolumeSnapshot"];
         delete?: never;
@@ -649,15 +649,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a snapshot of a data volume, with its sizes
-         * @description Get a snapshot of a data volume, with its sizes. Needs a token with `read`.
+         * Get a snapshot of a data volume
+         * @description Get a snapshot of a data volume. Includes its sizes. Needs a token with `read`.
          */
         get: operations["getVolumeSnapshot"];
         put?: never;
         post?: never;
         /**
-         * Delete a snapshot of a data volume; what was made from it stays
-         * @description Delete a snapshot of a data volume; what was made from it stays. Needs a token with `write`.
+         * Delete a snapshot of a data volume
+         * @description Delete a snapshot of a data volume. Volumes created from it stay. Needs a token with `write`.
          */
         delete: operations["deleteVolumeSnapshot"];
         options?: never;
@@ -675,8 +675,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restore a data volume to its snapshot; boxes keep running
-         * @description Restore a data volume to its snapshot; boxes keep running. Needs a token with `write`.
+         * Restore a data volume to a snapshot
+         * @description Restore a data volume to a snapshot. Boxes keep running. Needs a token with `write`.
          */
         post: operations["restoreVolume"];
         delete?: never;
@@ -693,14 +693,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the commands of a box, oldest first, without their output
-         * @description List the commands of a box, oldest first, without their output. Needs a token with `exec`.
+         * List the commands of a box
+         * @description List the commands of a box. Oldest first, without output. Needs a token with `exec`.
          */
         get: operations["listExecs"];
         put?: never;
         /**
-         * Run a command to its end, or to the end of the wait
-         * @description Run a command to its end, or to the end of the wait. Needs a token with `exec`.
+         * Run a command
+         * @description Run a command. Returns when the command ends or the wait is over. Needs a token with `exec`.
          */
         post: operations["createExec"];
         delete?: never;
@@ -717,8 +717,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a command with its output
-         * @description Get a command with its output. Needs a token with `exec`.
+         * Get a command
+         * @description Get a command. Includes its output. Needs a token with `exec`.
          */
         get: operations["getExec"];
         put?: never;
@@ -737,8 +737,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a stream of a command from an offset on
-         * @description Read a stream of a command from an offset on. Needs a token with `exec`.
+         * Read the output of a command
+         * @description Read the output of a command. Reads one stream from an offset. Needs a token with `exec`.
          */
         get: operations["getExecOutput"];
         put?: never;
@@ -759,8 +759,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Signal a command and its processes; an ended one is returned unchanged
-         * @description Signal a command and its processes; an ended one is returned unchanged. Needs a token with `exec`.
+         * Signal a command
+         * @description Signal a command. The signal goes to the command and its processes. If the command has ended, its record is returned unchanged. Needs a token with `exec`.
          */
         post: operations["signalExec"];
         delete?: never;
@@ -777,18 +777,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Run a command over a WebSocket, as a Kubernetes client does
-         * @description Run a command over a WebSocket, as a Kubernetes client does. Needs a token with `exec`, or a ticket.
+         * Run a command over a WebSocket
+         * @description Run a command over a WebSocket. Uses the protocol of Kubernetes clients. Needs a token with `exec`, or a ticket.
          *
-         *     Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+         *     Request an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
          *
-         *     - `v5.channel.k8s.io`: binary messages, whose first byte is the channel; `[255, channel]` closes one. Text of a client is taken as its bytes.
-         *     - `v4.channel.k8s.io`: the same without closing.
-         *     - `v4.base64.channel.k8s.io`: text messages: an ASCII digit for the channel, then base64.
+         *     - `v5.channel.k8s.io`: binary messages. The first byte is the channel, and `[255, channel]` closes a channel. Text from a client is read as bytes.
+         *     - `v4.channel.k8s.io`: the same, without closing channels.
+         *     - `v4.base64.channel.k8s.io`: text messages with an ASCII digit for the channel, then base64.
          *
-         *     Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries `{"Width":80,"Height":24}`. Status carries, once, a
-         *     Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`; a signal ends as code
-         *     128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.
+         *     Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries `{"Width":80,"Height":24}`. Status carries one
+         *     Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`. Signal n is reported as
+         *     exit code 128 + n. The server then closes with 1000. It pings every 15 s, and drops a peer that is silent for 45 s.
          */
         get: operations["streamExec"];
         put?: never;
@@ -807,18 +807,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Attach to a console over a WebSocket, or start it
-         * @description Attach to a console over a WebSocket, or start it. Needs a token with `exec`, or a ticket.
+         * Attach to a console
+         * @description Attach to a console. Over a WebSocket. Starts the console if it does not run. Needs a token with `exec`, or a ticket.
          *
-         *     Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+         *     Request an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
          *
-         *     - `v5.channel.k8s.io`: binary messages, whose first byte is the channel; `[255, channel]` closes one. Text of a client is taken as its bytes.
-         *     - `v4.channel.k8s.io`: the same without closing.
-         *     - `v4.base64.channel.k8s.io`: text messages: an ASCII digit for the channel, then base64.
+         *     - `v5.channel.k8s.io`: binary messages. The first byte is the channel, and `[255, channel]` closes a channel. Text from a client is read as bytes.
+         *     - `v4.channel.k8s.io`: the same, without closing channels.
+         *     - `v4.base64.channel.k8s.io`: text messages with an ASCII digit for the channel, then base64.
          *
-         *     Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries `{"Width":80,"Height":24}`. Status carries, once, a
-         *     Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`; a signal ends as code
-         *     128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.
+         *     Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries `{"Width":80,"Height":24}`. Status carries one
+         *     Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`. Signal n is reported as
+         *     exit code 128 + n. The server then closes with 1000. It pings every 15 s, and drops a peer that is silent for 45 s.
          */
         get: operations["openConsole"];
         put?: never;
@@ -837,8 +837,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the consoles of a box that run, by name
-         * @description List the consoles of a box that run, by name. Needs a token with `exec`.
+         * List the consoles of a box
+         * @description List the consoles of a box. Lists running consoles by name. Needs a token with `exec`.
          */
         get: operations["listSessions"];
         put?: never;
@@ -860,8 +860,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a console: SIGHUP to all it started, then SIGKILL
-         * @description End a console: SIGHUP to all it started, then SIGKILL. Needs a token with `exec`.
+         * End a console
+         * @description End a console. Sends SIGHUP to everything it started, then SIGKILL. Needs a token with `exec`.
          */
         delete: operations["deleteSession"];
         options?: never;
@@ -877,8 +877,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the services of a box by name
-         * @description List the services of a box by name. Needs a token with `read`.
+         * List the services of a box
+         * @description List the services of a box. Ordered by name. Needs a token with `read`.
          */
         get: operations["listServices"];
         put?: never;
@@ -897,19 +897,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a service as it is now
-         * @description Get a service as it is now. Needs a token with `read`.
+         * Get a service
+         * @description Get a service. Needs a token with `read`.
          */
         get: operations["getService"];
         /**
-         * Define a service and start it, or change what its next start uses
-         * @description Define a service and start it, or change what its next start uses. Needs a token with `exec`.
+         * Create or update a service
+         * @description Create or update a service. A new service starts. Changes to an existing one apply at its next start. Needs a token with `exec`.
          */
         put: operations["putService"];
         post?: never;
         /**
-         * Delete a service with its log, and kill its processes
-         * @description Delete a service with its log, and kill its processes. Needs a token with `exec`.
+         * Delete a service
+         * @description Delete a service. Deletes its log, and kills its processes. Needs a token with `exec`.
          */
         delete: operations["deleteService"];
         options?: never;
@@ -927,8 +927,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start a service, now and whenever its box starts
-         * @description Start a service, now and whenever its box starts. Needs a token with `exec`.
+         * Start a service
+         * @description Start a service. It also starts whenever its box starts. Needs a token with `exec`.
          */
         post: operations["startService"];
         delete?: never;
@@ -947,8 +947,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a service until it is started again, also across restarts of its box
-         * @description Stop a service until it is started again, also across restarts of its box. Needs a token with `exec`.
+         * Stop a service
+         * @description Stop a service. It stays stopped until you start it, even if its box restarts. Needs a token with `exec`.
          */
         post: operations["stopService"];
         delete?: never;
@@ -967,8 +967,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start a version of a service beside the active one, as its preview
-         * @description Start a version of a service beside the active one, as its preview. Needs a token with `exec`.
+         * Deploy a preview of a service
+         * @description Deploy a preview of a service. Starts a new version beside the active one. Needs a token with `exec`.
          */
         post: operations["deployService"];
         delete?: never;
@@ -987,8 +987,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make the preview of a service the active version
-         * @description Make the preview of a service the active version. Needs a token with `exec`.
+         * Promote the preview of a service
+         * @description Promote the preview of a service. The preview becomes the active version. Needs a token with `exec`.
          */
         post: operations["promoteService"];
         delete?: never;
@@ -1007,8 +1007,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make the version that was active before the active one again
-         * @description Make the version that was active before the active one again. Needs a token with `exec`.
+         * Roll back a service
+         * @description Roll back a service. The previous version becomes active again. Needs a token with `exec`.
          */
         post: operations["rollbackService"];
         delete?: never;
@@ -1027,8 +1027,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End the preview of a service
-         * @description End the preview of a service. Needs a token with `exec`.
+         * Discard the preview of a service
+         * @description Discard the preview of a service. Needs a token with `exec`.
          */
         post: operations["discardService"];
         delete?: never;
@@ -1045,11 +1045,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the log of a service, across its restarts
-         * @description Read the log of a service, across its restarts. Needs a token with `exec`, or a ticket.
+         * Read the log of a service
+         * @description Read the log of a service. The log continues across restarts. Needs a token with `exec`, or a ticket.
          *
-         *     `Accept: text/event-stream` asks for a stream, of an item a message: its `id` is the cursor, which `Last-Event-ID` goes on from. A
-         *     message without data comes every 15 s; one named `problem` says why the stream ends.
+         *     `Accept: text/event-stream` requests a stream with one item per message. The `id` of a message is the cursor. Send it as
+         *     `Last-Event-ID` to continue after it. A message without data arrives every 15 s, and a message named `problem` says why the stream ends.
          */
         get: operations["getServiceLogs"];
         put?: never;
@@ -1070,8 +1070,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Add domains to a box; set its port and access
-         * @description Add domains to a box; set its port and access. Needs a token with `write`.
+         * Publish a box
+         * @description Publish a box. Adds domains, and sets its port and access. Needs a token with `write`.
          */
         post: operations["publishBox"];
         delete?: never;
@@ -1090,8 +1090,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove domains from a box; its own URL stays
-         * @description Remove domains from a box; its own URL stays. Needs a token with `write`.
+         * Unpublish a box
+         * @description Unpublish a box. Removes domains. The URL of the box itself stays. Needs a token with `write`.
          */
         post: operations["unpublishBox"];
         delete?: never;
@@ -1110,8 +1110,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Add domains to a service, served by its active version
-         * @description Add domains to a service, served by its active version. Needs a token with `write`.
+         * Publish a service
+         * @description Publish a service. Adds domains, which its active version serves. Needs a token with `write`.
          */
         post: operations["publishService"];
         delete?: never;
@@ -1130,8 +1130,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove domains from a service; its own URL stays
-         * @description Remove domains from a service; its own URL stays. Needs a token with `write`.
+         * Unpublish a service
+         * @description Unpublish a service. Removes domains. The URL of the service itself stays. Needs a token with `write`.
          */
         post: operations["unpublishService"];
         delete?: never;
@@ -1148,15 +1148,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Connect to a TCP port of a box over a WebSocket
-         * @description Connect to a TCP port of a box over a WebSocket. Needs a token with `ports`, or a ticket.
+         * Connect to a port of a box
+         * @description Connect to a port of a box. Carries one TCP connection over a WebSocket. Needs a token with `ports`, or a ticket.
          *
-         *     Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol `v1.port.boxyard` or none, that carries one TCP connection to
-         *     a port of the box: to its loopback or, where nothing listens there, to its own address. Binary messages are its bytes, of a client at most 64 KiB each,
-         *     as they come. The text message `end` ends the direction of its sender, and the other goes on; once both have ended the server
-         *     closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that closes with 1000 or 1001 closes the
-         *     connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that is silent for 45 s; a connection
-         *     without bytes stays open. A stopped box whose `url_settings.wake` is set is started first.
+         *     Request an upgrade to a WebSocket (RFC 6455) with the subprotocol `v1.port.boxyard` or none. The WebSocket carries one TCP connection to
+         *     a port of the box, on its loopback address or, if nothing listens there, on its network address.
+         *
+         *     - Binary messages carry the bytes of the connection. A client can send at most 64 KiB per message.
+         *     - The text message `end` ends the direction of its sender, and the other direction stays open.
+         *     - The server closes with 1000 after both directions end, and with 1011 if the connection is reset or the box stops.
+         *     - If the client closes with 1000 or 1001, the connection is closed. If the client is cut off, the connection is reset.
+         *     - The server pings every 15 s, and drops a peer that is silent for 45 s. An idle connection stays open.
+         *     - A stopped box with `url_settings.wake` starts first.
          */
         get: operations["openPort"];
         put?: never;
@@ -1175,11 +1178,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the events of a project in order, and wait for more
-         * @description Read the events of a project in order, and wait for more. Needs a token with `read`, or a ticket.
+         * Read the events of a project
+         * @description Read the events of a project. In order. Can wait for more events. Needs a token with `read`, or a ticket.
          *
-         *     `Accept: text/event-stream` asks for a stream, of an item a message: its `id` is the cursor, which `Last-Event-ID` goes on from. A
-         *     message without data comes every 15 s; one named `problem` says why the stream ends.
+         *     `Accept: text/event-stream` requests a stream with one item per message. The `id` of a message is the cursor. Send it as
+         *     `Last-Event-ID` to continue after it. A message without data arrives every 15 s, and a message named `problem` says why the stream ends.
          */
         get: operations["listEvents"];
         put?: never;
@@ -1198,8 +1201,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the audit log, newest first
-         * @description Read the audit log, newest first. Needs a token with `admin`.
+         * Read the audit log
+         * @description Read the audit log. Newest first. Needs a token with `admin`.
          */
         get: operations["listAudit"];
         put?: never;
@@ -1218,10 +1221,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a file, or a range of it; as JSON, up to 1 MiB, where that is asked for
-         * @description Read a file, or a range of it; as JSON, up to 1 MiB, where that is asked for. Needs a token with `read`, or a ticket.
+         * Read a file
+         * @description Read a file. Returns the whole file or a range. Can return JSON for files of at most 1 MiB. Needs a token with `read`, or a ticket.
          *
-         *     `Accept: application/json` asks for JSON.
+         *     Send `Accept: application/json` for JSON.
          */
         get: operations["readFile"];
         put?: never;
@@ -1241,10 +1244,10 @@ export interface paths {
         };
         get?: never;
         /**
-         * Write a whole file at once: all of it, or nothing
-         * @description Write a whole file at once: all of it, or nothing. Needs a token with `write`, or a ticket.
+         * Write a file
+         * @description Write a file. Atomic: the whole file is written, or nothing changes. Needs a token with `write`, or a ticket.
          *
-         *     The body is sent as it is, as `application/octet-stream`, of any length. One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.
+         *     Send the body as raw bytes (`application/octet-stream`) of any length. An interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a ticket for more.
          */
         put: operations["writeFile"];
         post?: never;
@@ -1262,8 +1265,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stat a path without following a link
-         * @description Stat a path without following a link. Needs a token with `read`.
+         * Stat a path
+         * @description Stat a path. Does not follow a symbolic link. Needs a token with `read`.
          */
         get: operations["statFile"];
         put?: never;
@@ -1282,8 +1285,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List a directory by name
-         * @description List a directory by name. Needs a token with `read`, or a ticket.
+         * List a directory
+         * @description List a directory. Ordered by name. Needs a token with `read`, or a ticket.
          */
         get: operations["listFiles"];
         put?: never;
@@ -1305,8 +1308,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a file or a directory, recursively if requested
-         * @description Delete a file or a directory, recursively if requested. Needs a token with `write`.
+         * Delete a file or directory
+         * @description Delete a file or directory. A directory with contents needs `recursive`. Needs a token with `write`.
          */
         delete: operations["deleteFile"];
         options?: never;
@@ -1324,8 +1327,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Rename a file or a directory
-         * @description Rename a file or a directory. Needs a token with `write`.
+         * Move a file or directory
+         * @description Move a file or directory. Needs a token with `write`.
          */
         post: operations["moveFile"];
         delete?: never;
@@ -1344,8 +1347,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a directory; succeeds if it exists
-         * @description Create a directory; succeeds if it exists. Needs a token with `write`.
+         * Create a directory
+         * @description Create a directory. Succeeds if the directory exists. Needs a token with `write`.
          */
         post: operations["makeDirectory"];
         delete?: never;
@@ -1364,8 +1367,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restore a file or a whole directory from a snapshot, entirely or not at all
-         * @description Restore a file or a whole directory from a snapshot, entirely or not at all. Needs a token with `write`.
+         * Restore a path from a snapshot
+         * @description Restore a path from a snapshot. Atomic: restores the whole file or directory, or changes nothing. Needs a token with `write`.
          */
         post: operations["restoreFile"];
         delete?: never;
@@ -1387,12 +1390,12 @@ export interface paths {
          */
         get: operations["readArchive"];
         /**
-         * Unpack a tar into a directory, telling what was refused
-         * @description Unpack a tar into a directory, telling what was refused. Needs a token with `write`, or a ticket.
+         * Unpack a tar into a directory
+         * @description Unpack a tar into a directory. The report lists refused entries. Needs a token with `write`, or a ticket.
          *
-         *     The body is sent as it is, as `application/x-tar` or `application/octet-stream`, of any length. One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.
+         *     Send the body as raw bytes (`application/x-tar` or `application/octet-stream`) of any length. An interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a ticket for more.
          *
-         *     Entries are made as they come: those before the point at which the body breaks off, or is found to be altered, stay.
+         *     Entries are created as they arrive. If the body is interrupted or found to be altered, entries created before that stay.
          */
         put: operations["writeArchive"];
         post?: never;
@@ -1410,14 +1413,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List data volumes by name
-         * @description List data volumes by name. Needs a token with `read`.
+         * List data volumes
+         * @description List data volumes. Ordered by name. Needs a token with `read`.
          */
         get: operations["listVolumes"];
         put?: never;
         /**
-         * Create a data volume, empty, from another or from a backup
-         * @description Create a data volume, empty, from another or from a backup. Needs a token with `write`.
+         * Create a data volume
+         * @description Create a data volume. Empty, or a copy of another volume, a snapshot or a backup. Needs a token with `write`.
          */
         post: operations["createVolume"];
         delete?: never;
@@ -1439,14 +1442,14 @@ export interface paths {
          */
         get: operations["getVolume"];
         /**
-         * Grow, shrink or tag a data volume
-         * @description Grow, shrink or tag a data volume. Needs a token with `write`.
+         * Update a data volume
+         * @description Update a data volume. Changes its size or tags. Needs a token with `write`.
          */
         put: operations["updateVolume"];
         post?: never;
         /**
-         * Delete a data volume that no box has
-         * @description Delete a data volume that no box has. Needs a token with `write`.
+         * Delete a data volume
+         * @description Delete a data volume. Only works while no box has it attached. Needs a token with `write`.
          */
         delete: operations["deleteVolume"];
         options?: never;
@@ -1464,8 +1467,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Attach a data volume to a running or stopped box
-         * @description Attach a data volume to a running or stopped box. Needs a token with `write`.
+         * Attach a data volume
+         * @description Attach a data volume. Works on running and stopped boxes. Needs a token with `write`.
          */
         post: operations["attachVolume"];
         delete?: never;
@@ -1484,8 +1487,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Detach a data volume from a box without a restart
-         * @description Detach a data volume from a box without a restart. Needs a token with `write`.
+         * Detach a data volume
+         * @description Detach a data volume. Does not restart the box. Needs a token with `write`.
          */
         post: operations["detachVolume"];
         delete?: never;
@@ -1502,14 +1505,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the backups of a data volume, oldest first
-         * @description List the backups of a data volume, oldest first. Needs a token with `read`.
+         * List the backups of a data volume
+         * @description List the backups of a data volume. Oldest first. Needs a token with `read`.
          */
         get: operations["listBackups"];
         put?: never;
         /**
-         * Back up a data volume as it is now, also while it is in use
-         * @description Back up a data volume as it is now, also while it is in use. Needs a token with `write`.
+         * Back up a data volume
+         * @description Back up a data volume. Copies its current content, also while it is in use. Needs a token with `write`.
          */
         post: operations["createBackup"];
         delete?: never;
@@ -1526,15 +1529,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get a backup, also of a deleted data volume
-         * @description Get a backup, also of a deleted data volume. Needs a token with `read`.
+         * Get a backup
+         * @description Get a backup. Also works after its data volume was deleted. Needs a token with `read`.
          */
         get: operations["getBackup"];
         put?: never;
         post?: never;
         /**
-         * Delete a backup; its objects stay in the store for as long as another builds on them
-         * @description Delete a backup; its objects stay in the store for as long as another builds on them. Needs a token with `write`.
+         * Delete a backup
+         * @description Delete a backup. Its objects stay in the store while another backup builds on them. Needs a token with `write`.
          */
         delete: operations["deleteBackup"];
         options?: never;
@@ -1552,8 +1555,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restore a backup as a new data volume, or over the volume itself
-         * @description Restore a backup as a new data volume, or over the volume itself. Needs a token with `write`.
+         * Restore a backup
+         * @description Restore a backup. Creates a new data volume, or overwrites the volume itself. Needs a token with `write`.
          */
         post: operations["restoreBackup"];
         delete?: never;
@@ -1571,8 +1574,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Schedule backups of a data volume, and bound how many are kept
-         * @description Schedule backups of a data volume, and bound how many are kept. Needs a token with `write`.
+         * Schedule backups of a data volume
+         * @description Schedule backups of a data volume. Also sets how many backups to keep. Needs a token with `write`.
          */
         put: operations["updateBackupSchedule"];
         post?: never;
@@ -1590,8 +1593,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first
-         * @description List what the backup store holds, also of deleted volumes and of deployments whose key is known, oldest first. Needs a token with `read`.
+         * List the backups in the store
+         * @description List the backups in the store. Includes backups of deleted volumes, and of other deployments whose key is known. Oldest first. Needs a token with `read`.
          */
         get: operations["listStoredBackups"];
         put?: never;
@@ -1610,21 +1613,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the bases of a project by name
-         * @description List the bases of a project by name. Needs a token with `read`.
+         * List the bases of a project
+         * @description List the bases of a project. Ordered by name. Needs a token with `read`.
          */
         get: operations["listBases"];
         put?: never;
         /**
-         * Make a base: of the root of a box, a snapshot of it, the tar of a root filesystem, or an image
-         * @description Make a base: of the root of a box, a snapshot of it, the tar of a root filesystem, or an image. Needs a token with `write`, or a ticket.
+         * Create a base
+         * @description Create a base. Sources: the root of a box, a snapshot of it, the tar of a root filesystem, or an image. Needs a token with `write`, or a ticket.
          *
-         *     The body is sent as it is, as `application/x-tar` or `application/octet-stream`, of any length. One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.
+         *     Send the body as raw bytes (`application/x-tar` or `application/octet-stream`) of any length. An interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a ticket for more.
          *
-         *     An image is pulled from its registry, at public addresses alone unless the operator has named it; deleting its base ends that.
-         *     The tar of a root filesystem may be compressed (gzip, zstd); `?name=` names its base. What leads out of the tree, and every
-         *     device, is left out and told in `unpacked`. With `image=true` it is the archive of an image (OCI, or of `docker save`).
-         *     An Idempotency-Key stands for the name alone, whatever the archive holds.
+         *     - An image is pulled from its registry. Only public addresses are allowed, unless the operator has named the registry. Deleting the base cancels the pull.
+         *     - The tar of a root filesystem can be compressed (gzip, zstd). `?name=` names its base. Devices, and entries that lead out of the tree, are omitted and listed in `unpacked`.
+         *     - With `image=true`, the archive is an image (OCI, or from `docker save`).
+         *     - An Idempotency-Key covers only the name, not the content of the archive.
          */
         post: operations["createBase"];
         delete?: never;
@@ -1641,8 +1644,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the bases that all projects share by name
-         * @description List the bases that all projects share by name. Needs a token with `read`.
+         * List shared bases
+         * @description List shared bases. All projects can use them. Ordered by name. Needs a token with `read`.
          */
         get: operations["listSharedBases"];
         put?: never;
@@ -1661,17 +1664,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the base that a name stands for in a project: its own, or else a shared one
-         * @description Get the base that a name stands for in a project: its own, or else a shared one. Needs a token with `read`.
+         * Get a base
+         * @description Get a base. Returns the base that the name resolves to in the project: its own, or else the shared one. Needs a token with `read`.
          */
         get: operations["getBase"];
         put?: never;
         post?: never;
         /**
-         * Delete a base of a project, or end its making; boxes that were made from it stay as they are
-         * @description Delete a base of a project, or end its making; boxes that were made from it stay as they are. Needs a token with `write`.
+         * Delete a base
+         * @description Delete a base. Also cancels its creation. Boxes created from it stay as they are. Needs a token with `write`.
          *
-         *     `X-Used-By-Count` tells how many boxes of your projects were made from it. They are copies: nothing happens to them.
+         *     `X-Used-By-Count` returns the number of boxes in your projects created from it. They are copies and stay unchanged.
          */
         delete: operations["deleteBase"];
         options?: never;
@@ -1687,7 +1690,7 @@ export interface components {
             name: components["schemas"]["Name"];
             projects: components["schemas"]["TokenProjects"];
             permissions: components["schemas"]["Permission"][];
-            /** @description Seconds until it expires; null or absent: with the minting token. */
+            /** @description Seconds until the token expires. If null or absent, it expires with the token that creates it. */
             expires_in_seconds?: number | null;
         };
         /**
@@ -1695,10 +1698,10 @@ export interface components {
          * @example web
          */
         Name: string;
-        /** @description Project names, or `*` for all. */
+        /** @description Project names, or `*` for all projects. */
         TokenProjects: "*" | components["schemas"]["Name"][];
         /**
-         * @description What a token may do; none implies another.
+         * @description A permission of a token. No permission implies another.
          * @enum {string}
          */
         Permission: "read" | "write" | "exec" | "ports" | "admin";
@@ -1706,26 +1709,26 @@ export interface components {
         Id: string;
         TicketRequest: {
             /**
-             * @description `operationId` of the operation that the ticket is for.
+             * @description `operationId` of the operation to create the ticket for.
              * @enum {string}
              */
             operation: "streamExec" | "openConsole" | "openPort" | "readFile" | "writeFile" | "listFiles" | "readArchive" | "writeArchive" | "getServiceLogs";
-            /** @description Query of that operation, to which the ticket is bound. */
+            /** @description Query of the operation. The ticket only works with this query. */
             query?: {
                 [key: string]: string | string[];
             };
-            /** @description Service, for `getServiceLogs`. */
+            /** @description Service name, for `getServiceLogs`. */
             service?: components["schemas"]["Name"];
-            /** @description Port, for `openPort`. */
+            /** @description TCP port, for `openPort`. */
             port?: number;
         };
         ProjectTicketRequest: {
             /**
-             * @description `operationId` of the operation that the ticket is for.
+             * @description `operationId` of the operation to create the ticket for.
              * @enum {string}
              */
             operation: "createBase" | "listEvents";
-            /** @description Query of that operation, to which the ticket is bound. */
+            /** @description Query of the operation. The ticket only works with this query. */
             query?: {
                 [key: string]: string | string[];
             };
@@ -1737,44 +1740,44 @@ export interface components {
                 ram_mb?: number | null;
                 storage_gb?: number | null;
             } | null;
-            /** @description Read-only; may be sent back as it was read. */
+            /** @description Read-only. You may send back the value that you read. */
             used?: {
-                /** @description Boxes, running or not. */
+                /** @description Number of boxes in any state. */
                 boxes: number;
-                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus: number;
-                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb: number;
-                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb: number;
             } & {
                 [key: string]: unknown;
             };
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             project?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             updated_at?: unknown;
         };
         CreateBox: {
             /**
-             * @description Name and host name of the box, unique in its project; none that Linux reserves, such as `localhost`.
+             * @description Name and host name of the box, unique in its project. Names that Linux reserves, such as `localhost`, are not allowed.
              * @example web
              */
             name: components["schemas"]["Name"];
             /**
-             * @description The default base of `GET /v1/config` if null or left out.
+             * @description Base to create the box from. If null or absent, the default base of `GET /v1/config`.
              * @example web
              */
             base?: string | null;
-            /** @description A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`. Null: none. */
+            /** @description Box of the project to clone with its current disk, or `box@snapshot`. Null for none. Not allowed with `base`. */
             fork?: string | null;
             config?: components["schemas"]["BoxConfigInput"];
-            /** @description Node that it must be on, as boxes tell it; by default any. */
+            /** @description Node to place the box on, as in the `node` field of boxes. Any node if absent. */
             node?: string;
-            /** @description Data volumes of the project to attach before the box runs. Null: none. */
+            /** @description Data volumes of the project to attach before the box runs. Null for none. */
             data_mounts?: {
                 name: components["schemas"]["Name"];
-                /** @description Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`. */
+                /** @description Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`. */
                 path: string;
                 read_only?: boolean;
             }[] | null;
@@ -1782,43 +1785,43 @@ export interface components {
             tags?: components["schemas"]["Tags"];
         };
         BoxConfigInput: {
-            /** @description Cores, may be fractional; at most the processors of the host. */
+            /** @description Cores, may be fractional. At most the CPUs of the host. */
             cpus?: number | null;
             ram_mb?: number | null;
-            /** @description The deployment's own region. */
+            /** @description Must be the region of the deployment. */
             region?: string | null;
-            /** @description GiB the box may write beyond what it inherited. */
+            /** @description GiB the box can write beyond what it inherited. */
             storage_gb?: number | null;
-            /** @description Mbit/s that the box may send, and as many that it may receive; at most `network_mbps` of the defaults of `GET /v1/config`, if that is not null. */
+            /** @description Network bandwidth in Mbit/s, for each direction. At most `defaults.config.network_mbps` of `GET /v1/config`, if that is not null. */
             network_mbps?: number | null;
-            /** @description Megabytes a second that the box may read and write together on the disk; at most `disk_mbps` of the defaults of `GET /v1/config`, if that is not null. */
+            /** @description Disk throughput in megabytes per second, reads and writes together. At most `defaults.config.disk_mbps` of `GET /v1/config`, if that is not null. */
             disk_mbps?: number | null;
-            /** @description Reads and writes a second, together, that the box may make the disk do; at most `disk_iops` of the defaults of `GET /v1/config`, if that is not null. */
+            /** @description Disk operations per second, reads and writes together. At most `defaults.config.disk_iops` of `GET /v1/config`, if that is not null. */
             disk_iops?: number | null;
-            /** @description MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`. In force at once, but for what it holds already. */
+            /** @description Size of `/dev/shm` in MiB, at most `ram_mb` and part of it; null means half of `ram_mb`. Applies at once, but existing content stays. */
             shm_mb?: number | null;
-            /** @description True: programs that crash may leave core dumps on the disk of the box (docs/inside.md#core-dumps). In force from the next command. */
+            /** @description If true, crashing programs may leave core dumps on the disk of the box (docs/inside.md#core-dumps). Applies from the next command. */
             core_dumps?: boolean | null;
-            /** @description True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start. */
+            /** @description If true, container runtimes and sandboxes work in the box (docs/security.md#nesting). Requires `nesting` of `GET /v1/config`, and applies from the next start. */
             nesting?: boolean | null;
         };
         /** @description Variables by name. `BOX_*` and `BOXYARD_*` are reserved. */
         Environment: {
             [key: string]: string;
         };
-        /** @description Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`. */
+        /** @description Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`. */
         Tags: {
             [key: string]: string;
         };
         /**
-         * @description `pending`: being created, started, stopped or restored; `unknown`: the runtime does not answer for it, or cannot start it again.
+         * @description `pending`: the box is being created, started, stopped or restored. `unknown`: the runtime does not answer for it, or cannot restart it.
          * @enum {string}
          */
         BoxStatus: "pending" | "running" | "stopped" | "unknown";
         UpdateBox: {
             config?: components["schemas"]["BoxConfigInput"] | null;
             environment?: components["schemas"]["Environment"] | null;
-            /** @description Port of its URL; 0 and null unset it. */
+            /** @description Port its URL forwards to. 0 and null unset it. */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
             tags?: components["schemas"]["Tags"] | null;
@@ -1826,56 +1829,56 @@ export interface components {
             url_settings?: {
                 auth?: ("token" | "public") | null;
                 wake?: boolean | null;
-                /** @description Seconds after which a box without requests for its URLs, commands, consoles and leases is stopped. */
+                /** @description Stops the box after this many seconds without requests for its URLs, commands, consoles or leases. */
                 idle_stop_seconds?: number | null;
             } | null;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             id?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             name?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             project?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             status?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             state?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             created_at?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             updated_at?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             base?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             fork_of?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             node?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             data_mounts?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             published_domains?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             url?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             lease_until?: unknown;
         };
         Lease: {
-            /** @description Seconds from now; a longer lease stays, and 0 ends it. */
+            /** @description Seconds from now. A longer lease stays, and 0 ends it. */
             seconds: number;
         };
         CreateBoxSnapshot: {
-            /** @description `v` and the next number by default; not `live`. */
+            /** @description Name of the snapshot, not `live`. Default: `v` and the next number. */
             name?: components["schemas"]["Name"];
             comment?: string;
-            /** @description Includes its data volumes; false by default. */
+            /** @description Includes the data volumes of the box. Default: false. */
             include_data?: boolean;
         };
         RestoreBox: {
             snapshot: components["schemas"]["Name"];
-            /** @description Restores the data volumes that it wrote to as well; by default if the snapshot holds them. */
+            /** @description Also restores the data volumes that the box wrote to. Default: true if the snapshot holds them. */
             include_data?: boolean;
         };
         CreateSnapshot: {
-            /** @description `v` and the next number by default. */
+            /** @description Name of the snapshot. Default: `v` and the next number. */
             name?: components["schemas"]["Name"];
             comment?: string;
         };
@@ -1883,32 +1886,32 @@ export interface components {
             snapshot: components["schemas"]["Name"];
         };
         ExecRequest: {
-            /** @description Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more goes into stdin or a file. */
+            /** @description Program and arguments, at most 262,144 bytes in total and 131,071 bytes each. Pass longer input in stdin or a file. */
             command?: string[];
-            /** @description A command line for `/bin/sh -c`. */
+            /** @description Command line for `/bin/sh -c`. */
             shell?: string;
-            /** @description Absolute working directory; the home of the user by default. */
+            /** @description Absolute path of the working directory. Default: the home directory of the user. */
             cwd?: string;
-            /** @description Variables by name, at most 262,144 bytes in all as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved. */
+            /** @description Variables by name, at most 262,144 bytes in total as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved. */
             env?: components["schemas"]["Environment"];
-            /** @description User of the box, by name or number, optionally with `:group`; root by default. */
+            /** @description User in the box, by name or number, optionally with `:group`. Default: root. */
             user?: string;
-            /** @description Text, or base64 with `encoding: "base64"`. */
+            /** @description Input as text, or as base64 with `encoding: "base64"`. */
             stdin?: string;
-            /** @description Runs it in a terminal of 80 by 24; all its output is stdout then. */
+            /** @description Runs the command in a terminal of 80 by 24 characters. All output is then stdout. */
             tty?: boolean;
-            /** @description Survives a restart of the service and keeps its exit code; the answer comes once it has started. */
+            /** @description Keeps the command running across restarts of the service, with its exit code. The response arrives as soon as the command starts. */
             no_hup?: boolean;
-            /** @description Kills the whole process group after this time; no time-out by default. */
+            /** @description Kills the whole process group after this many seconds. Default: no timeout. */
             timeout_seconds?: number;
             /**
-             * @description Encoding of stdin, stdout and stderr in JSON; utf-8 by default.
+             * @description Encoding of stdin, stdout and stderr in JSON. Default: utf-8.
              * @enum {string}
              */
             encoding?: "utf-8" | "base64";
         };
         /**
-         * @description `killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end was not observed.
+         * @description `killed`: a signal ended it. `timed_out` and `out_of_memory`: it was killed for that reason. `lost`: its end was not observed.
          * @enum {string}
          */
         ExecStatus: "running" | "exited" | "killed" | "timed_out" | "out_of_memory" | "lost";
@@ -1919,143 +1922,143 @@ export interface components {
         PutService: {
             command: string[];
             env?: components["schemas"]["Environment"];
-            /** @description Absolute working directory; the home of the user by default. */
+            /** @description Absolute path of the working directory. Default: the home directory of the user. */
             cwd?: string;
-            /** @description User of the box, by name or number, optionally with `:group`; root by default. */
+            /** @description User in the box, by name or number, optionally with `:group`. Default: root. */
             user?: string;
-            /** @description The port on which it listens, which it gets as `PORT`. 0 and null: none. */
+            /** @description Port the service listens on, passed to it as `PORT`. 0 and null for none. */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
-            /** @description Services of the box that have to be ready before it starts. */
+            /** @description Services of the box that must be ready before this one starts. */
             needs?: components["schemas"]["Name"][];
             /**
-             * @description When it is restarted after its end; `always` by default.
+             * @description When to restart the service after it exits. Default: `always`.
              * @enum {string}
              */
             restart?: "always" | "on-failure" | "never";
             readiness?: {
-                /** @description A path to GET at its port: a status from 200 to 399 succeeds. */
+                /** @description Path to request with GET on the port of the service. A status of 200–399 succeeds. */
                 http?: string;
                 /**
-                 * @description A connection to its port succeeds.
+                 * @description Connects to the port of the service. A connection succeeds.
                  * @constant
                  */
                 tcp?: true;
-                /** @description Run in the box as the user of the service: exit code 0 succeeds. */
+                /** @description Command to run in the box as the user of the service. Exit code 0 succeeds. */
                 command?: string[];
-                /** @description Seconds between probes; 1 by default. */
+                /** @description Seconds between probes. Default: 1. */
                 interval_seconds?: number;
-                /** @description Seconds until a probe fails; 2 by default. */
+                /** @description Seconds until a probe fails. Default: 2. */
                 timeout_seconds?: number;
-                /** @description Failed probes in a row that make it unhealthy; 3 by default. */
+                /** @description Consecutive failures that make the service unhealthy. Default: 3. */
                 threshold?: number;
             } | null;
             /**
-             * @description Signal that asks it to end; SIGTERM by default.
+             * @description Signal that asks the service to stop. Default: SIGTERM.
              * @enum {string}
              */
             stop_signal?: "SIGTERM" | "SIGINT" | "SIGQUIT" | "SIGHUP" | "SIGUSR1" | "SIGUSR2" | "SIGKILL";
-            /** @description Seconds from the stop signal until it is killed; 10 by default. */
+            /** @description Seconds between the stop signal and SIGKILL. Default: 10. */
             grace_seconds?: number;
             tags?: components["schemas"]["Tags"];
         };
         DeployService: {
             command?: string[];
-            /** @description Replaces the whole environment of the definition. */
+            /** @description Replaces the whole environment from the definition. */
             env?: components["schemas"]["Environment"];
             /**
-             * @description `fork`: in a copy of the box, with its data volumes read-only.
+             * @description With `fork`, the preview runs in a copy of the box, with its data volumes read-only.
              * @default process
              * @enum {string}
              */
             isolation: "process" | "fork";
             /**
-             * @description In a fork: mounts writable copies of the data volumes, which are deleted with the fork.
+             * @description In a fork, mounts writable copies of the data volumes. They are deleted with the fork.
              * @default false
              */
             snapshot: boolean;
             /**
-             * @description Seconds from its start within which the preview must be ready; then it has failed.
+             * @description Seconds for the preview to become ready after its start. After that, it has failed.
              * @default 60
              */
             ready_seconds: number;
         };
         Publish: {
-            /** @description Domains to add to those of the box. */
+            /** @description Domains to add to the box. */
             domains?: components["schemas"]["Domain"][];
-            /** @description Port that all its URLs lead to from now on; 0 and null unset it. */
+            /** @description Port that all its URLs forward to. 0 and null unset it. */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
             /**
-             * @description Access to all its URLs from now on: `url_settings.auth`.
+             * @description Access to all its URLs, as `url_settings.auth`.
              * @enum {string}
              */
             auth?: "token" | "public";
         };
-        /** @description A host name without port; the case of letters does not matter. */
+        /** @description A host name without a port. Case does not matter. */
         Domain: string;
         Unpublish: {
-            /** @description Domains to remove; all by default. */
+            /** @description Domains to remove. Default: all. */
             domains?: components["schemas"]["Domain"][];
         };
         PublishService: {
-            /** @description Domains to add to those of the service. */
+            /** @description Domains to add to the service. */
             domains: components["schemas"]["Domain"][];
         };
         FileWrite: {
             /** @description Absolute path in the box. */
             path?: string;
-            /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+            /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             path_base64?: string;
             content: string;
             /**
-             * @description Encoding of `content`; utf-8 by default.
+             * @description Encoding of `content`. Default: utf-8.
              * @enum {string}
              */
             encoding?: "utf-8" | "base64";
-            /** @description Permission bits, octal. */
+            /** @description Permission bits in octal. */
             mode?: string;
-            /** @description Creates missing directories; false by default. */
+            /** @description Creates missing directories. Default: false. */
             parents?: boolean;
         };
         FileMove: {
             /** @description Absolute path in the box. */
             from?: string;
-            /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+            /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             from_base64?: string;
             /** @description Absolute path in the box. */
             to?: string;
-            /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+            /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             to_base64?: string;
-            /** @description Replaces an existing target; false by default. */
+            /** @description Replaces an existing target. Default: false. */
             overwrite?: boolean;
         };
         DirectoryCreate: {
             /** @description Absolute path in the box. */
             path?: string;
-            /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+            /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             path_base64?: string;
-            /** @description Permission bits, octal. */
+            /** @description Permission bits in octal. */
             mode?: string;
-            /** @description Creates missing parent directories; false by default. */
+            /** @description Creates missing parent directories. Default: false. */
             parents?: boolean;
         };
         FileRestore: {
             /** @description Absolute path in the box. */
             path?: string;
-            /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+            /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             path_base64?: string;
             snapshot: components["schemas"]["Name"];
         };
         CreateVolume: {
             name: components["schemas"]["Name"];
-            /** @description By default that of the volume in `from`, else that of `GET /v1/config`. */
+            /** @description Size in GiB. Default: the size of the volume in `from`, or else the default of `GET /v1/config`. */
             size_gb?: number;
-            /** @description A volume of the project to copy, as it is now. */
+            /** @description Volume of the project to copy, with its current data. */
             from?: components["schemas"]["Name"];
-            /** @description A snapshot of that volume to copy instead. */
+            /** @description Snapshot of the `from` volume to copy instead. */
             from_snapshot?: components["schemas"]["Name"];
-            /** @description A backup of the project that the backup store holds. */
+            /** @description Backup of the project in the backup store. */
             from_backup?: components["schemas"]["Id"];
             tags?: components["schemas"]["Tags"];
         };
@@ -2064,29 +2067,29 @@ export interface components {
             tags?: components["schemas"]["Tags"] | null;
             /**
              * Format: int64
-             * @description Read-only; may be sent back as it was read.
+             * @description Read-only. You may send back the value that you read.
              */
             used_bytes?: number | null;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             id?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             name?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             project?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             created_at?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             updated_at?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             attachments?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             from?: unknown;
-            /** @description Read-only; may be sent back unchanged. */
+            /** @description Read-only. You may send it back unchanged. */
             backup_schedule?: unknown;
         };
         Attach: {
             box: components["schemas"]["Name"];
-            /** @description Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`. */
+            /** @description Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`. */
             path: string;
             read_only?: boolean;
         };
@@ -2094,62 +2097,62 @@ export interface components {
             box: components["schemas"]["Name"];
         };
         RestoreBackup: {
-            /** @description Name of a new volume; without it the volume itself is overwritten, in all its boxes. */
+            /** @description Name of the new volume. If absent, the restore overwrites the original volume in all its boxes. */
             as?: components["schemas"]["Name"];
         };
         BackupSchedule: {
-            /** @description Seconds between backups; null for no schedule. */
+            /** @description Seconds between backups. Null disables the schedule. */
             interval_seconds: number | null;
-            /** @description Number of older backups of the schedule to keep; null for all. */
+            /** @description Number of older scheduled backups to keep. Null keeps all. */
             keep_count?: number | null;
             /**
              * Format: int64
-             * @description Seconds for which older ones are kept; null for ever.
+             * @description How long to keep older backups, in seconds. Null keeps them forever.
              */
             keep_seconds?: number | null;
         };
         CreateBase: {
             name: components["schemas"]["Name"];
-            /** @description Box whose present root becomes the base. */
+            /** @description Box whose current root becomes the base. */
             box?: components["schemas"]["Name"];
-            /** @description Snapshot of that box to use instead of its present root. */
+            /** @description Snapshot of the box to use instead of its current root. */
             snapshot?: components["schemas"]["Name"];
             /** @description Reference of a public image to pull, such as `debian:12`. */
             image?: string;
-            /** @description Shares the base with all projects; needs `admin` on all projects. */
+            /** @description Shares the base with all projects. Requires `admin` on all projects. */
             shared?: boolean;
         };
-        /** @description Fields that may be absent are left out without a valid token and, except for `problems`, while the agent cannot be reached. */
+        /** @description Without a valid token, optional fields are absent. While the agent cannot be reached, only `problems` of them is present. */
         Health: {
             /**
-             * @description `degraded`: it serves, with problems; `unavailable` (HTTP 503): the agent is stopping, cannot be reached, or cannot read its database.
+             * @description `degraded`: it serves requests, with problems. `unavailable` (HTTP 503): the agent is stopping, cannot be reached, or cannot read its database.
              * @enum {string}
              */
             status: "ok" | "degraded" | "unavailable";
             api: {
-                /** @description Version of the API in its paths: `v1`. */
+                /** @description API version in the paths, `v1`. */
                 api_version: string;
             } & {
                 [key: string]: unknown;
             };
-            /** @description One sentence for each problem, with evidence and remedy. Empty without a valid token. */
+            /** @description One sentence per problem, with evidence and remedy. Empty without a valid token. */
             errors: string[];
             /** @description The same problems as objects. */
             problems?: ({
                 /** @description Code of the problem, such as `disk_full`. */
                 code: string;
-                /** @description What was found. */
+                /** @description Findings of the check. */
                 evidence: string;
-                /** @description Remedy, in one sentence. */
+                /** @description How to fix it, in one sentence. */
                 remedy: string;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Number of boxes of the deployment, by `status`. Absent if they cannot be counted, and for a token that is not for all projects. */
+            /** @description Number of boxes of the deployment, by `status`. Absent if they cannot be counted, and for a token that does not cover all projects. */
             boxes?: {
                 /**
                  * Format: int64
-                 * @description Being created, started, stopped or restored.
+                 * @description Boxes being created, started, stopped or restored.
                  */
                 pending: number;
                 /** Format: int64 */
@@ -2158,7 +2161,7 @@ export interface components {
                 stopped: number;
                 /**
                  * Format: int64
-                 * @description The runtime does not answer for them, or cannot start them again.
+                 * @description Boxes for which the runtime does not answer, or that it cannot restart.
                  */
                 unknown: number;
                 /** Format: int64 */
@@ -2166,19 +2169,19 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description The host of the agent, measured at the call. */
+            /** @description Host of the agent, measured at the time of the request. */
             host?: {
                 cpu: {
                     /**
                      * Format: int64
-                     * @description Processor cores that the agent can use.
+                     * @description CPU cores the agent can use.
                      */
                     cores: number;
-                    /** @description The kernel's load average over 1 minute. */
+                    /** @description Load average of the kernel over 1 minute. */
                     load_avg_1: number;
-                    /** @description Over 5 minutes. */
+                    /** @description Load average over 5 minutes. */
                     load_avg_5: number;
-                    /** @description Over 15 minutes. */
+                    /** @description Load average over 15 minutes. */
                     load_avg_15: number;
                 } & {
                     [key: string]: unknown;
@@ -2193,17 +2196,17 @@ export interface components {
                     used_bytes: number;
                     /**
                      * Format: int64
-                     * @description `MemAvailable` of the kernel: memory that can be used without swapping.
+                     * @description `MemAvailable` of the kernel, in bytes: memory available without swapping.
                      */
                     available_bytes: number;
-                    /** @description From 0 to 100. */
+                    /** @description Percentage in use, 0–100. */
                     used_percent: number;
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description Disk that holds the data directory. Absent if it cannot be read, and for a token that is not for all projects. */
+                /** @description Disk with the data directory. Absent if it cannot be read, and for a token that does not cover all projects. */
                 storage?: {
-                    /** @description The data directory of the deployment. */
+                    /** @description Data directory of the deployment. */
                     path: string;
                     /** Format: int64 */
                     total_bytes: number;
@@ -2211,14 +2214,14 @@ export interface components {
                     used_bytes: number;
                     /** Format: int64 */
                     available_bytes: number;
-                    /** @description From 0 to 100. */
+                    /** @description Percentage in use, 0–100. */
                     used_percent: number;
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description The pool of boxes, volumes, snapshots and bases, with what it can still grow by; empty if it cannot be read, and for a token that is not for all projects. */
+                /** @description Pool of boxes, volumes, snapshots and bases, including the space it can still grow by. Empty if it cannot be read, and for a token that does not cover all projects. */
                 storage_mounts: ({
-                    /** @description The data directory of the deployment. */
+                    /** @description Data directory of the deployment. */
                     path: string;
                     /** Format: int64 */
                     total_bytes: number;
@@ -2226,7 +2229,7 @@ export interface components {
                     used_bytes: number;
                     /** Format: int64 */
                     available_bytes: number;
-                    /** @description From 0 to 100. */
+                    /** @description Percentage in use, 0–100. */
                     used_percent: number;
                 } & {
                     [key: string]: unknown;
@@ -2235,12 +2238,12 @@ export interface components {
                 [key: string]: unknown;
             };
             kubernetes?: {
-                /** @description Nodes of the cluster; empty without a cluster, and while they cannot be read. */
+                /** @description Nodes of the cluster. Empty without a cluster, and while they cannot be read. */
                 nodes: ({
                     name: string;
-                    /** @description Kubernetes quantity, unconverted, such as `1930m`. */
+                    /** @description Kubernetes quantity as reported, such as `1930m`. */
                     cpu_allocatable: string;
-                    /** @description Kubernetes quantity, unconverted, such as `2`. */
+                    /** @description Kubernetes quantity as reported, such as `2`. */
                     cpu_capacity: string;
                     /** Format: int64 */
                     memory_allocatable_bytes: number;
@@ -2252,15 +2255,15 @@ export interface components {
                     pods_capacity: number;
                     /**
                      * Format: int64
-                     * @description Running pods of the node.
+                     * @description Running pods on the node.
                      */
                     pods_running: number;
                     /**
                      * Format: int64
-                     * @description Running pods that are boxes of this deployment.
+                     * @description Running pods on the node that are boxes of this deployment.
                      */
                     boxes: number;
-                    /** @description Whether its condition `Ready` is true. */
+                    /** @description Whether its `Ready` condition is true. */
                     ready: boolean;
                 } & {
                     [key: string]: unknown;
@@ -2278,12 +2281,12 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description Kubernetes namespace of the boxes; empty without a cluster. */
+            /** @description Kubernetes namespace of the boxes. Empty without a cluster. */
             namespace?: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description The one error shape, RFC 9457. */
+        /** @description The error format for all errors, from RFC 9457. */
         Problem: {
             /** @description Path at the answering origin that explains the code. */
             type: string;
@@ -2291,7 +2294,7 @@ export interface components {
             title: string;
             /**
              * Format: int64
-             * @description HTTP status of the answer.
+             * @description HTTP status of the response.
              */
             status: number;
             /** @description What went wrong with this request, for people. */
@@ -2301,9 +2304,9 @@ export interface components {
             request_id: string;
             /** @description Whether the same request may succeed later. */
             retryable: boolean;
-            /** @description Faults of the request, at most 50; only with `invalid_request`. */
+            /** @description Problems of the request, at most 50. Only with `invalid_request`. */
             errors?: ({
-                /** @description JSON Pointer (RFC 6901) into the body, or below `/query`, `/path` or `/headers`. */
+                /** @description JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`. */
                 pointer: string;
                 /** @description What is wrong there. */
                 detail: string;
@@ -2319,9 +2322,9 @@ export interface components {
             version: string;
             /** @constant */
             api_version: "v1";
-            /** @description Git commit of the checkout that the agent runs from; null if it cannot be read from `.git`. */
+            /** @description Git commit of the checkout that the agent runs from. Null if `.git` cannot be read. */
             commit: string | null;
-            /** @description What runs boxes: `crun`, or `kubernetes` in a cluster. */
+            /** @description Runtime for boxes: `crun`, or `kubernetes` in a cluster. */
             runtime: string;
             /** @description Filesystem of the pool: `btrfs`. */
             filesystem: string;
@@ -2334,13 +2337,13 @@ export interface components {
             [key: string]: unknown;
         };
         ProblemType: {
-            /** @description The `type` of problems of this code: a path of the origin that answered. */
+            /** @description The `type` of problems with this code, a path at the origin that answered. */
             type: string;
             code: string;
             title: string;
             /**
              * Format: int64
-             * @description HTTP status of the answers with this code.
+             * @description HTTP status of responses with this code.
              */
             status: number;
             /** @description Whether the same request may succeed later. */
@@ -2354,43 +2357,43 @@ export interface components {
             [key: string]: unknown;
         };
         Config: {
-            /** @description Implementations that the deployment uses. */
+            /** @description Implementations in use. */
             drivers: {
-                /** @description What runs boxes: `crun`, or `kubernetes` in a cluster. */
+                /** @description Runtime for boxes: `crun`, or `kubernetes` in a cluster. */
                 runtime: string;
                 /** @description Filesystem of the pool: `btrfs`. */
                 filesystem: string;
-                /** @description Database of the records: `sqlite`. */
+                /** @description Database for records: `sqlite`. */
                 store: string;
-                /** @description Where backups are kept: `folder` or `s3`. */
+                /** @description Backup store: `folder` or `s3`. */
                 backups: string;
             } & {
                 [key: string]: unknown;
             };
-            /** @description Region of the deployment, the only one that `config.region` of a box may name. */
+            /** @description Region of the deployment, and the only allowed `config.region` of a box. */
             region: string;
-            /** @description Names of the bases that all projects share. */
+            /** @description Names of the shared bases. */
             bases: string[];
-            /** @description Used for what a request leaves out; a fork, or a copy of a volume, takes the values of its source instead. */
+            /** @description Values for fields that a request omits. A fork or a copy of a volume takes them from its source instead. */
             defaults: {
                 base: string;
                 config: components["schemas"]["BoxConfig"];
                 /**
                  * Format: int64
-                 * @description Seconds from SIGTERM to SIGKILL of a stop.
+                 * @description Seconds between SIGTERM and SIGKILL when a box stops.
                  */
                 termination_grace_period_seconds: number;
-                /** @description GiB of a new data volume. */
+                /** @description Size of a new data volume, in GiB. */
                 volume_size_gb: number;
-                /** @description Of projects whose quota was never set; null: unlimited. */
+                /** @description Quota of projects whose quota was never set. Null for unlimited. */
                 quota: {
-                    /** @description Boxes, running or not. */
+                    /** @description Number of boxes in any state. */
                     boxes: number | null;
-                    /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                    /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                     cpus: number | null;
-                    /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                    /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                     ram_mb: number | null;
-                    /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                    /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                     storage_gb: number | null;
                 } & {
                     [key: string]: unknown;
@@ -2398,7 +2401,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description Whether boxes may have `config.nesting`. */
+            /** @description Whether boxes can set `config.nesting`. */
             nesting: boolean;
             /** @description Areas of the API that this deployment serves. */
             features: string[];
@@ -2408,254 +2411,254 @@ export interface components {
             [key: string]: unknown;
         };
         BoxConfig: {
-            /** @description Cores, may be fractional. */
+            /** @description Number of cores, may be fractional. */
             cpus: number;
             /**
              * Format: int64
-             * @description MiB.
+             * @description Memory in MiB.
              */
             ram_mb: number;
-            /** @description The deployment's own. */
+            /** @description Region of the deployment. */
             region: string;
-            /** @description GiB it may write beyond what it inherited, compressed. */
+            /** @description GiB the box can write beyond what it inherited, compressed. */
             storage_gb: number;
             /**
              * Format: int64
-             * @description Mbit/s that the box may send, and as many that it may receive, in at most 200 packets a second for each Mbit/s; null: without a bound.
+             * @description Network bandwidth in Mbit/s, for each direction, with at most 200 packets per second for each Mbit/s. Null for no limit.
              */
             network_mbps: number | null;
             /**
              * Format: int64
-             * @description Megabytes (10^6 bytes) a second that the box may read and write together on the disk: one that exceeds it stands still for a while (docs/security.md#the-disk); null: without a bound.
+             * @description Disk throughput in megabytes (10^6 bytes) per second, reads and writes together; null for no limit. A box that exceeds it is paused for a while (docs/security.md#the-disk).
              */
             disk_mbps: number | null;
             /**
              * Format: int64
-             * @description Reads and writes a second, together, that the box may make the disk do, likewise; null: without a bound.
+             * @description Disk operations per second, reads and writes together; null for no limit. A box that exceeds it is paused for a while.
              */
             disk_iops: number | null;
             /**
              * Format: int64
-             * @description MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.
+             * @description MiB of `/dev/shm`, part of `ram_mb`. Null means half of it.
              */
             shm_mb: number | null;
-            /** @description Whether programs may leave core dumps on its disk. */
+            /** @description Whether crashing programs may leave core dumps on its disk. */
             core_dumps: boolean;
-            /** @description Whether its next start lets containers and sandboxes run in it. */
+            /** @description Whether its next start allows containers and sandboxes. */
             nesting: boolean;
         } & {
             [key: string]: unknown;
         };
-        /** @description Limits in force. Where a `…_per_box` is half of its `…_at_once`, no box may hold more than what is left free. */
+        /** @description Limits in force. If a `…_per_box` limit is half of its `…_at_once` limit, no box may hold more than what is free. */
         Limits: {
-            /** @description Requests a second of one token, with those minted with it; beyond, 429. */
+            /** @description Requests per second from one token, together with tokens created with it. Above this, 429. */
             requests_per_second?: number;
-            /** @description Requests of them at once. */
+            /** @description Requests from one token, with tokens created with it, in one burst. */
             requests_burst?: number;
-            /** @description Live tokens of one that was minted on the host, or by an operator, with all that were minted with it. */
+            /** @description Live tokens in one family: a token created on the host or by an operator, and all tokens created with it. */
             tokens_per_root?: number;
-            /** @description Live tokens that one token with `admin` for all projects has minted. */
+            /** @description Live tokens created by one token with `admin` for all projects. */
             tokens_per_operator?: number;
-            /** @description Boxes of the deployment. */
+            /** @description Boxes in the deployment. */
             boxes_max?: number;
-            /** @description Data volumes of the deployment. */
+            /** @description Data volumes in the deployment. */
             volumes_max?: number;
-            /** @description The environment of a box, or environment and commands of a service together, as JSON. */
+            /** @description Size as JSON of the environment of a box, or of the environment and commands of a service together. */
             definition_bytes?: number;
-            /** @description The records of boxes and services together, as JSON; beyond, nothing that makes them longer, 403. A service counts as started. */
+            /** @description Total size of all box and service records as JSON. Requests that would exceed it get 403. A service counts as if it were started. */
             record_bytes?: number;
-            /** @description The same of one project, where others have none. */
+            /** @description Same for one project, if no others compete. */
             record_bytes_per_project?: number;
-            /** @description Snapshots of one box or volume, automatic ones counted; only restores go beyond. */
+            /** @description Snapshots of one box or volume, including automatic ones. Only restores can exceed it. */
             snapshots_per_owner?: number;
-            /** @description Automatic snapshots kept of one box or volume; older ones are deleted. */
+            /** @description Automatic snapshots kept for one box or volume. Older ones are deleted. */
             automatic_snapshots_per_owner?: number;
-            /** @description Bases of a project; as many may be shared by all. */
+            /** @description Bases in a project. The same number applies to shared bases. */
             bases_per_project?: number;
-            /** @description What the archive of a base unpacks to. */
+            /** @description Unpacked size of the archive of a base. */
             base_unpacked_bytes?: number;
-            /** @description Bases that are made of archives or images at once. */
+            /** @description Bases being created from archives or images at the same time. */
             base_uploads_at_once?: number;
-            /** @description The same of one project, where others need none. */
+            /** @description Same for one project, if no others compete. */
             base_uploads_at_once_per_project?: number;
-            /** @description How many times the memory of the host may be promised to boxes that run. */
+            /** @description How many times running boxes can reserve the memory of the host. */
             memory_overcommit?: number;
-            /** @description Memory of the host that must be available for a box to start. */
+            /** @description Host memory that must be available for a box to start. */
             memory_reserve_bytes?: number;
-            /** @description Part of the pool that only projects which hold less than that can take. */
+            /** @description Share of the pool reserved for projects that use less than that share. */
             pool_reserve_percent?: number;
-            /** @description Boxes that start at once, and as many commands, services and consoles; others wait. By default two for each processor, and at least 4. */
+            /** @description Boxes starting at the same time, and as many commands, services and consoles. Others wait. Default: two per CPU, at least 4. */
             starts_at_once?: number;
-            /** @description Snapshots that are made at once, disks of new boxes and volumes among them; others wait. */
+            /** @description Snapshots being created at the same time, including disks of new boxes and volumes. Others wait. */
             snapshots_at_once?: number;
-            /** @description Processes and threads of a box. */
+            /** @description Processes and threads in a box. */
             pids_per_box?: number;
-            /** @description Pseudo-terminals of a box at once, those of its consoles and commands among them. */
+            /** @description Open pseudo-terminals in a box, including those of consoles and commands. */
             terminals_per_box?: number;
-            /** @description The end of each stream that is told with a command. */
+            /** @description Output returned with a command, from the end of each stream. */
             exec_output_bytes?: number;
-            /** @description The end of each stream that is kept. */
+            /** @description Output kept for a command, from the end of each stream. */
             exec_kept_bytes?: number;
-            /** @description Ended commands that are remembered of a box. */
+            /** @description Ended commands kept for a box. */
             exec_records_per_box?: number;
-            /** @description What those records and their output take up together. */
+            /** @description Total size of these records and their output. */
             exec_record_bytes_per_box?: number;
-            /** @description Commands that run at once. */
+            /** @description Commands running at the same time. */
             execs_at_once?: number;
-            /** @description The same of one box, where others need none. */
+            /** @description Same for one box, if no others compete. */
             execs_at_once_per_box?: number;
-            /** @description Ended commands whose streams stay open for processes that they left running, of those with `no_hup` and of all others each; beyond, the oldest of the boxes, projects and tokens that have most are closed. */
+            /** @description Ended commands with streams held open by processes they left running; separate limits with and without `no_hup`. Above it, the oldest of the boxes, projects and tokens with the most are closed. */
             lingering_execs?: number;
-            /** @description Connections that are open at once, of the front and of the data address each. */
+            /** @description Open connections, for the front and for the data address separately. */
             connections_at_once?: number;
-            /** @description The same of one address (IPv6: of one /64), where others need none. A new one takes the place of one without a request. */
+            /** @description Same for one address (IPv6: one /64), if no others compete. A new connection replaces one without a request. */
             connections_at_once_per_address?: number;
-            /** @description Connections that are open at once at the edge, where URLs of boxes are answered. */
+            /** @description Open connections at the edge, which serves box URLs. */
             edge_connections_at_once?: number;
-            /** @description The same of one address (IPv6: of one /64), where others need none. */
+            /** @description Same for one address (IPv6: one /64), if no others compete. */
             edge_connections_at_once_per_address?: number;
-            /** @description New connections a second of one address at the edge, over ten seconds. */
+            /** @description New connections per second from one address at the edge, over 10 s. */
             edge_connections_per_second_per_address?: number;
-            /** @description Requests a second of one address that the edge cannot decide by itself, over ten seconds; beyond, 429. */
+            /** @description Requests per second from one address that the edge must ask the agent about, over 10 s. Above this, 429. */
             edge_decisions_per_second_per_address?: number;
-            /** @description Sessions of browsers, and tokens, that the edge lets pass by itself; beyond, the oldest of the tokens that have most go first, each with those minted with it. */
+            /** @description Browser sessions and tokens that the edge authorizes without asking the agent. Above it, the oldest of the tokens with the most are dropped, with tokens created with them. */
             edge_grants_kept?: number;
-            /** @description The same of one token, and the oldest go first. */
+            /** @description Same for one token. Above it, its oldest are dropped. */
             edge_grants_kept_per_token?: number;
-            /** @description WebSockets of commands and consoles that are open at once. */
+            /** @description Open WebSockets of commands and consoles. */
             streams_at_once?: number;
-            /** @description The same of one box, where others need none. */
+            /** @description Same for one box, if no others compete. */
             streams_at_once_per_box?: number;
-            /** @description Messages a second to WebSockets of one token, with those minted with it; who sends more is read more slowly. */
+            /** @description WebSocket messages per second from one token, with tokens created with it. Above this, the server reads more slowly. */
             websocket_messages_per_second?: number;
-            /** @description Connections to ports of boxes over WebSockets that are open at once. */
+            /** @description Open connections to box ports over WebSockets. */
             port_connections_at_once?: number;
-            /** @description The same of one box, where others need none. */
+            /** @description Same for one box, if no others compete. */
             port_connections_at_once_per_box?: number;
-            /** @description Console sessions of a box. */
+            /** @description Console sessions in a box. */
             sessions_per_box?: number;
-            /** @description Console sessions in all. */
+            /** @description Console sessions in total. */
             sessions_at_once?: number;
-            /** @description Services of a box. */
+            /** @description Services in a box. */
             services_per_box?: number;
-            /** @description Domains of a box or a service. */
+            /** @description Domains of a box or of a service. */
             domains_per_box?: number;
-            /** @description Looks at services for their readiness in all, by turns of projects; a command in the box counts for five. Beyond, they come later. */
+            /** @description Readiness probes per second in total, taken in turn by project. A command in a box counts as five. Above this, probes are delayed. */
             probes_per_second?: number;
-            /** @description Starts of a service whose log is kept. */
+            /** @description Starts of a service with a kept log. */
             service_log_runs?: number;
-            /** @description Logs that are followed as streams at once. */
+            /** @description Logs followed as streams at the same time. */
             log_streams_at_once?: number;
-            /** @description Clients at one console session. */
+            /** @description Clients attached to one console session. */
             viewers_per_session?: number;
-            /** @description The end of its output that a console session replays. */
+            /** @description Output that a console session replays, from its end. */
             session_kept_bytes?: number;
-            /** @description Tickets that are open, or ended unused less than a minute ago. */
+            /** @description Open tickets, including those that expired unused less than a minute ago. */
             tickets_at_once?: number;
-            /** @description How long a ticket is good. */
+            /** @description Lifetime of a ticket. */
             ticket_keep_seconds?: number;
-            /** @description A file that is read as JSON. */
+            /** @description Size of a file read as JSON. */
             file_json_bytes?: number;
-            /** @description The body that writes a file as JSON. */
+            /** @description Size of the JSON body that writes a file. */
             file_write_json_bytes?: number;
-            /** @description Entries of one page of a list of files. */
+            /** @description Entries on one page of a file list. */
             file_list_results?: number;
-            /** @description Archives, large files, and lists and removals of trees at once, of one box. */
+            /** @description Archives, large files, tree listings and tree removals of one box at the same time. */
             file_transfers_per_box?: number;
-            /** @description The same of all boxes. */
+            /** @description Same for all boxes. */
             file_transfers_at_once?: number;
-            /** @description Bytes of holes of a file that one answer carries; its archive leaves them out. */
+            /** @description Bytes of holes that a response with a sparse file can carry. Its archive omits holes. */
             file_hole_bytes?: number;
             /** @description Pieces of data between the holes of one file in an archive. */
             archive_file_pieces?: number;
-            /** @description Bodies of more than 64 KiB in requests that are not answered yet, together. */
+            /** @description Total size of bodies over 64 KiB in requests without a response yet. */
             large_body_bytes_at_once?: number;
-            /** @description The same of one box, where others need none. */
+            /** @description Same for one box, if no others compete. */
             large_body_bytes_at_once_per_box?: number;
-            /** @description Output that nobody reads as it comes, of all boxes together, in the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings. */
+            /** @description Unread output per second of all boxes, in the agent and again for commands with `no_hup`. Others wait. A read counts for its bytes plus 16 KiB. */
             unread_output_bytes_per_second?: number;
-            /** @description The same of one project before it has to wait. */
+            /** @description Same for one project, before it has to wait. */
             unread_output_bytes_at_once_per_project?: number;
-            /** @description Bytes of every kind (output that clients read, files, archives, uploads, ports, bases, backups) that pass between other work, of all projects together, in the agent and again in the front; others wait. They have no bound over time. */
+            /** @description Bytes of all kinds (read output, files, archives, uploads, ports, bases, backups) in transit between other work, in the agent and again in the front. Covers all projects together. Others wait, and there is no limit over time. */
             read_output_bytes_at_once?: number;
-            /** @description Input that commands with `no_hup` have not read yet, together. */
+            /** @description Total input that commands with `no_hup` have not read yet. */
             unread_input_bytes_at_once?: number;
-            /** @description The same of one box, where others need none. */
+            /** @description Same for one box, if no others compete. */
             unread_input_bytes_at_once_per_box?: number;
-            /** @description Bodies of more than 16 KiB in requests that the front has not answered yet, together; a streamed one counts for 512 KiB. */
+            /** @description Total size of bodies over 16 KiB in requests that the front has not answered yet. A streamed body counts as 512 KiB. */
             front_body_bytes_at_once?: number;
-            /** @description The same of one project, or of one source address without a token, where others need none. */
+            /** @description Same for one project, or for one source address without a token, if no others compete. */
             front_body_bytes_at_once_per_project?: number;
-            /** @description Requests that the front has sent to the agent and that are not answered yet; as many whose answers may be long. */
+            /** @description Requests that the front has sent to the agent and that have no response yet. The same number applies to requests with long responses. */
             front_requests_at_once?: number;
-            /** @description The same of one project, where others need none; others wait for their turn. */
+            /** @description Same for one project, if no others compete. Other requests wait for their turn. */
             front_requests_at_once_per_project?: number;
-            /** @description A JSON body with a ticket at the front. */
+            /** @description Size of a JSON body with a ticket at the front. */
             front_ticket_body_bytes?: number;
-            /** @description Refusals a second at the front of one source address without a valid token; beyond 1,000 at once they wait, and become 429. */
+            /** @description Refused requests per second at the front from one source address without a valid token. Above 1,000 at once, they wait and get 429. */
             front_refusals_per_second_per_address?: number;
-            /** @description Requests sent on one connection before earlier ones are answered; with more it is closed. */
+            /** @description Pipelined requests on one connection. With more, the connection is closed. */
             requests_ahead?: number;
-            /** @description Answers that clients have not taken yet, of the front, the agent and the data address each. */
+            /** @description Responses that clients have not received yet, for the front, the agent and the data address separately. */
             unread_answer_bytes?: number;
-            /** @description The same of one source address, or of one account of the agent, where others have none. */
+            /** @description Same for one source address, or one account in the agent, if no others compete. */
             unread_answer_bytes_per_address?: number;
-            /** @description How long a client may take nothing of an answer. */
+            /** @description How long a client can leave a response unread. */
             unread_answer_seconds?: number;
             /** @description Fields of all objects in a JSON body. */
             body_fields?: number;
-            /** @description Fields of objects and elements of arrays in a JSON body. */
+            /** @description Object fields and array elements in a JSON body. */
             body_values?: number;
-            /** @description Parameters of a query, arguments of a command over a WebSocket among them; beyond, 400. */
+            /** @description Parameters in a query, including the arguments of a command over a WebSocket. Above this, 400. */
             query_parameters?: number;
-            /** @description The body of `POST …/exec`. */
+            /** @description Size of the body of `POST …/exec`. */
             exec_body_bytes?: number;
-            /** @description Backups that are made at once, one of each volume. */
+            /** @description Backups being created at the same time, one per volume. */
             backups_at_once?: number;
-            /** @description Incremental backups before the next full one. */
+            /** @description Incremental backups before the next full backup. */
             backup_increments?: number;
-            /** @description One part of a backup in its store. */
+            /** @description Size of one part of a backup in the store. */
             backup_part_bytes?: number;
             /** @description How long events are kept. */
             event_keep_seconds?: number;
-            /** @description Event streams and reads of events that are open at once. */
+            /** @description Open event streams and event reads. */
             event_streams_at_once?: number;
-            /** @description Events that are kept, the newest; beyond, those of the projects that have most go first. */
+            /** @description Newest events kept. Above it, events of the projects with the most are dropped first. */
             events_kept?: number;
-            /** @description How long lines of the audit log are kept. */
+            /** @description How long audit log entries are kept. */
             audit_keep_seconds?: number;
-            /** @description Lines of the audit log that are kept, the newest; beyond, those of the tokens that have most go first. */
+            /** @description Newest audit log entries kept. Above it, entries of the tokens with the most are dropped first. */
             audit_entries_kept?: number;
-            /** @description Resources of one page. */
+            /** @description Resources on one page. */
             max_results?: number;
-            /** @description The longest `wait_seconds`. */
+            /** @description Maximum `wait_seconds`. */
             wait_seconds?: number;
-            /** @description How long the answer to an `Idempotency-Key` is kept. */
+            /** @description How long the response to an `Idempotency-Key` is kept. */
             idempotency_keep_seconds?: number;
-            /** @description What those answers take up; beyond, the oldest of the tokens that have most go first. */
+            /** @description Total size of these responses. Above it, the oldest of the tokens with the most are dropped first. */
             idempotency_bytes_kept?: number;
             /** @description How long an operation can be read. */
             operation_keep_seconds?: number;
-            /** @description Operations that are kept; beyond, the oldest of the projects that have most go first. */
+            /** @description Operations kept. Above it, the oldest of the projects with the most are dropped first. */
             operations_kept?: number;
-            /** @description How long a token that has ended is listed. */
+            /** @description How long an ended token is listed. */
             ended_token_keep_seconds?: number;
-            /** @description Tokens that have ended and are listed; beyond, those of the tokens that have most go first. */
+            /** @description Ended tokens listed. Above it, those of the tokens with the most are dropped first. */
             ended_tokens_kept?: number;
-            /** @description A JSON body, where nothing else is said. */
+            /** @description Size of a JSON body, unless another limit applies. */
             body_bytes?: number;
         } & {
             [key: string]: unknown;
         };
-        /** @description What callers share, by name. */
+        /** @description Resources that callers share, by name. */
         Shares: {
             [key: string]: {
-                /** @description Name of its bound in `limits`. */
+                /** @description Name of the limit in `limits`. */
                 limit: string;
-                /** @description Whose use is added up: `token` is a token with all that were minted with it. */
+                /** @description Accounts whose usage is added up. `token` means a token and all tokens created with it. */
                 by: ("box" | "project" | "token")[];
                 /**
-                 * @description `left_free`: No account may hold more than is left free: alone it gets half. `each`: The bound is that of each account, whatever others do. `turns`: Those who wait take turns, one of each account after another. `oldest_go`: Beyond the bound the accounts that have most lose their oldest.
+                 * @description `left_free`: No account may hold more than what is free, so one on its own gets half. `each`: The limit applies to each account separately. `turns`: Waiting requests take turns, one per account. `oldest_go`: Above the limit, the accounts with the most lose their oldest.
                  * @enum {string}
                  */
                 rule: "left_free" | "each" | "turns" | "oldest_go";
@@ -2664,51 +2667,51 @@ export interface components {
             };
         };
         Storage: {
-            /** @description Null for a token that is not for all projects. */
+            /** @description Null for a token that does not cover all projects. */
             pool: ({
-                /** @description Size, with what the pool can still grow by. */
+                /** @description Size in bytes, including the space the pool can still grow by. */
                 total_bytes: number;
                 used_bytes: number;
-                /** @description Free space, with what the pool can still grow by. */
+                /** @description Free bytes, including the space the pool can still grow by. */
                 available_bytes: number;
-                /** @description btrfs data: contents of files. */
+                /** @description File contents (btrfs data). */
                 data: {
-                    /** @description Space that btrfs has allocated for this. */
+                    /** @description Bytes that btrfs has allocated for this kind of data. */
                     total_bytes: number;
-                    /** @description Part of it that is in use. */
+                    /** @description Bytes in use. */
                     used_bytes: number;
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description btrfs metadata: names, attributes, small files. */
+                /** @description Names, attributes and small files (btrfs metadata). */
                 metadata: {
-                    /** @description Space that btrfs has allocated for this. */
+                    /** @description Bytes that btrfs has allocated for this kind of data. */
                     total_bytes: number;
-                    /** @description Part of it that is in use. */
+                    /** @description Bytes in use. */
                     used_bytes: number;
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written). */
+                /** @description Disk errors since the pool was created or the last clean scrub. Keys: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum) and `generations` (older content than was written). */
                 device_errors: {
                     [key: string]: number;
                 };
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Those of the projects that the token may read. */
+            /** @description Boxes of the projects the token can read. */
             boxes: ({
                 project: components["schemas"]["Name"];
                 name: components["schemas"]["Name"];
-                /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                 size_bytes: number | null;
-                /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                 unique_bytes: number | null;
                 snapshots: ({
                     name: components["schemas"]["Name"];
-                    /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                    /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                     size_bytes: number | null;
-                    /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                    /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                     unique_bytes: number | null;
                 } & {
                     [key: string]: unknown;
@@ -2716,19 +2719,19 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Those of the projects that the token may read. */
+            /** @description Data volumes of the projects the token can read. */
             volumes: ({
                 project: components["schemas"]["Name"];
                 name: components["schemas"]["Name"];
-                /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                 size_bytes: number | null;
-                /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                 unique_bytes: number | null;
                 snapshots: ({
                     name: components["schemas"]["Name"];
-                    /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                    /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                     size_bytes: number | null;
-                    /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                    /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                     unique_bytes: number | null;
                 } & {
                     [key: string]: unknown;
@@ -2736,73 +2739,73 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Those of the projects that the token may read, and shared ones. */
+            /** @description Bases of the projects the token can read, and shared bases. */
             bases: ({
                 /**
-                 * @description Project that owns it; null for a shared base.
+                 * @description Project that owns the base. Null for a shared base.
                  * @example web
                  */
                 project: string | null;
                 name: components["schemas"]["Name"];
-                /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                 size_bytes: number | null;
-                /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                 unique_bytes: number | null;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description What each project keeps in all, of those that the token may read. */
+            /** @description Total storage of each project the token can read. */
             projects: ({
                 project: components["schemas"]["Name"];
-                /** @description As `used.stored_bytes` of its quota. */
+                /** @description Same as `used.stored_bytes` of its quota. */
                 stored_bytes: number;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Subvolumes without a record; they are kept. Empty for a token that is not for all projects. */
+            /** @description Subvolumes without a record, which the service keeps. Empty for a token that does not cover all projects. */
             orphans: ({
-                /** @description Its name in the pool. */
+                /** @description Name of the subvolume in the pool. */
                 subvolume: string;
-                /** @description Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile. */
+                /** @description Compressed size on disk of all its data, shared or not, in bytes. Null if it is missing, or was deleted during the request. */
                 size_bytes: number | null;
-                /** @description Part of `size_bytes` that nothing else refers to: what deleting it alone would free. */
+                /** @description Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees them. */
                 unique_bytes: number | null;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Subvolumes that wait to be destroyed; copies of boxes in which previews run are counted too. Null for a token that is not for all projects. */
+            /** @description Subvolumes that await deletion, including box copies in which previews run. Null for a token that does not cover all projects. */
             deleting: number | null;
-            /** @description The scrub that runs, else the last one; null if there was none, and for a token that is not for all projects. */
+            /** @description The running scrub, or else the last one. Null if there was none, and for a token that does not cover all projects. */
             scrub: components["schemas"]["Scrub"] | null;
-            /** @description In a fleet, the same of each cell, whose sums are above; absent without one, and for a token that is not for all projects. */
+            /** @description The same values for each cell of a fleet; the fields above are the sums. Absent without a fleet, and for a token that does not cover all projects. */
             cells?: ({
                 /** @description Number of the cell. */
                 cell: string;
                 pool: {
-                    /** @description Size, with what the pool can still grow by. */
+                    /** @description Size in bytes, including the space the pool can still grow by. */
                     total_bytes: number;
                     used_bytes: number;
-                    /** @description Free space, with what the pool can still grow by. */
+                    /** @description Free bytes, including the space the pool can still grow by. */
                     available_bytes: number;
-                    /** @description btrfs data: contents of files. */
+                    /** @description File contents (btrfs data). */
                     data: {
-                        /** @description Space that btrfs has allocated for this. */
+                        /** @description Bytes that btrfs has allocated for this kind of data. */
                         total_bytes: number;
-                        /** @description Part of it that is in use. */
+                        /** @description Bytes in use. */
                         used_bytes: number;
                     } & {
                         [key: string]: unknown;
                     };
-                    /** @description btrfs metadata: names, attributes, small files. */
+                    /** @description Names, attributes and small files (btrfs metadata). */
                     metadata: {
-                        /** @description Space that btrfs has allocated for this. */
+                        /** @description Bytes that btrfs has allocated for this kind of data. */
                         total_bytes: number;
-                        /** @description Part of it that is in use. */
+                        /** @description Bytes in use. */
                         used_bytes: number;
                     } & {
                         [key: string]: unknown;
                     };
-                    /** @description Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written). */
+                    /** @description Disk errors since the pool was created or the last clean scrub. Keys: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum) and `generations` (older content than was written). */
                     device_errors: {
                         [key: string]: number;
                     };
@@ -2819,47 +2822,47 @@ export interface components {
         };
         Scrub: {
             /**
-             * @description `failed`: it could not be carried out; `interrupted`: the agent ended meanwhile.
+             * @description `failed`: the scrub could not run. `interrupted`: the agent ended during the scrub.
              * @enum {string}
              */
             status: "running" | "done" | "failed" | "interrupted";
             started_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time
-             * @description Null while it runs, and if the agent crashed meanwhile.
+             * @description When the scrub ended. Null while it runs, and if the agent crashed during it.
              */
             ended_at: string | null;
-            /** @description Bytes of data and metadata read and checked so far; valid for `running` and `done`. */
+            /** @description Bytes of data and metadata checked so far. Valid for `running` and `done`. */
             checked_bytes: number;
-            /** @description Errors found so far: failed reads, wrong checksums, damaged metadata; valid for `running` and `done`. */
+            /** @description Errors found so far: failed reads, wrong checksums, damaged metadata. Valid for `running` and `done`. */
             errors: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * Format: date-time
-         * @description RFC 3339, UTC, milliseconds.
+         * @description RFC 3339 in UTC, with milliseconds.
          */
         Timestamp: string;
         Me: {
-            /** @description Id of the token that the request came with. */
+            /** @description Id of the token that sent the request. */
             id: components["schemas"]["Id"];
             name: string;
-            /** @description Projects that it gives access to; `*`: all, also new ones. */
+            /** @description Projects the token can access. `*` means all projects, including future ones. */
             projects: components["schemas"]["TokenProjects"];
             permissions: components["schemas"]["Permission"][];
             /**
              * Format: date-time
-             * @description Null: it never expires.
+             * @description When the token expires. Null if it never does.
              */
             expires_at: string | null;
-            /** @description Of a session of the web console: the token that it stands for, which is what mints, lists and revokes tokens in it. Null: it is no session. */
+            /** @description For a web console session, the token behind it, which creates, lists and revokes tokens on its behalf. Null if this is not a session. */
             stands_for: ({
                 id: components["schemas"]["Id"];
                 name: string;
                 /**
                  * Format: date-time
-                 * @description RFC 3339, UTC, milliseconds.
+                 * @description RFC 3339 in UTC, with milliseconds.
                  */
                 expires_at: string | null;
             } & {
@@ -2871,36 +2874,36 @@ export interface components {
         MintedToken: {
             id: components["schemas"]["Id"];
             name: string;
-            /** @description Projects that it gives access to; `*`: all, also new ones. */
+            /** @description Projects the token can access. `*` means all projects, including future ones. */
             projects: components["schemas"]["TokenProjects"];
             permissions: components["schemas"]["Permission"][];
             /**
              * Format: date-time
-             * @description Null: it never expires.
+             * @description When the token expires. Null if it never does.
              */
             expires_at: string | null;
             created_at: components["schemas"]["Timestamp"];
-            /** @description The token that it was minted with; null: it was minted on the host of the agent. */
+            /** @description Token that created this one. Null if it was created on the host of the agent. */
             created_by: string | null;
-            /** @description Whether it is a session of the web console. */
+            /** @description Whether this is a session of the web console. */
             is_session: boolean;
-            /** @description The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires. */
+            /** @description Web console session that created the token, or null. Revoking the session also revokes this token, but signing out or expiry does not. */
             session: string | null;
             /**
              * Format: date-time
-             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.
+             * @description When the token was revoked, directly or with the token that created it, or for a session, when it signed out. Null if it is not revoked.
              */
             revoked_at: string | null;
-            /** @description The bearer token, shown once; absent in a replay. */
+            /** @description The bearer token. Returned only once, and absent in a replay. */
             token?: string;
         } & {
             [key: string]: unknown;
         };
         TokenList: {
             tokens: components["schemas"]["Token"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -2908,103 +2911,103 @@ export interface components {
         Token: {
             id: components["schemas"]["Id"];
             name: string;
-            /** @description Projects that it gives access to; `*`: all, also new ones. */
+            /** @description Projects the token can access. `*` means all projects, including future ones. */
             projects: components["schemas"]["TokenProjects"];
             permissions: components["schemas"]["Permission"][];
             /**
              * Format: date-time
-             * @description Null: it never expires.
+             * @description When the token expires. Null if it never does.
              */
             expires_at: string | null;
             created_at: components["schemas"]["Timestamp"];
-            /** @description The token that it was minted with; null: it was minted on the host of the agent. */
+            /** @description Token that created this one. Null if it was created on the host of the agent. */
             created_by: string | null;
-            /** @description Whether it is a session of the web console. */
+            /** @description Whether this is a session of the web console. */
             is_session: boolean;
-            /** @description The session of the web console in which it was minted; null: none. It is revoked together with that, and lives on when that is signed out or expires. */
+            /** @description Web console session that created the token, or null. Revoking the session also revokes this token, but signing out or expiry does not. */
             session: string | null;
             /**
              * Format: date-time
-             * @description Null: it is not revoked. A token is revoked together with the one that it was minted with. Of a session also the time of its sign-out.
+             * @description When the token was revoked, directly or with the token that created it, or for a session, when it signed out. Null if it is not revoked.
              */
             revoked_at: string | null;
         } & {
             [key: string]: unknown;
         };
         SignIn: {
-            /** @description One half of the session: value of the header `X-Boxyard-Session`. It is worth nothing without the cookie of this answer, nor that without it. Shown once; absent in a replay. */
+            /** @description One half of the session, sent in the header `X-Boxyard-Session` together with the cookie from this response. Returned only once, and absent in a replay. */
             session?: string;
-            /** @description 7 days after it was begun, or when the token expires that it was begun with, if that is earlier. */
+            /** @description 7 days after sign-in, or when the token used to sign in expires, whichever is first. */
             expires_at: components["schemas"]["Timestamp"];
             token: components["schemas"]["Me"];
         } & {
             [key: string]: unknown;
         };
         SignInLink: {
-            /** @description For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay. */
+            /** @description Ticket for `/sign-in#<ticket>` in the console. Send it to `signIn` and `getSignInLink` in the header `X-Boxyard-Link` or as `?ticket=<ticket>`. Absent in a replay. */
             ticket?: string;
-            /** @description 10 minutes after it was made, or when the token expires if that is earlier. */
+            /** @description 10 minutes after the link was created, or when the token expires, whichever is first. */
             expires_at: components["schemas"]["Timestamp"];
         } & {
             [key: string]: unknown;
         };
         SignInLinkToken: {
-            /** @description End of a session that began now, as `expires_at` of `signIn`. */
+            /** @description When a session would expire if it started now, like `expires_at` of `signIn`. */
             expires_at: components["schemas"]["Timestamp"];
-            /** @description The token that the link signs in with. */
+            /** @description Token that the link signs in with. */
             token: components["schemas"]["Me"];
         } & {
             [key: string]: unknown;
         };
         Ticket: {
-            /** @description URL to send the request to; absent in a replay. */
+            /** @description URL for the request. Absent in a replay. */
             url?: string;
-            /** @description HTTP method of that request. */
+            /** @description HTTP method for the request. */
             method: string;
-            /** @description Of `streamExec`: id that the command will have, for clients that cannot read `X-Exec-Id`. */
+            /** @description For `streamExec`, the id the command will have. Use it if your client cannot read `X-Exec-Id`. */
             exec_id?: components["schemas"]["Id"];
-            /** @description 60 s after the ticket was made, or when the token expires if that is earlier. */
+            /** @description 60 s after the ticket was created, or when the token expires, whichever is first. */
             expires_at: components["schemas"]["Timestamp"];
         } & {
             [key: string]: unknown;
         };
         ProjectList: {
             projects: components["schemas"]["Project"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
         };
         Project: {
             project: components["schemas"]["Name"];
-            /** @description Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`. */
+            /** @description Quota of the project, null for unlimited. If it was never set, `defaults.quota` of `GET /v1/config` applies. */
             allowed: {
-                /** @description Boxes, running or not. */
+                /** @description Number of boxes in any state. */
                 boxes: number | null;
-                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus: number | null;
-                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb: number | null;
-                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb: number | null;
             } & {
                 [key: string]: unknown;
             };
-            /** @description What counts against it now. */
+            /** @description Current usage that counts against the quota. */
             used: {
-                /** @description Boxes, running or not. */
+                /** @description Number of boxes in any state. */
                 boxes: number;
-                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus: number;
-                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb: number;
-                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb: number;
                 /**
                  * Format: int64
-                 * @description Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.
+                 * @description Compressed bytes on disk for boxes, volumes, snapshots, bases and previews of the project, including data they retain from deleted ones. Data shared with a base of the deployment is free.
                  */
                 stored_bytes: number;
             } & {
@@ -3012,24 +3015,24 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Last change of the quota; null: it was never set.
+             * @description When the quota last changed. Null if it was never set.
              */
             updated_at: string | null;
-            /** @description How many boxes it has of each kind of status; their sum is `used.boxes`. */
+            /** @description Number of boxes by status. The sum equals `used.boxes`. */
             boxes: {
                 /**
                  * Format: int64
-                 * @description With the status `running`.
+                 * @description Boxes with status `running`.
                  */
                 running: number;
                 /**
                  * Format: int64
-                 * @description With the status `stopped`.
+                 * @description Boxes with status `stopped`.
                  */
                 stopped: number;
                 /**
                  * Format: int64
-                 * @description With another, `pending` or `unknown`.
+                 * @description Boxes with status `pending` or `unknown`.
                  */
                 other: number;
             } & {
@@ -3037,7 +3040,7 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description Data volumes.
+             * @description Number of data volumes.
              */
             volumes: number;
         } & {
@@ -3045,32 +3048,32 @@ export interface components {
         };
         Quota: {
             project: components["schemas"]["Name"];
-            /** @description Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`. */
+            /** @description Quota of the project, null for unlimited. If it was never set, `defaults.quota` of `GET /v1/config` applies. */
             allowed: {
-                /** @description Boxes, running or not. */
+                /** @description Number of boxes in any state. */
                 boxes: number | null;
-                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus: number | null;
-                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb: number | null;
-                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb: number | null;
             } & {
                 [key: string]: unknown;
             };
-            /** @description What counts against it now. */
+            /** @description Current usage that counts against the quota. */
             used: {
-                /** @description Boxes, running or not. */
+                /** @description Number of boxes in any state. */
                 boxes: number;
-                /** @description Cores: sum of `config.cpus` of the boxes that run or are to run. */
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus: number;
-                /** @description MiB: sum of `config.ram_mb` of the boxes that run or are to run. */
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb: number;
-                /** @description GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what the project keeps (`used.stored_bytes`) if that is more. */
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb: number;
                 /**
                  * Format: int64
-                 * @description Bytes on the disk, compressed, that are there because of the project: its boxes, volumes, snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is free.
+                 * @description Compressed bytes on disk for boxes, volumes, snapshots, bases and previews of the project, including data they retain from deleted ones. Data shared with a base of the deployment is free.
                  */
                 stored_bytes: number;
             } & {
@@ -3078,7 +3081,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Last change of the quota; null: it was never set.
+             * @description When the quota last changed. Null if it was never set.
              */
             updated_at: string | null;
         } & {
@@ -3086,15 +3089,15 @@ export interface components {
         };
         Operation: {
             id: components["schemas"]["Id"];
-            /** @description Such as `box.stop` or `backup.create`. */
+            /** @description Kind of operation, such as `box.stop` or `backup.create`. */
             kind: string;
             /** @enum {string} */
             status: "running" | "done" | "failed";
-            /** @description From 0 to 1; null if unknown, and after its end. */
+            /** @description Progress from 0 to 1. Null if unknown, and after the end. */
             progress: number | null;
-            /** @description Path of the resource it works on. */
+            /** @description Path of the resource. */
             resource: string;
-            /** @description The problem with all its fields if it failed; else null. */
+            /** @description The problem with all its fields if the operation failed. Null otherwise. */
             error: ({
                 code: string;
                 detail: string;
@@ -3104,7 +3107,7 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time
-             * @description Null while it runs.
+             * @description When the operation ended. Null while it runs.
              */
             ended_at: string | null;
         } & {
@@ -3119,21 +3122,21 @@ export interface components {
                 reason: components["schemas"]["BoxReason"];
                 /** @description Details of the reason, for people. */
                 message: string | null;
-                /** @description When this state began. */
+                /** @description When the box entered this state. */
                 since: components["schemas"]["Timestamp"];
             } & {
                 [key: string]: unknown;
             };
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description Base of the box, or of the box that it was forked from. */
+            /** @description Base of the box, or of the box it was forked from. */
             base: string | null;
-            /** @description Box that it was forked from, without the name of a snapshot; null: it was made from a base. */
+            /** @description Box it was forked from, without the snapshot name. Null if it was created from a base. */
             fork_of: string | null;
-            /** @description Node of the cluster; without a cluster the region. */
+            /** @description Node of the cluster that runs the box. Without a cluster, the region. */
             node: string;
             config: components["schemas"]["BoxConfig"];
-            /** @description Data volumes that are attached to it. */
+            /** @description Data volumes attached to the box. */
             data_mounts: ({
                 /** @description Name of the data volume. */
                 name: string;
@@ -3143,40 +3146,40 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Shown to tokens with `write`, else empty. */
+            /** @description Shown to tokens with `write`. Empty for others. */
             environment: components["schemas"]["Environment"];
             /**
              * Format: int64
-             * @description Port that its URL leads to; null for 8080.
+             * @description Port that its URL forwards to. Null for 8080.
              */
             port: number | null;
             /**
-             * @description Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.
+             * @description Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2 without TLS, for example for gRPC servers.
              * @enum {string}
              */
             protocol: "http" | "h2c";
-            /** @description Domains at which it is served beside its URL. */
+            /** @description Custom domains, in addition to its URL. */
             published_domains: string[];
-            /** @description Set by clients; `tag` of a list selects by them. */
+            /** @description Tags that clients set. Filter lists with the `tag` parameter. */
             tags: components["schemas"]["Tags"];
             /**
              * Format: int64
-             * @description Seconds from SIGTERM to SIGKILL of a stop.
+             * @description Seconds from SIGTERM to SIGKILL on stop.
              */
             termination_grace_period_seconds: number;
-            /** @description URL that leads to its `port`; every box has one. */
+            /** @description URL that forwards to `port`. Every box has one. */
             url: string | null;
             url_settings: {
                 /**
-                 * @description Who may use its URLs: bearers of a token with `read` in the project, or anybody.
+                 * @description `token` requires a token with `read` in the project. `public` allows anyone.
                  * @enum {string}
                  */
                 auth: "token" | "public";
-                /** @description Starts the stopped box on a request for one of its URLs. */
+                /** @description Whether a request for one of its URLs starts the stopped box. */
                 wake: boolean;
                 /**
                  * Format: int64
-                 * @description Seconds without use after which the box is stopped; null for never.
+                 * @description Seconds without use until the box is stopped. Null for never.
                  */
                 idle_stop_seconds: number | null;
             } & {
@@ -3184,35 +3187,35 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description End of its lease; may be in the past. Null: none.
+             * @description End of its lease, maybe in the past. Null for none.
              */
             lease_until: string | null;
         } & {
             [key: string]: unknown;
         };
         /**
-         * @description Why a box is in its status. `resizing` and `deleting` do not occur yet, `host_lost` only in a fleet.
+         * @description Why the box has its status. `resizing` and `deleting` do not occur yet, and `host_lost` occurs only in a fleet.
          * @enum {string}
          */
         BoxReason: "creating" | "starting" | "stopping" | "restoring" | "resizing" | "deleting" | "ready" | "stopped_by_request" | "idle" | "exited" | "out_of_memory" | "failed" | "host_lost";
         BoxList: {
             boxes: components["schemas"]["Box"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description Read from the kernel at the call. What only a running box has is null while it does not run. */
+        /** @description Kernel counters at the time of the request. Values that only a running box has are null while the box does not run. */
         BoxMetrics: {
             box: components["schemas"]["Name"];
-            /** @description When it was measured. */
+            /** @description Time of the measurement. */
             at: components["schemas"]["Timestamp"];
             cpu: {
-                /** @description Processor seconds since its start, on all cores; null also where the host does not count them. */
+                /** @description CPU seconds used since the start of the box, over all cores. Null if the host does not count them. */
                 seconds: number | null;
-                /** @description Cores that it may use: `config.cpus`. */
+                /** @description Number of cores the box can use, from `config.cpus`. */
                 limit_cores: number;
             } & {
                 [key: string]: unknown;
@@ -3220,12 +3223,12 @@ export interface components {
             memory: {
                 /**
                  * Format: int64
-                 * @description Memory in use, with the page cache of its files.
+                 * @description Memory in use, in bytes, including the page cache of its files.
                  */
                 used_bytes: number | null;
                 /**
                  * Format: int64
-                 * @description Part of it that the kernel can reclaim.
+                 * @description Part of the used memory that the kernel can reclaim, in bytes.
                  */
                 cache_bytes: number | null;
                 /**
@@ -3239,29 +3242,29 @@ export interface components {
             pids: {
                 /**
                  * Format: int64
-                 * @description Processes and threads now.
+                 * @description Current number of processes and threads.
                  */
                 current: number | null;
                 /**
                  * Format: int64
-                 * @description Most processes and threads: the limit `pids_per_box`.
+                 * @description Maximum number of processes and threads, from the limit `pids_per_box`.
                  */
                 limit: number;
             } & {
                 [key: string]: unknown;
             };
-            /** @description Counters of its interfaces except loopback, as the box sees them. They may not begin at 0: compare two readings. */
+            /** @description Counters of all interfaces except loopback, as the box sees them. They may not start at 0, so compare two readings. */
             network: ({
                 /**
                  * Format: int64
-                 * @description Received by the box.
+                 * @description Bytes the box received.
                  */
                 received_bytes: number;
                 /** Format: int64 */
                 received_packets: number;
                 /**
                  * Format: int64
-                 * @description Sent by the box.
+                 * @description Bytes the box sent.
                  */
                 sent_bytes: number;
                 /** Format: int64 */
@@ -3272,7 +3275,7 @@ export interface components {
             storage: {
                 /**
                  * Format: int64
-                 * @description Compressed bytes written to its disk since its creation or last restore, which `storage_gb` limits.
+                 * @description Compressed bytes written to the disk since creation or the last restore. `storage_gb` limits them.
                  */
                 used_bytes: number;
                 /**
@@ -3282,12 +3285,12 @@ export interface components {
                 limit_bytes: number;
                 /**
                  * Format: int64
-                 * @description Bytes that deleting it would free; null while a restore replaces its disk.
+                 * @description Bytes that deleting the box would free. Null while a restore replaces its disk.
                  */
                 unique_bytes: number | null;
                 /**
                  * Format: int64
-                 * @description What the project of the box keeps in all, as `used.stored_bytes` of its quota: snapshots, and disks that restores replaced, included.
+                 * @description Total bytes the project stores, equal to `used.stored_bytes` of its quota. Includes snapshots, and disks that restores replaced.
                  */
                 project_stored_bytes: number;
             } & {
@@ -3296,48 +3299,48 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a box has used. A fork, and a box of the same name that was made later, begin without any. */
+        /** @description Usage history of a box. A fork, and a new box with the same name, start without history. */
         BoxMetricsHistory: {
             box: components["schemas"]["Name"];
             /**
              * Format: int64
-             * @description Length of the intervals: 60 or 600.
+             * @description Length of each interval in seconds, 60 or 600.
              */
             step_seconds: number;
-            /** @description Oldest first. There is none for an interval in which the box did not run, or the service did not look: a chart has a gap there. */
+            /** @description Oldest first. Intervals in which the box did not run, or the service did not measure, have no point. */
             points: components["schemas"]["BoxMetricsPoint"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description What a box used over an interval. */
+        /** @description Usage of a box over an interval. */
         BoxMetricsPoint: {
             /** @description End of the interval. */
             at: components["schemas"]["Timestamp"];
-            /** @description Cores in use on average; null where the host does not count them. */
+            /** @description Average number of cores in use. Null if the host does not count them. */
             cpu_cores: number | null;
             /**
              * Format: int64
-             * @description Memory in use, with the page cache of its files: of a minute at its end, of ten minutes on average, as are the next two.
+             * @description Memory in use, in bytes, including the page cache. For a 60-second interval, this and the next two values are taken at its end; for 600 seconds, they are averages.
              */
             memory_bytes: number;
             /**
              * Format: int64
-             * @description Part of it that the kernel can reclaim.
+             * @description Part of that memory that the kernel can reclaim, in bytes.
              */
             cache_bytes: number;
             /**
              * Format: int64
-             * @description Compressed bytes written since its creation, which `storage_gb` limits; null while a restore replaces its disk.
+             * @description Compressed bytes written since creation. `storage_gb` limits them; null while a restore replaces the disk.
              */
             storage_bytes: number | null;
             /**
              * Format: int64
-             * @description Received by the box, on average.
+             * @description Average bytes per second received by the box.
              */
             received_bytes_per_second: number;
             /**
              * Format: int64
-             * @description Sent by the box, on average.
+             * @description Average bytes per second sent by the box.
              */
             sent_bytes_per_second: number;
         } & {
@@ -3348,12 +3351,12 @@ export interface components {
             name: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
             /**
-             * @description Box whose root it holds; null for a snapshot of a volume.
+             * @description Box whose root the snapshot holds. Null for a snapshot of a volume.
              * @example web
              */
             box: string | null;
             /**
-             * @description Volume whose data it holds; null for a snapshot of a box.
+             * @description Volume whose data the snapshot holds. Null for a snapshot of a box.
              * @example web
              */
             volume: string | null;
@@ -3361,17 +3364,17 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /**
              * Format: int64
-             * @description Compressed bytes it refers to, those of `data` included; null until they are counted.
+             * @description Compressed size in bytes, including `data`. Null until it is counted.
              */
             size_bytes: number | null;
             /**
              * Format: int64
-             * @description Bytes that only it refers to; null in lists, and in the answer to its creation.
+             * @description Bytes that only this snapshot holds. Null in lists, and in the response that creates it.
              */
             unique_bytes: number | null;
-            /** @description Made by a restore, of the state that it replaced. */
+            /** @description Whether a restore created it, to keep the state that it replaced. */
             automatic: boolean;
-            /** @description Data volumes of the box, taken at the same instant. */
+            /** @description Data volumes of the box, captured at the same instant. */
             data: ({
                 name: components["schemas"]["Name"];
                 /** @description Mount path in the box at that time. */
@@ -3385,9 +3388,9 @@ export interface components {
         };
         SnapshotList: {
             snapshots: components["schemas"]["Snapshot"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -3396,26 +3399,26 @@ export interface components {
             changes: ({
                 /** @enum {string} */
                 kind: "added" | "modified" | "deleted" | "renamed";
-                /** @description Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8. */
+                /** @description Path in the later state, or the earlier path if deleted. U+FFFD replaces bytes that are not UTF-8. */
                 path: string;
-                /** @description Base64 of `path`, if it is not UTF-8; else null. */
+                /** @description `path` in base64, if it is not UTF-8. Null otherwise. */
                 path_base64: string | null;
-                /** @description Former path, if renamed; everything below it moved along. Else null. */
+                /** @description Earlier path if renamed, together with everything below it. Null otherwise. */
                 from: string | null;
-                /** @description Base64 of `from`, if it is not UTF-8; else null. */
+                /** @description `from` in base64, if it is not UTF-8. Null otherwise. */
                 from_base64: string | null;
-                /** @description Whether a renamed entry was modified as well. */
+                /** @description Whether a renamed entry was also modified. */
                 modified: boolean;
-                /** @description Type as in File, in the later state, or the former one if deleted. */
+                /** @description Type as in File, from the later state, or the earlier one if deleted. */
                 type: string;
-                /** @description Size as in File, in the later state, or the former one if deleted. */
+                /** @description Size as in File, from the later state, or the earlier one if deleted. */
                 size_bytes: number;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -3424,16 +3427,16 @@ export interface components {
             id: components["schemas"]["Id"];
             name: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
-            /** @description GiB it may hold, compressed. */
+            /** @description Capacity in GiB, compressed. */
             size_gb: number;
             /**
              * Format: int64
-             * @description Bytes that `size_gb` bounds: written to it and still kept, also by its snapshots, without those that a copy or a restored volume took over. Measured at the call; null if the data is missing.
+             * @description Bytes that count against `size_gb`, measured at the time of the request; null if the data is missing. They include data that only its snapshots keep, but not data inherited from a copied or restored volume.
              */
             used_bytes: number | null;
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description Boxes it is attached to; at most one writes to it. */
+            /** @description Boxes it is attached to. At most one can write. */
             attachments: ({
                 box: components["schemas"]["Name"];
                 /** @description Mount path in the box. */
@@ -3442,29 +3445,29 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Source: `name`, `name@snapshot` or `backup:<id>`; null if it was created empty. */
+            /** @description Source of the volume: `name`, `name@snapshot` or `backup:<id>`. Null if it was created empty. */
             from: string | null;
-            /** @description Schedule of automatic backups; null: none. */
+            /** @description Schedule of automatic backups. Null for none. */
             backup_schedule: ({
                 /**
                  * Format: int64
-                 * @description Seconds from the start of one backup to that of the next.
+                 * @description Seconds between the starts of two backups.
                  */
                 interval_seconds: number;
                 /**
                  * Format: int64
-                 * @description Number of older backups of the schedule that are kept beside the newest; null: all.
+                 * @description Number of older scheduled backups to keep in addition to the newest. Null keeps all.
                  */
                 keep_count: number | null;
                 /**
                  * Format: int64
-                 * @description Seconds for which older ones are kept; null: for ever.
+                 * @description How long to keep older backups, in seconds. Null keeps them forever.
                  */
                 keep_seconds: number | null;
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Set by clients; `tag` of a list selects by them. */
+            /** @description Tags that clients set. Filter lists with the `tag` parameter. */
             tags: components["schemas"]["Tags"];
         } & {
             [key: string]: unknown;
@@ -3473,52 +3476,52 @@ export interface components {
             id: components["schemas"]["Id"];
             box: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
-            /** @description Program and arguments; for `shell`: `/bin/sh`, `-c` and the line. */
+            /** @description Program and arguments. For `shell`: `/bin/sh`, `-c` and the command line. */
             command: string[];
             status: components["schemas"]["ExecStatus"];
             /**
              * Format: int64
-             * @description Null while it runs, if a signal ended it, and if its end was not observed.
+             * @description Exit code. Null while the command runs, if a signal ended it, and if its end was not observed.
              */
             exit_code: number | null;
-            /** @description Signal that ended it, such as `SIGKILL`; else null. */
+            /** @description Signal that ended the command, such as `SIGKILL`. Null otherwise. */
             signal: string | null;
-            /** @description Why it could not be started, if the exit code does not tell; else null. */
+            /** @description Why the command could not start, if the exit code does not say. Null otherwise. */
             reason: components["schemas"]["ExecReason"] | null;
             /**
              * Format: int64
-             * @description Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.
+             * @description Processes that the kernel killed during the command because the memory of the box was full. Includes its children, and other processes of the box if the command has no cgroup of its own to count them.
              */
             oom_kills: number;
             started_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time
-             * @description Null while it runs; for `lost`, when that was noticed.
+             * @description When the command ended. Null while it runs; for `lost`, when the loss was noticed.
              */
             ended_at: string | null;
-            /** @description Whether it has a terminal: all its output is stdout then. */
+            /** @description Whether the command has a terminal. All output is then stdout. */
             tty: boolean;
-            /** @description User as given in the request; `root` by default. */
+            /** @description User from the request. Default: `root`. */
             user: string;
-            /** @description Working directory at its start. */
+            /** @description Working directory at the start. */
             cwd: string;
-            /** @description Whether it was started with `no_hup`. */
+            /** @description Whether the command was started with `no_hup`. */
             detached: boolean;
             /**
              * Format: int64
-             * @description The pid in the box; null if it is not known.
+             * @description Process id in the box. Null if it is not known.
              */
             process: number | null;
-            /** @description The last 1 MiB. */
+            /** @description The last 1 MiB of stdout. */
             stdout: string;
-            /** @description The last 1 MiB. */
+            /** @description The last 1 MiB of stderr. */
             stderr: string;
             /**
-             * @description Encoding of `stdout` and `stderr`. In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+             * @description Encoding of `stdout` and `stderr`. In `utf-8`, U+FFFD replaces invalid bytes.
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
-            /** @description Whether earlier output of a stream is left out. */
+            /** @description Whether earlier output of a stream is missing. */
             truncated: boolean;
             /** @description Total bytes written to each stream. */
             next_offset: {
@@ -3533,15 +3536,15 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description `process_limit_reached`: the box had as many processes as it may have. The exit code is 126.
+         * @description `process_limit_reached`: the box had reached its process limit, and the exit code is 126.
          * @enum {string}
          */
         ExecReason: "process_limit_reached";
         ExecList: {
             execs: components["schemas"]["ExecRecord"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -3550,40 +3553,40 @@ export interface components {
             id: components["schemas"]["Id"];
             box: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
-            /** @description Program and arguments; for `shell`: `/bin/sh`, `-c` and the line. */
+            /** @description Program and arguments. For `shell`: `/bin/sh`, `-c` and the command line. */
             command: string[];
             status: components["schemas"]["ExecStatus"];
             /**
              * Format: int64
-             * @description Null while it runs, if a signal ended it, and if its end was not observed.
+             * @description Exit code. Null while the command runs, if a signal ended it, and if its end was not observed.
              */
             exit_code: number | null;
-            /** @description Signal that ended it, such as `SIGKILL`; else null. */
+            /** @description Signal that ended the command, such as `SIGKILL`. Null otherwise. */
             signal: string | null;
-            /** @description Why it could not be started, if the exit code does not tell; else null. */
+            /** @description Why the command could not start, if the exit code does not say. Null otherwise. */
             reason: components["schemas"]["ExecReason"] | null;
             /**
              * Format: int64
-             * @description Processes that the kernel killed while it ran because the memory of the box was full: children of the command included, and others of the box where the command has no cgroup that counts its own.
+             * @description Processes that the kernel killed during the command because the memory of the box was full. Includes its children, and other processes of the box if the command has no cgroup of its own to count them.
              */
             oom_kills: number;
             started_at: components["schemas"]["Timestamp"];
             /**
              * Format: date-time
-             * @description Null while it runs; for `lost`, when that was noticed.
+             * @description When the command ended. Null while it runs; for `lost`, when the loss was noticed.
              */
             ended_at: string | null;
-            /** @description Whether it has a terminal: all its output is stdout then. */
+            /** @description Whether the command has a terminal. All output is then stdout. */
             tty: boolean;
-            /** @description User as given in the request; `root` by default. */
+            /** @description User from the request. Default: `root`. */
             user: string;
-            /** @description Working directory at its start. */
+            /** @description Working directory at the start. */
             cwd: string;
-            /** @description Whether it was started with `no_hup`. */
+            /** @description Whether the command was started with `no_hup`. */
             detached: boolean;
             /**
              * Format: int64
-             * @description The pid in the box; null if it is not known.
+             * @description Process id in the box. Null if it is not known.
              */
             process: number | null;
         } & {
@@ -3594,24 +3597,24 @@ export interface components {
             stream: "stdout" | "stderr";
             /**
              * Format: int64
-             * @description Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
+             * @description Offset of the first byte of `data`, in bytes. Later than requested if those bytes are no longer kept.
              */
             offset: number;
             /**
              * Format: int64
-             * @description Offset of the next request.
+             * @description Offset for the next request, in bytes.
              */
             next_offset: number;
-            /** @description Output from `offset` on, encoded as `encoding` says. */
+            /** @description Output from `offset`, in the given `encoding`. */
             data: string;
             /**
-             * @description In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+             * @description In `utf-8`, U+FFFD replaces invalid bytes.
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
-            /** @description Bytes from the requested offset on are no longer kept. */
+            /** @description Whether bytes after the requested offset are no longer kept. */
             truncated: boolean;
-            /** @description No output follows `next_offset`. */
+            /** @description Whether the stream has ended at `next_offset`. */
             end: boolean;
             status: components["schemas"]["ExecStatus"];
         } & {
@@ -3619,9 +3622,9 @@ export interface components {
         };
         SessionList: {
             sessions: components["schemas"]["Session"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -3631,13 +3634,13 @@ export interface components {
             name: components["schemas"]["Name"];
             box: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
-            /** @description Program of the session, with its arguments. */
+            /** @description Program of the session and its arguments. */
             command: string[];
-            /** @description Login name in the box, or the uid if it has none. */
+            /** @description Login name in the box, or the uid if there is none. */
             user: string;
             /**
              * Format: int64
-             * @description The pid in the box; null if it is not known.
+             * @description Process id in the box. Null if it is not known.
              */
             process: number | null;
             created_at: components["schemas"]["Timestamp"];
@@ -3653,7 +3656,7 @@ export interface components {
             rows: number;
             /**
              * Format: int64
-             * @description Clients attached now.
+             * @description Number of attached clients.
              */
             viewers: number;
         } & {
@@ -3661,9 +3664,9 @@ export interface components {
         };
         ServiceList: {
             services: components["schemas"]["Service"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -3673,37 +3676,37 @@ export interface components {
             box: components["schemas"]["Name"];
             project: components["schemas"]["Name"];
             /**
-             * @description `starting` until it is ready; `stopped`: on request, because its box does not run, or after exit code 0 without a restart; `failed`: it ended otherwise.
+             * @description `starting` until ready. `stopped`: on request, because its box does not run, or after exit code 0 without a restart; `failed`: it ended in another way.
              * @enum {string}
              */
             state: "stopped" | "starting" | "running" | "stopping" | "failed";
-            /** @description Why it is in that state. */
+            /** @description Why the service has this state. */
             message: string | null;
-            /** @description The definition that its next start uses. */
+            /** @description Definition that the next start uses. */
             spec: components["schemas"]["ServiceSpec"];
-            /** @description Version that gets the requests; null before its first start. */
+            /** @description Version that receives requests. Null before the first start. */
             active: components["schemas"]["ServiceInstance"] | null;
-            /** @description Version that was deployed beside it, until it is promoted or discarded; null: none. */
+            /** @description Version deployed beside the active one, until you promote or discard it. Null for none. */
             preview: components["schemas"]["ServicePreview"] | null;
-            /** @description The version that was active before, for a rollback; null: none. */
+            /** @description Previously active version, kept for a rollback. Null for none. */
             previous: components["schemas"]["ServiceInstance"] | null;
-            /** @description URL of the active version; null if it has no port. */
+            /** @description URL of the active version. Null if it has no port. */
             active_url: string | null;
-            /** @description URL of the preview; null if there is none, it has no port, or it has failed. */
+            /** @description URL of the preview. Null if there is no preview, it has no port, or it failed. */
             preview_url: string | null;
-            /** @description Domains at which the active version is served beside its URL. */
+            /** @description Custom domains that serve the active version in addition to its URL. */
             published_domains: string[];
             /**
              * Format: int64
-             * @description Increases with each change of `spec` or `tags`.
+             * @description Increases with every change to `spec` or `tags`.
              */
             generation: number;
-            /** @description Newest last, 50 at most. */
+            /** @description Newest last, at most 50 entries. */
             history: ({
                 at: components["schemas"]["Timestamp"];
                 /** @description `created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`, `preview_failed`, `promote_failed` or `rollback_failed`. */
                 what: string;
-                /** @description Name of the token; null: no request did it. */
+                /** @description Name of the token that made the change. Null if no request made it. */
                 by: string | null;
                 /**
                  * Format: int64
@@ -3713,7 +3716,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Set by clients. */
+            /** @description Tags that clients set. */
             tags: components["schemas"]["Tags"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
@@ -3727,59 +3730,59 @@ export interface components {
             env: {
                 [key: string]: string;
             };
-            /** @description Working directory; null: the home of the user. */
+            /** @description Working directory. Null for the home directory of the user. */
             cwd: string | null;
-            /** @description User of the box, maybe with `:group`; null: root. */
+            /** @description User in the box, with an optional `:group`. Null for root. */
             user: string | null;
             /**
              * Format: int64
-             * @description Port on which it is to listen; null: none.
+             * @description Port the service should listen on. Null for none.
              */
             port: number | null;
             /**
-             * @description Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC servers speak it.
+             * @description Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2 without TLS, for example for gRPC servers.
              * @enum {string}
              */
             protocol: "http" | "h2c";
-            /** @description Services of the box that have to be ready before it starts. */
+            /** @description Services of the box that must be ready before this one starts. */
             needs: components["schemas"]["Name"][];
             /**
-             * @description When it is restarted after its end.
+             * @description When to restart the service after it exits.
              * @enum {string}
              */
             restart: "always" | "on-failure" | "never";
-            /** @description Readiness probe, with the fields of the request; null: none. */
+            /** @description Readiness probe, with the fields from the request. Null for none. */
             readiness: {
                 [key: string]: unknown;
             } | null;
-            /** @description Signal that asks it to end. */
+            /** @description Signal that asks the service to stop. */
             stop_signal: string;
             /**
              * Format: int64
-             * @description Seconds from the stop signal until it is killed.
+             * @description Seconds between the stop signal and SIGKILL.
              */
             grace_seconds: number;
         } & {
             [key: string]: unknown;
         };
         ServiceInstance: {
-            /** @description Whether its process runs. */
+            /** @description Whether its process is running. */
             alive: boolean;
             /**
              * Format: int64
-             * @description Pid in the box; null if it does not run, or is not known.
+             * @description Process id in the box. Null if the process does not run, or the id is not known.
              */
             pid: number | null;
             /**
              * Format: int64
-             * @description Port that it got as `PORT`, which may differ from that of `spec`; null: none.
+             * @description Port passed to the process as `PORT`, which may differ from the port in `spec`. Null for none.
              */
             port: number | null;
             /** @description Definition of this version. */
             spec: components["schemas"]["ServiceSpec"];
             /**
              * Format: date-time
-             * @description Its last start; null before the first.
+             * @description When it last started. Null before the first start.
              */
             started_at: string | null;
             /**
@@ -3788,20 +3791,20 @@ export interface components {
              */
             restarts: number;
             /**
-             * @description Result of the readiness probe: `starting` until it succeeds, `unhealthy` after `threshold` failures in a row; `unknown` without a probe, or while it does not run.
+             * @description Result of the readiness probe: `starting` until the first success, `unhealthy` after `threshold` consecutive failures. `unknown` without a probe, or while the service does not run.
              * @enum {string}
              */
             health: "unknown" | "starting" | "healthy" | "unhealthy";
-            /** @description How its process ended last; null if none has ended. */
+            /** @description How its last process ended. Null if none has ended. */
             last_exit: ({
                 /**
                  * Format: int64
-                 * @description Null if a signal ended it, or its end was not observed.
+                 * @description Exit code. Null if a signal ended the process, or its end was not observed.
                  */
                 exit_code: number | null;
-                /** @description Signal that ended it; null if it exited, or its end was not observed. */
+                /** @description Signal that ended the process. Null if it exited, or its end was not observed. */
                 signal: string | null;
-                /** @description Whether it was killed by the memory limit of the box. */
+                /** @description Whether the memory limit of the box killed it. */
                 out_of_memory: boolean;
                 at: components["schemas"]["Timestamp"];
             } & {
@@ -3811,23 +3814,23 @@ export interface components {
             [key: string]: unknown;
         };
         ServicePreview: {
-            /** @description Whether its process runs. */
+            /** @description Whether its process is running. */
             alive: boolean;
             /**
              * Format: int64
-             * @description Pid in the box; null if it does not run, or is not known.
+             * @description Process id in the box. Null if the process does not run, or the id is not known.
              */
             pid: number | null;
             /**
              * Format: int64
-             * @description Port that it got as `PORT`, which may differ from that of `spec`; null: none.
+             * @description Port passed to the process as `PORT`, which may differ from the port in `spec`. Null for none.
              */
             port: number | null;
             /** @description Definition of this version. */
             spec: components["schemas"]["ServiceSpec"];
             /**
              * Format: date-time
-             * @description Its last start; null before the first.
+             * @description When it last started. Null before the first start.
              */
             started_at: string | null;
             /**
@@ -3836,34 +3839,34 @@ export interface components {
              */
             restarts: number;
             /**
-             * @description Result of the readiness probe: `starting` until it succeeds, `unhealthy` after `threshold` failures in a row; `unknown` without a probe, or while it does not run.
+             * @description Result of the readiness probe: `starting` until the first success, `unhealthy` after `threshold` consecutive failures. `unknown` without a probe, or while the service does not run.
              * @enum {string}
              */
             health: "unknown" | "starting" | "healthy" | "unhealthy";
-            /** @description How its process ended last; null if none has ended. */
+            /** @description How its last process ended. Null if none has ended. */
             last_exit: ({
                 /**
                  * Format: int64
-                 * @description Null if a signal ended it, or its end was not observed.
+                 * @description Exit code. Null if a signal ended the process, or its end was not observed.
                  */
                 exit_code: number | null;
-                /** @description Signal that ended it; null if it exited, or its end was not observed. */
+                /** @description Signal that ended the process. Null if it exited, or its end was not observed. */
                 signal: string | null;
-                /** @description Whether it was killed by the memory limit of the box. */
+                /** @description Whether the memory limit of the box killed it. */
                 out_of_memory: boolean;
                 at: components["schemas"]["Timestamp"];
             } & {
                 [key: string]: unknown;
             }) | null;
             /**
-             * @description `failed`: it ended, or was not ready in time; `stopped`: its box does not run.
+             * @description `failed`: it ended, or was not ready in time. `stopped`: its box does not run.
              * @enum {string}
              */
             state: "starting" | "running" | "failed" | "stopped";
-            /** @description Why it is in that state; to callers with `exec`, the last lines of output if it failed. */
+            /** @description Why it has this state. If it failed, includes the last lines of output for callers with `exec`. */
             message: string | null;
             /**
-             * @description `process`: it runs in the box; `fork`: in a copy of it.
+             * @description `process`: it runs in the box. `fork`: it runs in a copy of the box.
              * @enum {string}
              */
             isolation: "process" | "fork";
@@ -3873,33 +3876,33 @@ export interface components {
         ServiceLogs: {
             /**
              * Format: int64
-             * @description Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
+             * @description Offset of the first byte of `data`, in bytes. Later than requested if those bytes are no longer kept.
              */
             offset: number;
             /**
              * Format: int64
-             * @description Offset of the next request.
+             * @description Offset for the next request, in bytes.
              */
             next_offset: number;
-            /** @description Output from `offset` on, encoded as `encoding` says. */
+            /** @description Output from `offset`, in the given `encoding`. */
             data: string;
             /**
-             * @description In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
+             * @description In `utf-8`, U+FFFD replaces invalid bytes.
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
-            /** @description Bytes from the requested offset on are no longer kept. */
+            /** @description Whether bytes after the requested offset are no longer kept. */
             truncated: boolean;
         } & {
             [key: string]: unknown;
         };
         EventList: {
             events: components["schemas"]["Event"][];
-            /** @description More events are available now. */
+            /** @description Whether more events are available now. */
             has_more: boolean;
-            /** @description `since` of the next request, also in an empty answer. */
+            /** @description `since` for the next request. Present even if there are no events. */
             next_cursor: string;
-            /** @description Of a fleet: cells that cannot be reached now. Their events come with a later page, once they can be. Absent if there are none. */
+            /** @description Cells of a fleet that cannot be reached now; absent if there are none. Their events appear on a later page, once the cells are reachable. */
             missing_cells?: string[];
         } & {
             [key: string]: unknown;
@@ -3908,27 +3911,27 @@ export interface components {
             id: components["schemas"]["Id"];
             ts: components["schemas"]["Timestamp"];
             /**
-             * @description Dotted type; new ones may be added.
+             * @description Dotted type. New types may be added.
              * @example box.created
              */
             type: string;
             /**
-             * @description Project; null for shared resources and the deployment.
+             * @description Project of the resource. Null for shared resources and the deployment.
              * @example web
              */
             project: string | null;
             /** @description Path of the resource. */
             resource: string;
-            /** @description Token that caused it; null if the service itself did. */
+            /** @description Token that caused the event. Null if the service itself did. */
             actor: ({
                 id: components["schemas"]["Id"];
                 name: string;
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Request that caused it; null if the service itself did. */
+            /** @description Request that caused the event. Null if the service itself did. */
             request_id: string | null;
-            /** @description Details, by type; fields may be added. */
+            /** @description Details that depend on the type. New fields may be added. */
             data: {
                 [key: string]: unknown;
             };
@@ -3937,84 +3940,84 @@ export interface components {
         };
         AuditList: {
             entries: components["schemas"]["AuditEntry"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
-            /** @description Of a fleet: cells that could not be reached, at the first page or at this one, and whose entries are left out from there on. Absent if there are none. */
+            /** @description Cells of a fleet that could not be reached at the first page or this one; absent if there are none. This page and later ones omit their entries. */
             missing_cells?: string[];
         } & {
             [key: string]: unknown;
         };
         AuditEntry: {
-            /** @description When it was answered. */
+            /** @description When the response was sent. */
             ts: components["schemas"]["Timestamp"];
-            /** @description `operationId`; null if the request matched no operation. */
+            /** @description `operationId` of the operation. Null if the request matched none. */
             operation: string | null;
             method: string;
-            /** @description Path and query, without a ticket; of a WebSocket without the query. */
+            /** @description Path and query, without a ticket. For a WebSocket, without the query. */
             target: string;
-            /** @description Project in the path; null if it has none. */
+            /** @description Project in the path. Null if there is none. */
             project: string | null;
-            /** @description Token; null for none, or an invalid one. */
+            /** @description Token that sent the request. Null if there was none, or an invalid one. */
             actor: string | null;
-            /** @description Name of that token, or null. */
+            /** @description Name of the token, or null. */
             actor_name: string | null;
-            /** @description Network address that the request came from; that of a proxy, if there is one in front. */
+            /** @description Network address of the client, or of the proxy in front of the service. */
             client_address: string;
             request_id: string;
             /**
              * Format: int64
-             * @description Milliseconds until it was answered.
+             * @description Milliseconds until the response.
              */
             duration_ms: number;
             /**
              * Format: int64
-             * @description HTTP status of the answer.
+             * @description HTTP status of the response.
              */
             status: number;
-            /** @description Code of the error, if it was refused; else null. */
+            /** @description Error code if the request was refused. Null otherwise. */
             code: string | null;
-            /** @description Of `createExec`, `streamExec` and `openConsole`: program and arguments, the first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`. */
+            /** @description For `createExec`, `streamExec` and `openConsole`, the first 1,024 bytes of program and arguments, never variables or input. Null for other requests, for a console that joined a session, for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`. */
             command?: string[] | null;
-            /** @description Whether the end of `command` is left out. */
+            /** @description Whether the end of `command` is missing. */
             command_truncated?: boolean;
         } & {
             [key: string]: unknown;
         };
         FileContent: {
-            /** @description Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8. */
+            /** @description Path in the box, or relative to the listed directory. U+FFFD replaces bytes that are not UTF-8. */
             path: string;
-            /** @description Base64 of the path, if it is not UTF-8. */
+            /** @description Path in base64, if it is not UTF-8. Null otherwise. */
             path_base64: string | null;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "block" | "character" | "fifo" | "socket";
             /**
              * Format: int64
-             * @description Size by lstat; of a symbolic link, the length of its target.
+             * @description Size from lstat, in bytes. For a symbolic link, the length of its target.
              */
             size_bytes: number;
-            /** @description Permission bits, octal, such as 0644. */
+            /** @description Permission bits in octal, such as 0644. */
             mode: string;
             /**
              * Format: int64
-             * @description Owner as the box sees it; 65534 if the box has no such id.
+             * @description User id of the owner, as the box sees it. 65534 if the box has no such id.
              */
             uid: number;
             /**
              * Format: int64
-             * @description Group as the box sees it; 65534 if the box has no such id.
+             * @description Group id, as the box sees it. 65534 if the box has no such id.
              */
             gid: number;
             modified_at: components["schemas"]["Timestamp"];
-            /** @description Target of a symbolic link; null for all else. */
+            /** @description Target of a symbolic link. Null for other types. */
             target: string | null;
-            /** @description Tag for `If-Match` and `If-None-Match`; changes with the content or metadata. */
+            /** @description Tag for `If-Match` and `If-None-Match`. Changes with the content or metadata. */
             etag: string;
-            /** @description The whole file, encoded as `encoding` says. */
+            /** @description The whole file, in the given `encoding`. */
             content: string;
             /**
-             * @description `utf-8` if all of it is valid UTF-8, else `base64`.
+             * @description `utf-8` if the whole file is valid UTF-8. Otherwise `base64`.
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
@@ -4022,42 +4025,42 @@ export interface components {
             [key: string]: unknown;
         };
         FileEntry: {
-            /** @description Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8. */
+            /** @description Path in the box, or relative to the listed directory. U+FFFD replaces bytes that are not UTF-8. */
             path: string;
-            /** @description Base64 of the path, if it is not UTF-8. */
+            /** @description Path in base64, if it is not UTF-8. Null otherwise. */
             path_base64: string | null;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "block" | "character" | "fifo" | "socket";
             /**
              * Format: int64
-             * @description Size by lstat; of a symbolic link, the length of its target.
+             * @description Size from lstat, in bytes. For a symbolic link, the length of its target.
              */
             size_bytes: number;
-            /** @description Permission bits, octal, such as 0644. */
+            /** @description Permission bits in octal, such as 0644. */
             mode: string;
             /**
              * Format: int64
-             * @description Owner as the box sees it; 65534 if the box has no such id.
+             * @description User id of the owner, as the box sees it. 65534 if the box has no such id.
              */
             uid: number;
             /**
              * Format: int64
-             * @description Group as the box sees it; 65534 if the box has no such id.
+             * @description Group id, as the box sees it. 65534 if the box has no such id.
              */
             gid: number;
             modified_at: components["schemas"]["Timestamp"];
-            /** @description Target of a symbolic link; null for all else. */
+            /** @description Target of a symbolic link. Null for other types. */
             target: string | null;
-            /** @description Tag for `If-Match` and `If-None-Match`; changes with the content or metadata. */
+            /** @description Tag for `If-Match` and `If-None-Match`. Changes with the content or metadata. */
             etag: string;
         } & {
             [key: string]: unknown;
         };
         FileList: {
             files: components["schemas"]["FileEntry"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -4065,12 +4068,12 @@ export interface components {
         UnpackReport: {
             /**
              * Format: int64
-             * @description Files, directories and links created.
+             * @description Number of files, directories and links created.
              */
             entries: number;
-            /** @description The first 1,000 refused entries, with the reasons. */
+            /** @description The first 1,000 refused entries with reasons. */
             refused: ({
-                /** @description Path in the archive, cut off after 1,024 bytes. */
+                /** @description Path in the archive, truncated after 1,024 bytes. */
                 path: string;
                 reason: string;
             } & {
@@ -4078,7 +4081,7 @@ export interface components {
             })[];
             /**
              * Format: int64
-             * @description Number of all refused entries, listed or not.
+             * @description Total number of refused entries.
              */
             refused_count: number;
         } & {
@@ -4086,9 +4089,9 @@ export interface components {
         };
         VolumeList: {
             volumes: components["schemas"]["Volume"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -4097,39 +4100,39 @@ export interface components {
             id: components["schemas"]["Id"];
             project: components["schemas"]["Name"];
             volume: components["schemas"]["Name"];
-            /** @description Copy in the pool that the next backup builds on, not a Snapshot of the API; null: not kept. */
+            /** @description Name of the copy in the pool that the next backup builds on, or null if it is not kept. It is not a Snapshot of the API. */
             snapshot: string | null;
-            /** @description Prefix of the names of its objects in the backup store. */
+            /** @description Prefix of its object names in the backup store. */
             location: string;
             /**
              * Format: int64
-             * @description Compressed size of its own objects, without those of the backups it builds on.
+             * @description Compressed size of its own objects, in bytes, without the backups it builds on.
              */
             size_bytes: number;
-            /** @description GiB; size of the volume when it was backed up. */
+            /** @description Size of the volume at the time of the backup, in GiB. */
             size_gb: number;
-            /** @description Backup it builds on; null for a full backup. */
+            /** @description Backup it builds on. Null for a full backup. */
             incremental_of: string | null;
-            /** @description Digest of its manifest, which holds those of all parts; null until it is done. */
+            /** @description SHA-256 digest of its manifest, which lists the digests of all parts. Null until the backup is done. */
             sha256: string | null;
             created_at: components["schemas"]["Timestamp"];
             /**
-             * @description `running` includes waiting for other backups.
+             * @description `running` includes time spent waiting for other backups.
              * @enum {string}
              */
             status: "running" | "done" | "failed";
-            /** @description Why it failed; else null. */
+            /** @description Why the backup failed. Null if it did not fail. */
             error: string | null;
-            /** @description Made by the schedule of the volume. */
+            /** @description Whether the volume's schedule created it. */
             automatic: boolean;
         } & {
             [key: string]: unknown;
         };
         BackupList: {
             backups: components["schemas"]["Backup"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -4138,24 +4141,24 @@ export interface components {
             id: components["schemas"]["Id"];
             name: components["schemas"]["Name"];
             /**
-             * @description Project that owns it; null for a shared base.
+             * @description Project that owns the base. Null for a shared base.
              * @example web
              */
             project: string | null;
             /**
              * Format: int64
-             * @description Increases by one with each base of this name; never reused.
+             * @description Increases by one with each base of this name, and is never reused.
              */
             version: number;
             /**
              * Format: int64
-             * @description Compressed bytes it refers to; null until they are counted.
+             * @description Compressed size, in bytes. Null until it is counted.
              */
             size_bytes: number | null;
             created_at: components["schemas"]["Timestamp"];
             /** @description `host`, `box:<name>`, `box:<name>@<snapshot>`, `tar`, `oci`, `oci:<reference>`. */
             source: string;
-            /** @description The first 100 boxes of your projects that were made from it; null in lists. */
+            /** @description The first 100 boxes in your projects that were created from the base. Null in lists. */
             used_by: ({
                 boxes: ({
                     project: components["schemas"]["Name"];
@@ -4165,22 +4168,22 @@ export interface components {
                 })[];
                 /**
                  * Format: int64
-                 * @description Number of all such boxes, also beyond the first 100.
+                 * @description Total number of such boxes, including those beyond the first 100.
                  */
                 count: number;
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Report of unpacking the archive; only in the answer that creates the base. */
+            /** @description Report on unpacking the archive. Present only in the response that creates the base. */
             unpacked?: components["schemas"]["UnpackReport"];
         } & {
             [key: string]: unknown;
         };
         BaseList: {
             bases: components["schemas"]["Base"][];
-            /** @description Whether another page follows. */
+            /** @description Whether there is another page. */
             has_more: boolean;
-            /** @description `continuation_token` of the next page; null on the last. */
+            /** @description `continuation_token` for the next page. Null on the last page. */
             next_continuation_token: string | null;
         } & {
             [key: string]: unknown;
@@ -4198,9 +4201,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4223,9 +4226,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4248,9 +4251,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4277,9 +4280,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4303,9 +4306,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -4331,9 +4334,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4356,9 +4359,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4381,11 +4384,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -4408,9 +4411,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4433,13 +4436,13 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4462,11 +4465,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -4493,9 +4496,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4519,11 +4522,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -4546,9 +4549,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -4569,9 +4572,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4594,11 +4597,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -4621,11 +4624,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4657,11 +4660,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4691,15 +4694,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -4722,9 +4725,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -4750,9 +4753,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4781,13 +4784,13 @@ export interface operations {
     getOperation: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end. */
+                /** @description Seconds to wait for the operation to end. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -4813,22 +4816,22 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
                 status?: components["schemas"]["BoxStatus"];
-                /** @description `key` or `key=value`, comma separated or repeated; all must match. */
+                /** @description Tags to match, as `key` or `key=value`, comma separated or repeated. All must match. */
                 tag?: string[];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description A project name, or `-` for every project the token may read. */
+                /** @description A project name, or `-` for every project the token can read. */
                 project: string;
             };
             cookie?: never;
@@ -4849,15 +4852,15 @@ export interface operations {
     createBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4887,9 +4890,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -4916,13 +4919,13 @@ export interface operations {
     updateBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4953,13 +4956,13 @@ export interface operations {
     deleteBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -4984,15 +4987,15 @@ export interface operations {
     stopBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5014,7 +5017,7 @@ export interface operations {
                     "application/json": components["schemas"]["Box"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5028,15 +5031,15 @@ export interface operations {
     resumeBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5058,7 +5061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Box"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5073,11 +5076,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5109,9 +5112,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5138,13 +5141,13 @@ export interface operations {
     getBoxMetricsHistory: {
         parameters: {
             query?: {
-                /** @description Length of the intervals: 60 for the last two hours, 600 for the last 24. */
+                /** @description Length of each interval in seconds. 60 covers the last two hours, 600 the last 24. */
                 step_seconds?: 60 | 600;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5172,15 +5175,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5207,15 +5210,15 @@ export interface operations {
     createBoxSnapshot: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5247,9 +5250,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5279,9 +5282,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5308,15 +5311,15 @@ export interface operations {
     restoreBox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5342,7 +5345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Box"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5357,15 +5360,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Another snapshot of the box; `live`: the box as it is now. */
+                /** @description Another snapshot of the box, or `live` for its current disk. */
                 to?: components["schemas"]["Name"];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5395,15 +5398,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5430,15 +5433,15 @@ export interface operations {
     createVolumeSnapshot: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5470,9 +5473,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5501,13 +5504,13 @@ export interface operations {
     deleteVolumeSnapshot: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5534,15 +5537,15 @@ export interface operations {
     restoreVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5574,14 +5577,14 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
                 status?: components["schemas"]["ExecStatus"];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5608,15 +5611,15 @@ export interface operations {
     createExec: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end; 20 by default, 0 with `no_hup`. */
+                /** @description Seconds to wait for the command to end. Default: 20, or 0 with `no_hup`. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5642,7 +5645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Exec"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5662,9 +5665,9 @@ export interface operations {
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5696,17 +5699,17 @@ export interface operations {
                 stream?: "stdout" | "stderr";
                 /** @description Offset in the stream, in bytes. */
                 offset?: number;
-                /** @description Most bytes to return. */
+                /** @description Maximum number of bytes to return. */
                 max_bytes?: number;
                 /** @description Encoding of `data`. */
                 encoding?: "utf-8" | "base64";
-                /** @description Seconds to wait for output beyond the offset, or the end. */
+                /** @description Seconds to wait for output after the offset, or for the end. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5736,11 +5739,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5773,37 +5776,37 @@ export interface operations {
     streamExec: {
         parameters: {
             query?: {
-                /** @description Program and arguments, repeated; needed unless `start` is `message`. */
+                /** @description Program and arguments, repeated. Required unless `start` is `message`. */
                 command?: string[];
-                /** @description `message`: the first message of the client has `command` and `env`. */
+                /** @description With `message`, the first message of the client carries `command` and `env`. */
                 start?: "query" | "message";
-                /** @description Passes the input of the client to the command. */
+                /** @description Forwards client input to the command. */
                 stdin?: boolean;
                 /** @description Sends stdout. */
                 stdout?: boolean;
-                /** @description Sends stderr; a terminal has none. */
+                /** @description Sends stderr. A terminal has no stderr. */
                 stderr?: boolean;
                 /** @description Runs the command in a terminal. */
                 tty?: boolean;
-                /** @description Ignored; Kubernetes clients send it. */
+                /** @description Ignored. Kubernetes clients send it. */
                 container?: string;
                 cwd?: string;
                 user?: string;
-                /** @description `NAME=VALUE`, repeated. */
+                /** @description Environment variables as `NAME=VALUE`, repeated. */
                 env?: string[];
                 /** @description Width of the terminal in characters. */
                 cols?: number;
                 /** @description Height of the terminal in characters. */
                 rows?: number;
-                /** @description Lets the command go on when its client leaves. */
+                /** @description Keeps the command running when its client leaves. */
                 no_hup?: boolean;
-                /** @description Kills the command after this time. */
+                /** @description Kills the command after this many seconds. */
                 timeout_seconds?: number;
             };
             header: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
                 /** @description At least one of the subprotocols below. */
                 "Sec-WebSocket-Protocol": string;
@@ -5821,9 +5824,9 @@ export interface operations {
             /** @description Switching protocols */
             101: {
                 headers: {
-                    /** @description The subprotocol that was chosen. */
+                    /** @description The selected subprotocol. */
                     "Sec-WebSocket-Protocol"?: string;
-                    /** @description Id of the command, if one is run. */
+                    /** @description Id of the command, if one runs. */
                     "X-Exec-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5834,9 +5837,9 @@ export interface operations {
     openConsole: {
         parameters: {
             query?: {
-                /** @description Name of the session, which is started if it does not exist. */
+                /** @description Session name. The session is started if it does not exist. */
                 session?: components["schemas"]["Name"];
-                /** @description Program of a new session; by default bash if the box has it, else sh. */
+                /** @description Absolute path of the program for a new session. Default: bash if the box has it, otherwise sh. */
                 shell?: string;
                 user?: string;
                 cwd?: string;
@@ -5844,13 +5847,13 @@ export interface operations {
                 cols?: number;
                 /** @description Height of the terminal in characters. */
                 rows?: number;
-                /** @description `all`: types with the others; `one`: alone, until it leaves; `none`: watches. */
+                /** @description `all`: types together with others. `one`: is the only one to type, until it leaves. `none`: only watches. */
                 typing?: "all" | "one" | "none";
             };
             header: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
                 /** @description At least one of the subprotocols below. */
                 "Sec-WebSocket-Protocol": string;
@@ -5868,9 +5871,9 @@ export interface operations {
             /** @description Switching protocols */
             101: {
                 headers: {
-                    /** @description The subprotocol that was chosen. */
+                    /** @description The selected subprotocol. */
                     "Sec-WebSocket-Protocol"?: string;
-                    /** @description Id of the command, if one is run. */
+                    /** @description Id of the command, if one runs. */
                     "X-Exec-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5882,9 +5885,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5912,9 +5915,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -5941,15 +5944,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5977,9 +5980,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6008,13 +6011,13 @@ export interface operations {
     putService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6042,7 +6045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6057,9 +6060,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6086,15 +6089,15 @@ export interface operations {
     startService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6118,7 +6121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6132,15 +6135,15 @@ export interface operations {
     stopService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6164,7 +6167,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6178,15 +6181,15 @@ export interface operations {
     deployService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6214,7 +6217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6228,15 +6231,15 @@ export interface operations {
     promoteService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6260,7 +6263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6274,15 +6277,15 @@ export interface operations {
     rollbackService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6306,7 +6309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Service"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6320,15 +6323,15 @@ export interface operations {
     discardService: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6357,23 +6360,23 @@ export interface operations {
     getServiceLogs: {
         parameters: {
             query?: {
-                /** @description Version whose log to read; that of the active one continues over promotions and rollbacks. */
+                /** @description Version to read the log of. The log of the active version continues across promotions and rollbacks. */
                 version?: "active" | "preview" | "previous";
-                /** @description Offset in bytes; `max_bytes` before the end by default. */
+                /** @description Offset in bytes. Default: `max_bytes` before the end. */
                 offset?: number;
-                /** @description Most bytes to return. */
+                /** @description Maximum number of bytes to return. */
                 max_bytes?: number;
-                /** @description The encoding of `data`. */
+                /** @description Encoding of `data`. */
                 encoding?: "utf-8" | "base64";
                 /** @description Seconds to wait for output after the offset. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the message to go on after. */
+                /** @description For a stream, the `id` of the message to continue after. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -6398,7 +6401,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServiceLogs"];
                 };
             };
-            /** @description Too large for this address: `Location` serves it, once and within 60 s. */
+            /** @description Too large for this address. `Location` serves it once, within 60 s. */
             307: {
                 headers: {
                     /** @description A URL with a ticket. */
@@ -6413,11 +6416,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6449,11 +6452,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6485,11 +6488,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6523,11 +6526,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6561,9 +6564,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
                 /** @description `v1.port.boxyard`, or none. */
                 "Sec-WebSocket-Protocol"?: string;
@@ -6573,7 +6576,7 @@ export interface operations {
                 project: components["schemas"]["Name"];
                 /** @description A name, unique in its project. */
                 name: components["schemas"]["Name"];
-                /** @description A TCP port, 1–65535. */
+                /** @description TCP port, 1–65535. */
                 port: string;
             };
             cookie?: never;
@@ -6583,9 +6586,9 @@ export interface operations {
             /** @description Switching protocols */
             101: {
                 headers: {
-                    /** @description The subprotocol that was chosen. */
+                    /** @description The selected subprotocol. */
                     "Sec-WebSocket-Protocol"?: string;
-                    /** @description Id of the command, if one is run. */
+                    /** @description Id of the command, if one runs. */
                     "X-Exec-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -6596,24 +6599,24 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events, a time such as `2026-01-31T00:00:00Z` with those from then on; by default with the oldest event kept. */
+                /** @description Cursor to start after: `next_cursor` of an earlier response, the `id` of a stream event, `now`, or a time such as `2026-01-31T00:00:00Z`. Default: from the oldest event kept. */
                 since?: string;
-                /** @description Seconds to wait for an event if there is none yet. */
+                /** @description Seconds to wait for an event if none is available. */
                 wait_seconds?: number;
                 max_results?: number;
-                /** @description Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated. */
+                /** @description Event types such as `box.created`, or `box.*` for all box events. Comma separated or repeated. */
                 type?: string[];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the message to go on after. */
+                /** @description For a stream, the `id` of the message to continue after. */
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description A project name, or `-` for every project the token may read. */
+                /** @description A project name, or `-` for every project the token can read. */
                 project: string;
             };
             cookie?: never;
@@ -6630,7 +6633,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Event"];
                 };
             };
-            /** @description Too large for this address: `Location` serves it, once and within 60 s. */
+            /** @description Too large for this address. `Location` serves it once, within 60 s. */
             307: {
                 headers: {
                     /** @description A URL with a ticket. */
@@ -6645,19 +6648,19 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
                 project?: components["schemas"]["Name"];
-                /** @description The id or the name of a token. */
+                /** @description Id or name of a token. */
                 actor?: string;
-                /** @description An `operationId`. */
+                /** @description `operationId` of an operation. */
                 operation?: string;
                 status?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6681,17 +6684,17 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
                 /** @description Snapshot of the box to read from. */
                 snapshot?: components["schemas"]["Name"];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
-                /** @description One range of bytes: `bytes=0-99`, `bytes=-100`. */
+                /** @description One range of bytes, such as `bytes=0-99` or `bytes=-100`. */
                 Range?: string;
             };
             path: {
@@ -6718,7 +6721,7 @@ export interface operations {
                     "application/json": components["schemas"]["FileContent"];
                 };
             };
-            /** @description The range that was requested */
+            /** @description The requested range */
             206: {
                 headers: {
                     /** @description Changes with every change of the resource. */
@@ -6733,7 +6736,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The ETag is still the one of `If-None-Match` */
+            /** @description The ETag still matches `If-None-Match` */
             304: {
                 headers: {
                     /** @description Changes with every change of the resource. */
@@ -6742,7 +6745,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Too large for this address: `Location` serves it, once and within 60 s. */
+            /** @description Too large for this address. `Location` serves it once, within 60 s. */
             307: {
                 headers: {
                     /** @description A URL with a ticket. */
@@ -6758,19 +6761,19 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
-                /** @description Permission bits, octal. */
+                /** @description Permission bits in octal. */
                 mode?: string;
                 /** @description Creates missing directories. */
                 parents?: boolean;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
-                /** @description `*`: answers 412 if the path exists. */
+                /** @description `*` returns 412 if the path exists. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6804,15 +6807,15 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
                 /** @description Snapshot of the box to read from. */
                 snapshot?: components["schemas"]["Name"];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6841,22 +6844,22 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
                 /** @description Snapshot of the box to read from. */
                 snapshot?: components["schemas"]["Name"];
-                /** @description Lists subdirectories as well, 64 levels deep unless `depth` is given. */
+                /** @description Also lists subdirectories, 64 levels deep unless `depth` is given. */
                 recursive?: boolean;
-                /** @description Levels of directories to list; 1 lists the directory alone. */
+                /** @description Number of directory levels to list. 1 lists only the directory itself. */
                 depth?: number;
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6878,7 +6881,7 @@ export interface operations {
                     "application/json": components["schemas"]["FileList"];
                 };
             };
-            /** @description Too large for this address: `Location` serves it, once and within 60 s. */
+            /** @description Too large for this address. `Location` serves it once, within 60 s. */
             307: {
                 headers: {
                     /** @description A URL with a ticket. */
@@ -6894,15 +6897,15 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
-                /** @description Deletes a directory with its contents. */
+                /** @description Deletes a directory and its contents. */
                 recursive?: boolean;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6928,11 +6931,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -6964,11 +6967,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7000,11 +7003,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7037,15 +7040,15 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
                 /** @description Snapshot of the box to read from. */
                 snapshot?: components["schemas"]["Name"];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7068,7 +7071,7 @@ export interface operations {
                     "application/x-tar": string;
                 };
             };
-            /** @description Too large for this address: `Location` serves it, once and within 60 s. */
+            /** @description Too large for this address. `Location` serves it once, within 60 s. */
             307: {
                 headers: {
                     /** @description A URL with a ticket. */
@@ -7084,13 +7087,13 @@ export interface operations {
             query?: {
                 /** @description Absolute path in the box. */
                 path?: string;
-                /** @description Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one. */
+                /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
                 path_base64?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7122,21 +7125,21 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
-                /** @description `key` or `key=value`, comma separated or repeated; all must match. */
+                /** @description Tags to match, as `key` or `key=value`, comma separated or repeated. All must match. */
                 tag?: string[];
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description A project name, or `-` for every project the token may read. */
+                /** @description A project name, or `-` for every project the token can read. */
                 project: string;
             };
             cookie?: never;
@@ -7157,15 +7160,15 @@ export interface operations {
     createVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7189,7 +7192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7204,9 +7207,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7233,13 +7236,13 @@ export interface operations {
     updateVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7270,13 +7273,13 @@ export interface operations {
     deleteVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7301,15 +7304,15 @@ export interface operations {
     attachVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7340,15 +7343,15 @@ export interface operations {
     detachVolume: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7380,13 +7383,13 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7413,15 +7416,15 @@ export interface operations {
     createBackup: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7443,7 +7446,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backup"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7458,9 +7461,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7489,13 +7492,13 @@ export interface operations {
     deleteBackup: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7522,15 +7525,15 @@ export interface operations {
     restoreBackup: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7558,7 +7561,7 @@ export interface operations {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7573,9 +7576,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7607,17 +7610,17 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description A project name, or `-` for every project the token may read. */
+                /** @description A project name, or `-` for every project the token can read. */
                 project: string;
             };
             cookie?: never;
@@ -7639,19 +7642,19 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description A project name, or `-` for every project the token may read. */
+                /** @description A project name, or `-` for every project the token can read. */
                 project: string;
             };
             cookie?: never;
@@ -7672,21 +7675,21 @@ export interface operations {
     createBase: {
         parameters: {
             query?: {
-                /** @description Name of the base, for an archive. */
+                /** @description Name of the base. Use it with an archive. */
                 name?: components["schemas"]["Name"];
-                /** @description For an archive. Shares the base with all projects; needs `admin` on all projects. */
+                /** @description Use it with an archive. Shares the base with all projects. Requires `admin` on all projects. */
                 shared?: boolean;
-                /** @description Takes the archive as an image: an OCI image layout, or the output of `docker save`. */
+                /** @description Reads the archive as an image: an OCI image layout or the output of `docker save`. */
                 image?: boolean;
-                /** @description Seconds to wait for the effect before answering. */
+                /** @description Seconds to wait for the effect before the response. */
                 wait_seconds?: number;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description A repeat within 24 h gets the stored answer. */
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
                 "Idempotency-Key"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {
@@ -7711,7 +7714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Base"];
                 };
             };
-            /** @description Accepted; the effect is not there yet. `Operation-Location` names what to wait on. */
+            /** @description Accepted, but the effect is still in progress. Wait on `Operation-Location`. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7726,15 +7729,15 @@ export interface operations {
         parameters: {
             query?: {
                 max_results?: number;
-                /** @description `next_continuation_token` of the previous page. */
+                /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
-                /** @description Lists only names that start with this. */
+                /** @description Lists only names that start with this prefix. */
                 prefix?: string;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -7756,13 +7759,13 @@ export interface operations {
     getBase: {
         parameters: {
             query?: {
-                /** @description Selects the shared base, also where the project has one of this name. */
+                /** @description Selects the shared base, even if the project has a base of this name. */
                 shared?: boolean;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 304 if the ETag still matches. */
+                /** @description Returns 304 if the ETag still matches. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7789,13 +7792,13 @@ export interface operations {
     deleteBase: {
         parameters: {
             query?: {
-                /** @description Selects the shared base, also where the project has one of this name. */
+                /** @description Selects the shared base, even if the project has a base of this name. */
                 shared?: boolean;
             };
             header?: {
-                /** @description Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made. */
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
                 "X-Request-Id"?: string;
-                /** @description Answers 412 unless the ETag matches. */
+                /** @description Returns 412 unless the ETag matches. */
                 "If-Match"?: string;
             };
             path: {

@@ -15,7 +15,7 @@ class Attach:
     """
     Attributes:
         box (str): A name, unique in its project.
-        path (str): Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`.
+        path (str): Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`.
         read_only (bool | Unset):
     """
 

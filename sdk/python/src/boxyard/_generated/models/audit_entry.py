@@ -16,22 +16,22 @@ T = TypeVar("T", bound="AuditEntry")
 class AuditEntry:
     """
     Attributes:
-        ts (datetime.datetime): RFC 3339, UTC, milliseconds.
-        operation (None | str): `operationId`; null if the request matched no operation.
+        ts (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        operation (None | str): `operationId` of the operation. Null if the request matched none.
         method (str):
-        target (str): Path and query, without a ticket; of a WebSocket without the query.
-        project (None | str): Project in the path; null if it has none.
-        actor (None | str): Token; null for none, or an invalid one.
-        actor_name (None | str): Name of that token, or null.
-        client_address (str): Network address that the request came from; that of a proxy, if there is one in front.
+        target (str): Path and query, without a ticket. For a WebSocket, without the query.
+        project (None | str): Project in the path. Null if there is none.
+        actor (None | str): Token that sent the request. Null if there was none, or an invalid one.
+        actor_name (None | str): Name of the token, or null.
+        client_address (str): Network address of the client, or of the proxy in front of the service.
         request_id (str):
-        duration_ms (int): Milliseconds until it was answered.
-        status (int): HTTP status of the answer.
-        code (None | str): Code of the error, if it was refused; else null.
-        command (list[str] | None | Unset): Of `createExec`, `streamExec` and `openConsole`: program and arguments, the
-            first 1,024 bytes; never variables or input. Null for other requests, for a console that joined a session, for a
-            request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.
-        command_truncated (bool | Unset): Whether the end of `command` is left out.
+        duration_ms (int): Milliseconds until the response.
+        status (int): HTTP status of the response.
+        code (None | str): Error code if the request was refused. Null otherwise.
+        command (list[str] | None | Unset): For `createExec`, `streamExec` and `openConsole`, the first 1,024 bytes of
+            program and arguments, never variables or input. Null for other requests, for a console that joined a session,
+            for a request refused before its command was read, and with `BOXYARD_AUDIT_COMMANDS=false`.
+        command_truncated (bool | Unset): Whether the end of `command` is missing.
     """
 
     ts: datetime.datetime

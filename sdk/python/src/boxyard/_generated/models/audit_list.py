@@ -20,10 +20,10 @@ class AuditList:
     """
     Attributes:
         entries (list[AuditEntry]):
-        has_more (bool): Whether another page follows.
-        next_continuation_token (None | str): `continuation_token` of the next page; null on the last.
-        missing_cells (list[str] | Unset): Of a fleet: cells that could not be reached, at the first page or at this
-            one, and whose entries are left out from there on. Absent if there are none.
+        has_more (bool): Whether there is another page.
+        next_continuation_token (None | str): `continuation_token` for the next page. Null on the last page.
+        missing_cells (list[str] | Unset): Cells of a fleet that could not be reached at the first page or this one;
+            absent if there are none. This page and later ones omit their entries.
     """
 
     entries: list[AuditEntry]

@@ -19,17 +19,18 @@ class Backup:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         project (str): A name, unique in its project.
         volume (str): A name, unique in its project.
-        snapshot (None | str): Copy in the pool that the next backup builds on, not a Snapshot of the API; null: not
-            kept.
-        location (str): Prefix of the names of its objects in the backup store.
-        size_bytes (int): Compressed size of its own objects, without those of the backups it builds on.
-        size_gb (float): GiB; size of the volume when it was backed up.
-        incremental_of (None | str): Backup it builds on; null for a full backup.
-        sha256 (None | str): Digest of its manifest, which holds those of all parts; null until it is done.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        status (BackupStatus | str): `running` includes waiting for other backups.
-        error (None | str): Why it failed; else null.
-        automatic (bool): Made by the schedule of the volume.
+        snapshot (None | str): Name of the copy in the pool that the next backup builds on, or null if it is not kept.
+            It is not a Snapshot of the API.
+        location (str): Prefix of its object names in the backup store.
+        size_bytes (int): Compressed size of its own objects, in bytes, without the backups it builds on.
+        size_gb (float): Size of the volume at the time of the backup, in GiB.
+        incremental_of (None | str): Backup it builds on. Null for a full backup.
+        sha256 (None | str): SHA-256 digest of its manifest, which lists the digests of all parts. Null until the backup
+            is done.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        status (BackupStatus | str): `running` includes time spent waiting for other backups.
+        error (None | str): Why the backup failed. Null if it did not fail.
+        automatic (bool): Whether the volume's schedule created it.
     """
 
     id: str

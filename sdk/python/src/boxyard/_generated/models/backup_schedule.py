@@ -14,9 +14,9 @@ T = TypeVar("T", bound="BackupSchedule")
 class BackupSchedule:
     """
     Attributes:
-        interval_seconds (int | None): Seconds between backups; null for no schedule.
-        keep_count (int | None | Unset): Number of older backups of the schedule to keep; null for all.
-        keep_seconds (int | None | Unset): Seconds for which older ones are kept; null for ever.
+        interval_seconds (int | None): Seconds between backups. Null disables the schedule.
+        keep_count (int | None | Unset): Number of older scheduled backups to keep. Null keeps all.
+        keep_seconds (int | None | Unset): How long to keep older backups, in seconds. Null keeps them forever.
     """
 
     interval_seconds: int | None

@@ -23,12 +23,13 @@ class Base:
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str): A name, unique in its project.
-        project (None | str): Project that owns it; null for a shared base.
-        version (int): Increases by one with each base of this name; never reused.
-        size_bytes (int | None): Compressed bytes it refers to; null until they are counted.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        project (None | str): Project that owns the base. Null for a shared base.
+        version (int): Increases by one with each base of this name, and is never reused.
+        size_bytes (int | None): Compressed size, in bytes. Null until it is counted.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         source (str): `host`, `box:<name>`, `box:<name>@<snapshot>`, `tar`, `oci`, `oci:<reference>`.
-        used_by (BaseUsedByType0 | None): The first 100 boxes of your projects that were made from it; null in lists.
+        used_by (BaseUsedByType0 | None): The first 100 boxes in your projects that were created from the base. Null in
+            lists.
         unpacked (UnpackReport | Unset):
     """
 

@@ -18,7 +18,7 @@ class BaseUsedByType0:
     """
     Attributes:
         boxes (list[BaseUsedByType0BoxesItem]):
-        count (int): Number of all such boxes, also beyond the first 100.
+        count (int): Total number of such boxes, including those beyond the first 100.
     """
 
     boxes: list[BaseUsedByType0BoxesItem]

@@ -31,24 +31,23 @@ class Box:
         project (str): A name, unique in its project.
         status (BoxStatus | str):
         state (BoxState):
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        updated_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        base (None | str): Base of the box, or of the box that it was forked from.
-        fork_of (None | str): Box that it was forked from, without the name of a snapshot; null: it was made from a
-            base.
-        node (str): Node of the cluster; without a cluster the region.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        updated_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        base (None | str): Base of the box, or of the box it was forked from.
+        fork_of (None | str): Box it was forked from, without the snapshot name. Null if it was created from a base.
+        node (str): Node of the cluster that runs the box. Without a cluster, the region.
         config (BoxConfig):
-        data_mounts (list[BoxDataMountsItem]): Data volumes that are attached to it.
+        data_mounts (list[BoxDataMountsItem]): Data volumes attached to the box.
         environment (Environment): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        port (int | None): Port that its URL leads to; null for 8080.
-        protocol (BoxProtocol | str): Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS, as gRPC
-            servers speak it.
-        published_domains (list[str]): Domains at which it is served beside its URL.
-        tags (Tags): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
-        termination_grace_period_seconds (int): Seconds from SIGTERM to SIGKILL of a stop.
-        url (None | str): URL that leads to its `port`; every box has one.
+        port (int | None): Port that its URL forwards to. Null for 8080.
+        protocol (BoxProtocol | str): Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2 without TLS,
+            for example for gRPC servers.
+        published_domains (list[str]): Custom domains, in addition to its URL.
+        tags (Tags): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
+        termination_grace_period_seconds (int): Seconds from SIGTERM to SIGKILL on stop.
+        url (None | str): URL that forwards to `port`. Every box has one.
         url_settings (BoxUrlSettings):
-        lease_until (datetime.datetime | None): End of its lease; may be in the past. Null: none.
+        lease_until (datetime.datetime | None): End of its lease, maybe in the past. Null for none.
     """
 
     id: str

@@ -13,19 +13,19 @@ T = TypeVar("T", bound="BoxConfig")
 class BoxConfig:
     """
     Attributes:
-        cpus (float): Cores, may be fractional.
-        ram_mb (int): MiB.
-        region (str): The deployment's own.
-        storage_gb (float): GiB it may write beyond what it inherited, compressed.
-        network_mbps (int | None): Mbit/s that the box may send, and as many that it may receive, in at most 200 packets
-            a second for each Mbit/s; null: without a bound.
-        disk_mbps (int | None): Megabytes (10^6 bytes) a second that the box may read and write together on the disk:
-            one that exceeds it stands still for a while (docs/security.md#the-disk); null: without a bound.
-        disk_iops (int | None): Reads and writes a second, together, that the box may make the disk do, likewise; null:
-            without a bound.
-        shm_mb (int | None): MiB of `/dev/shm`, a part of `ram_mb`; null: half of that.
-        core_dumps (bool): Whether programs may leave core dumps on its disk.
-        nesting (bool): Whether its next start lets containers and sandboxes run in it.
+        cpus (float): Number of cores, may be fractional.
+        ram_mb (int): Memory in MiB.
+        region (str): Region of the deployment.
+        storage_gb (float): GiB the box can write beyond what it inherited, compressed.
+        network_mbps (int | None): Network bandwidth in Mbit/s, for each direction, with at most 200 packets per second
+            for each Mbit/s. Null for no limit.
+        disk_mbps (int | None): Disk throughput in megabytes (10^6 bytes) per second, reads and writes together; null
+            for no limit. A box that exceeds it is paused for a while (docs/security.md#the-disk).
+        disk_iops (int | None): Disk operations per second, reads and writes together; null for no limit. A box that
+            exceeds it is paused for a while.
+        shm_mb (int | None): MiB of `/dev/shm`, part of `ram_mb`. Null means half of it.
+        core_dumps (bool): Whether crashing programs may leave core dumps on its disk.
+        nesting (bool): Whether its next start allows containers and sandboxes.
     """
 
     cpus: float

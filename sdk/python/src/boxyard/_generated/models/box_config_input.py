@@ -14,22 +14,22 @@ T = TypeVar("T", bound="BoxConfigInput")
 class BoxConfigInput:
     """
     Attributes:
-        cpus (float | None | Unset): Cores, may be fractional; at most the processors of the host.
+        cpus (float | None | Unset): Cores, may be fractional. At most the CPUs of the host.
         ram_mb (int | None | Unset):
-        region (None | str | Unset): The deployment's own region.
-        storage_gb (float | None | Unset): GiB the box may write beyond what it inherited.
-        network_mbps (int | None | Unset): Mbit/s that the box may send, and as many that it may receive; at most
-            `network_mbps` of the defaults of `GET /v1/config`, if that is not null.
-        disk_mbps (int | None | Unset): Megabytes a second that the box may read and write together on the disk; at most
-            `disk_mbps` of the defaults of `GET /v1/config`, if that is not null.
-        disk_iops (int | None | Unset): Reads and writes a second, together, that the box may make the disk do; at most
-            `disk_iops` of the defaults of `GET /v1/config`, if that is not null.
-        shm_mb (int | None | Unset): MiB of `/dev/shm`, at most `ram_mb` of which it is a part; null: half of `ram_mb`.
-            In force at once, but for what it holds already.
-        core_dumps (bool | None | Unset): True: programs that crash may leave core dumps on the disk of the box
-            (docs/inside.md#core-dumps). In force from the next command.
-        nesting (bool | None | Unset): True: container runtimes and sandboxes work in the box
-            (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.
+        region (None | str | Unset): Must be the region of the deployment.
+        storage_gb (float | None | Unset): GiB the box can write beyond what it inherited.
+        network_mbps (int | None | Unset): Network bandwidth in Mbit/s, for each direction. At most
+            `defaults.config.network_mbps` of `GET /v1/config`, if that is not null.
+        disk_mbps (int | None | Unset): Disk throughput in megabytes per second, reads and writes together. At most
+            `defaults.config.disk_mbps` of `GET /v1/config`, if that is not null.
+        disk_iops (int | None | Unset): Disk operations per second, reads and writes together. At most
+            `defaults.config.disk_iops` of `GET /v1/config`, if that is not null.
+        shm_mb (int | None | Unset): Size of `/dev/shm` in MiB, at most `ram_mb` and part of it; null means half of
+            `ram_mb`. Applies at once, but existing content stays.
+        core_dumps (bool | None | Unset): If true, crashing programs may leave core dumps on the disk of the box
+            (docs/inside.md#core-dumps). Applies from the next command.
+        nesting (bool | None | Unset): If true, container runtimes and sandboxes work in the box
+            (docs/security.md#nesting). Requires `nesting` of `GET /v1/config`, and applies from the next start.
     """
 
     cpus: float | None | Unset = UNSET

@@ -18,8 +18,8 @@ class BoxList:
     """
     Attributes:
         boxes (list[Box]):
-        has_more (bool): Whether another page follows.
-        next_continuation_token (None | str): `continuation_token` of the next page; null on the last.
+        has_more (bool): Whether there is another page.
+        next_continuation_token (None | str): `continuation_token` for the next page. Null on the last page.
     """
 
     boxes: list[Box]

@@ -20,16 +20,16 @@ T = TypeVar("T", bound="BoxMetrics")
 
 @_attrs_define
 class BoxMetrics:
-    """Read from the kernel at the call. What only a running box has is null while it does not run.
+    """Kernel counters at the time of the request. Values that only a running box has are null while the box does not run.
 
     Attributes:
         box (str): A name, unique in its project.
-        at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         cpu (BoxMetricsCpu):
         memory (BoxMetricsMemory):
         pids (BoxMetricsPids):
-        network (BoxMetricsNetworkType0 | None): Counters of its interfaces except loopback, as the box sees them. They
-            may not begin at 0: compare two readings.
+        network (BoxMetricsNetworkType0 | None): Counters of all interfaces except loopback, as the box sees them. They
+            may not start at 0, so compare two readings.
         storage (BoxMetricsStorage):
     """
 

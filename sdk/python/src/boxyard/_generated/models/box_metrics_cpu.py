@@ -13,9 +13,9 @@ T = TypeVar("T", bound="BoxMetricsCpu")
 class BoxMetricsCpu:
     """
     Attributes:
-        seconds (float | None): Processor seconds since its start, on all cores; null also where the host does not count
-            them.
-        limit_cores (float): Cores that it may use: `config.cpus`.
+        seconds (float | None): CPU seconds used since the start of the box, over all cores. Null if the host does not
+            count them.
+        limit_cores (float): Number of cores the box can use, from `config.cpus`.
     """
 
     seconds: float | None

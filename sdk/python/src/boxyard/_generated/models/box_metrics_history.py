@@ -15,13 +15,13 @@ T = TypeVar("T", bound="BoxMetricsHistory")
 
 @_attrs_define
 class BoxMetricsHistory:
-    """What a box has used. A fork, and a box of the same name that was made later, begin without any.
+    """Usage history of a box. A fork, and a new box with the same name, start without history.
 
     Attributes:
         box (str): A name, unique in its project.
-        step_seconds (int): Length of the intervals: 60 or 600.
-        points (list[BoxMetricsPoint]): Oldest first. There is none for an interval in which the box did not run, or the
-            service did not look: a chart has a gap there.
+        step_seconds (int): Length of each interval in seconds, 60 or 600.
+        points (list[BoxMetricsPoint]): Oldest first. Intervals in which the box did not run, or the service did not
+            measure, have no point.
     """
 
     box: str

@@ -13,8 +13,8 @@ T = TypeVar("T", bound="BoxMetricsMemory")
 class BoxMetricsMemory:
     """
     Attributes:
-        used_bytes (int | None): Memory in use, with the page cache of its files.
-        cache_bytes (int | None): Part of it that the kernel can reclaim.
+        used_bytes (int | None): Memory in use, in bytes, including the page cache of its files.
+        cache_bytes (int | None): Part of the used memory that the kernel can reclaim, in bytes.
         limit_bytes (int): `config.ram_mb` in bytes.
     """
 

@@ -13,9 +13,9 @@ T = TypeVar("T", bound="BoxMetricsNetworkType0")
 class BoxMetricsNetworkType0:
     """
     Attributes:
-        received_bytes (int): Received by the box.
+        received_bytes (int): Bytes the box received.
         received_packets (int):
-        sent_bytes (int): Sent by the box.
+        sent_bytes (int): Bytes the box sent.
         sent_packets (int):
     """
 

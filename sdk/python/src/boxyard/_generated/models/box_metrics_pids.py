@@ -13,8 +13,8 @@ T = TypeVar("T", bound="BoxMetricsPids")
 class BoxMetricsPids:
     """
     Attributes:
-        current (int | None): Processes and threads now.
-        limit (int): Most processes and threads: the limit `pids_per_box`.
+        current (int | None): Current number of processes and threads.
+        limit (int): Maximum number of processes and threads, from the limit `pids_per_box`.
     """
 
     current: int | None

@@ -12,18 +12,18 @@ T = TypeVar("T", bound="BoxMetricsPoint")
 
 @_attrs_define
 class BoxMetricsPoint:
-    """What a box used over an interval.
+    """Usage of a box over an interval.
 
     Attributes:
-        at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        cpu_cores (float | None): Cores in use on average; null where the host does not count them.
-        memory_bytes (int): Memory in use, with the page cache of its files: of a minute at its end, of ten minutes on
-            average, as are the next two.
-        cache_bytes (int): Part of it that the kernel can reclaim.
-        storage_bytes (int | None): Compressed bytes written since its creation, which `storage_gb` limits; null while a
-            restore replaces its disk.
-        received_bytes_per_second (int): Received by the box, on average.
-        sent_bytes_per_second (int): Sent by the box, on average.
+        at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        cpu_cores (float | None): Average number of cores in use. Null if the host does not count them.
+        memory_bytes (int): Memory in use, in bytes, including the page cache. For a 60-second interval, this and the
+            next two values are taken at its end; for 600 seconds, they are averages.
+        cache_bytes (int): Part of that memory that the kernel can reclaim, in bytes.
+        storage_bytes (int | None): Compressed bytes written since creation. `storage_gb` limits them; null while a
+            restore replaces the disk.
+        received_bytes_per_second (int): Average bytes per second received by the box.
+        sent_bytes_per_second (int): Average bytes per second sent by the box.
     """
 
     at: datetime.datetime

@@ -13,12 +13,12 @@ T = TypeVar("T", bound="BoxMetricsStorage")
 class BoxMetricsStorage:
     """
     Attributes:
-        used_bytes (int): Compressed bytes written to its disk since its creation or last restore, which `storage_gb`
-            limits.
+        used_bytes (int): Compressed bytes written to the disk since creation or the last restore. `storage_gb` limits
+            them.
         limit_bytes (int): `config.storage_gb` in bytes.
-        unique_bytes (int | None): Bytes that deleting it would free; null while a restore replaces its disk.
-        project_stored_bytes (int): What the project of the box keeps in all, as `used.stored_bytes` of its quota:
-            snapshots, and disks that restores replaced, included.
+        unique_bytes (int | None): Bytes that deleting the box would free. Null while a restore replaces its disk.
+        project_stored_bytes (int): Total bytes the project stores, equal to `used.stored_bytes` of its quota. Includes
+            snapshots, and disks that restores replaced.
     """
 
     used_bytes: int

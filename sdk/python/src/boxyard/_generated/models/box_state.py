@@ -18,7 +18,7 @@ class BoxState:
     Attributes:
         reason (BoxReason | str):
         message (None | str): Details of the reason, for people.
-        since (datetime.datetime): RFC 3339, UTC, milliseconds.
+        since (datetime.datetime): RFC 3339 in UTC, with milliseconds.
     """
 
     reason: BoxReason | str

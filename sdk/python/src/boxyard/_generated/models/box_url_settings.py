@@ -15,10 +15,9 @@ T = TypeVar("T", bound="BoxUrlSettings")
 class BoxUrlSettings:
     """
     Attributes:
-        auth (BoxUrlSettingsAuth | str): Who may use its URLs: bearers of a token with `read` in the project, or
-            anybody.
-        wake (bool): Starts the stopped box on a request for one of its URLs.
-        idle_stop_seconds (int | None): Seconds without use after which the box is stopped; null for never.
+        auth (BoxUrlSettingsAuth | str): `token` requires a token with `read` in the project. `public` allows anyone.
+        wake (bool): Whether a request for one of its URLs starts the stopped box.
+        idle_stop_seconds (int | None): Seconds without use until the box is stopped. Null for never.
     """
 
     auth: BoxUrlSettingsAuth | str

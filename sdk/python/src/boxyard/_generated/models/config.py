@@ -20,16 +20,16 @@ T = TypeVar("T", bound="Config")
 class Config:
     """
     Attributes:
-        drivers (ConfigDrivers): Implementations that the deployment uses.
-        region (str): Region of the deployment, the only one that `config.region` of a box may name.
-        bases (list[str]): Names of the bases that all projects share.
-        defaults (ConfigDefaults): Used for what a request leaves out; a fork, or a copy of a volume, takes the values
-            of its source instead.
-        nesting (bool): Whether boxes may have `config.nesting`.
+        drivers (ConfigDrivers): Implementations in use.
+        region (str): Region of the deployment, and the only allowed `config.region` of a box.
+        bases (list[str]): Names of the shared bases.
+        defaults (ConfigDefaults): Values for fields that a request omits. A fork or a copy of a volume takes them from
+            its source instead.
+        nesting (bool): Whether boxes can set `config.nesting`.
         features (list[str]): Areas of the API that this deployment serves.
-        limits (Limits): Limits in force. Where a `…_per_box` is half of its `…_at_once`, no box may hold more than what
-            is left free.
-        shares (Shares): What callers share, by name.
+        limits (Limits): Limits in force. If a `…_per_box` limit is half of its `…_at_once` limit, no box may hold more
+            than what is free.
+        shares (Shares): Resources that callers share, by name.
     """
 
     drivers: ConfigDrivers

@@ -16,14 +16,14 @@ T = TypeVar("T", bound="ConfigDefaults")
 
 @_attrs_define
 class ConfigDefaults:
-    """Used for what a request leaves out; a fork, or a copy of a volume, takes the values of its source instead.
+    """Values for fields that a request omits. A fork or a copy of a volume takes them from its source instead.
 
     Attributes:
         base (str):
         config (BoxConfig):
-        termination_grace_period_seconds (int): Seconds from SIGTERM to SIGKILL of a stop.
-        volume_size_gb (float): GiB of a new data volume.
-        quota (ConfigDefaultsQuota): Of projects whose quota was never set; null: unlimited.
+        termination_grace_period_seconds (int): Seconds between SIGTERM and SIGKILL when a box stops.
+        volume_size_gb (float): Size of a new data volume, in GiB.
+        quota (ConfigDefaultsQuota): Quota of projects whose quota was never set. Null for unlimited.
     """
 
     base: str

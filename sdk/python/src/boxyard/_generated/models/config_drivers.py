@@ -11,13 +11,13 @@ T = TypeVar("T", bound="ConfigDrivers")
 
 @_attrs_define
 class ConfigDrivers:
-    """Implementations that the deployment uses.
+    """Implementations in use.
 
     Attributes:
-        runtime (str): What runs boxes: `crun`, or `kubernetes` in a cluster.
+        runtime (str): Runtime for boxes: `crun`, or `kubernetes` in a cluster.
         filesystem (str): Filesystem of the pool: `btrfs`.
-        store (str): Database of the records: `sqlite`.
-        backups (str): Where backups are kept: `folder` or `s3`.
+        store (str): Database for records: `sqlite`.
+        backups (str): Backup store: `folder` or `s3`.
     """
 
     runtime: str

@@ -18,7 +18,7 @@ class CreateBase:
         box (str | Unset): A name, unique in its project.
         snapshot (str | Unset): A name, unique in its project.
         image (str | Unset): Reference of a public image to pull, such as `debian:12`.
-        shared (bool | Unset): Shares the base with all projects; needs `admin` on all projects.
+        shared (bool | Unset): Shares the base with all projects. Requires `admin` on all projects.
     """
 
     name: str

@@ -22,15 +22,15 @@ class CreateBox:
     """
     Attributes:
         name (str): A name, unique in its project.
-        base (None | str | Unset): The default base of `GET /v1/config` if null or left out.
-        fork (None | str | Unset): A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with
-            `base`. Null: none.
+        base (None | str | Unset): Base to create the box from. If null or absent, the default base of `GET /v1/config`.
+        fork (None | str | Unset): Box of the project to clone with its current disk, or `box@snapshot`. Null for none.
+            Not allowed with `base`.
         config (BoxConfigInput | Unset):
-        node (str | Unset): Node that it must be on, as boxes tell it; by default any.
+        node (str | Unset): Node to place the box on, as in the `node` field of boxes. Any node if absent.
         data_mounts (list[CreateBoxDataMountsType0Item] | None | Unset): Data volumes of the project to attach before
-            the box runs. Null: none.
+            the box runs. Null for none.
         environment (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        tags (Tags | Unset): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
+        tags (Tags | Unset): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
     """
 
     name: str

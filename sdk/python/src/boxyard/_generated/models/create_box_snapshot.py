@@ -16,7 +16,7 @@ class CreateBoxSnapshot:
     Attributes:
         name (str | Unset): A name, unique in its project.
         comment (str | Unset):
-        include_data (bool | Unset): Includes its data volumes; false by default.
+        include_data (bool | Unset): Includes the data volumes of the box. Default: false.
     """
 
     name: str | Unset = UNSET

@@ -22,9 +22,10 @@ class CreateToken:
     """
     Attributes:
         name (str): A name, unique in its project.
-        projects (list[str] | Literal['*']): Project names, or `*` for all.
+        projects (list[str] | Literal['*']): Project names, or `*` for all projects.
         permissions (list[Permission]):
-        expires_in_seconds (int | None | Unset): Seconds until it expires; null or absent: with the minting token.
+        expires_in_seconds (int | None | Unset): Seconds until the token expires. If null or absent, it expires with the
+            token that creates it.
     """
 
     name: str

@@ -19,11 +19,12 @@ class CreateVolume:
     """
     Attributes:
         name (str): A name, unique in its project.
-        size_gb (float | Unset): By default that of the volume in `from`, else that of `GET /v1/config`.
+        size_gb (float | Unset): Size in GiB. Default: the size of the volume in `from`, or else the default of `GET
+            /v1/config`.
         from_ (str | Unset): A name, unique in its project.
         from_snapshot (str | Unset): A name, unique in its project.
         from_backup (str | Unset): A type prefix, `_`, then 26 base32 characters that sort by time.
-        tags (Tags | Unset): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
+        tags (Tags | Unset): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
     """
 
     name: str

@@ -21,11 +21,11 @@ class DeployService:
     Attributes:
         command (list[str] | Unset):
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        isolation (DeployServiceIsolation | Unset): `fork`: in a copy of the box, with its data volumes read-only.
-            Default: DeployServiceIsolation.PROCESS.
-        snapshot (bool | Unset): In a fork: mounts writable copies of the data volumes, which are deleted with the fork.
+        isolation (DeployServiceIsolation | Unset): With `fork`, the preview runs in a copy of the box, with its data
+            volumes read-only. Default: DeployServiceIsolation.PROCESS.
+        snapshot (bool | Unset): In a fork, mounts writable copies of the data volumes. They are deleted with the fork.
             Default: False.
-        ready_seconds (int | Unset): Seconds from its start within which the preview must be ready; then it has failed.
+        ready_seconds (int | Unset): Seconds for the preview to become ready after its start. After that, it has failed.
             Default: 60.
     """
 

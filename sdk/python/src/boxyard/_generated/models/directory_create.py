@@ -15,9 +15,10 @@ class DirectoryCreate:
     """
     Attributes:
         path (str | Unset): Absolute path in the box.
-        path_base64 (str | Unset): Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.
-        mode (str | Unset): Permission bits, octal.
-        parents (bool | Unset): Creates missing parent directories; false by default.
+        path_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the
+            plain path.
+        mode (str | Unset): Permission bits in octal.
+        parents (bool | Unset): Creates missing parent directories. Default: false.
     """
 
     path: str | Unset = UNSET

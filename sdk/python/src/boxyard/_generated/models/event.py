@@ -20,13 +20,13 @@ class Event:
     """
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
-        ts (datetime.datetime): RFC 3339, UTC, milliseconds.
-        type_ (str): Dotted type; new ones may be added.
-        project (None | str): Project; null for shared resources and the deployment.
+        ts (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        type_ (str): Dotted type. New types may be added.
+        project (None | str): Project of the resource. Null for shared resources and the deployment.
         resource (str): Path of the resource.
-        actor (EventActorType0 | None): Token that caused it; null if the service itself did.
-        request_id (None | str): Request that caused it; null if the service itself did.
-        data (EventData): Details, by type; fields may be added.
+        actor (EventActorType0 | None): Token that caused the event. Null if the service itself did.
+        request_id (None | str): Request that caused the event. Null if the service itself did.
+        data (EventData): Details that depend on the type. New fields may be added.
     """
 
     id: str

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="EventData")
 
 @_attrs_define
 class EventData:
-    """Details, by type; fields may be added."""
+    """Details that depend on the type. New fields may be added."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

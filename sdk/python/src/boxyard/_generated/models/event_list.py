@@ -20,10 +20,10 @@ class EventList:
     """
     Attributes:
         events (list[Event]):
-        has_more (bool): More events are available now.
-        next_cursor (str): `since` of the next request, also in an empty answer.
-        missing_cells (list[str] | Unset): Of a fleet: cells that cannot be reached now. Their events come with a later
-            page, once they can be. Absent if there are none.
+        has_more (bool): Whether more events are available now.
+        next_cursor (str): `since` for the next request. Present even if there are no events.
+        missing_cells (list[str] | Unset): Cells of a fleet that cannot be reached now; absent if there are none. Their
+            events appear on a later page, once the cells are reachable.
     """
 
     events: list[Event]

@@ -20,20 +20,22 @@ class ExecRecord:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        command (list[str]): Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.
+        command (list[str]): Program and arguments. For `shell`: `/bin/sh`, `-c` and the command line.
         status (ExecStatus | str):
-        exit_code (int | None): Null while it runs, if a signal ended it, and if its end was not observed.
-        signal (None | str): Signal that ended it, such as `SIGKILL`; else null.
-        reason (ExecReason | None): Why it could not be started, if the exit code does not tell; else null.
-        oom_kills (int): Processes that the kernel killed while it ran because the memory of the box was full: children
-            of the command included, and others of the box where the command has no cgroup that counts its own.
-        started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        ended_at (datetime.datetime | None): Null while it runs; for `lost`, when that was noticed.
-        tty (bool): Whether it has a terminal: all its output is stdout then.
-        user (str): User as given in the request; `root` by default.
-        cwd (str): Working directory at its start.
-        detached (bool): Whether it was started with `no_hup`.
-        process (int | None): The pid in the box; null if it is not known.
+        exit_code (int | None): Exit code. Null while the command runs, if a signal ended it, and if its end was not
+            observed.
+        signal (None | str): Signal that ended the command, such as `SIGKILL`. Null otherwise.
+        reason (ExecReason | None): Why the command could not start, if the exit code does not say. Null otherwise.
+        oom_kills (int): Processes that the kernel killed during the command because the memory of the box was full.
+            Includes its children, and other processes of the box if the command has no cgroup of its own to count them.
+        started_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        ended_at (datetime.datetime | None): When the command ended. Null while it runs; for `lost`, when the loss was
+            noticed.
+        tty (bool): Whether the command has a terminal. All output is then stdout.
+        user (str): User from the request. Default: `root`.
+        cwd (str): Working directory at the start.
+        detached (bool): Whether the command was started with `no_hup`.
+        process (int | None): Process id in the box. Null if it is not known.
     """
 
     id: str

@@ -19,18 +19,18 @@ T = TypeVar("T", bound="ExecRequest")
 class ExecRequest:
     """
     Attributes:
-        command (list[str] | Unset): Program and arguments, at most 262,144 bytes in all and 131,071 bytes each; more
-            goes into stdin or a file.
-        shell (str | Unset): A command line for `/bin/sh -c`.
-        cwd (str | Unset): Absolute working directory; the home of the user by default.
+        command (list[str] | Unset): Program and arguments, at most 262,144 bytes in total and 131,071 bytes each. Pass
+            longer input in stdin or a file.
+        shell (str | Unset): Command line for `/bin/sh -c`.
+        cwd (str | Unset): Absolute path of the working directory. Default: the home directory of the user.
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        user (str | Unset): User of the box, by name or number, optionally with `:group`; root by default.
-        stdin (str | Unset): Text, or base64 with `encoding: "base64"`.
-        tty (bool | Unset): Runs it in a terminal of 80 by 24; all its output is stdout then.
-        no_hup (bool | Unset): Survives a restart of the service and keeps its exit code; the answer comes once it has
-            started.
-        timeout_seconds (float | Unset): Kills the whole process group after this time; no time-out by default.
-        encoding (ExecRequestEncoding | Unset): Encoding of stdin, stdout and stderr in JSON; utf-8 by default.
+        user (str | Unset): User in the box, by name or number, optionally with `:group`. Default: root.
+        stdin (str | Unset): Input as text, or as base64 with `encoding: "base64"`.
+        tty (bool | Unset): Runs the command in a terminal of 80 by 24 characters. All output is then stdout.
+        no_hup (bool | Unset): Keeps the command running across restarts of the service, with its exit code. The
+            response arrives as soon as the command starts.
+        timeout_seconds (float | Unset): Kills the whole process group after this many seconds. Default: no timeout.
+        encoding (ExecRequestEncoding | Unset): Encoding of stdin, stdout and stderr in JSON. Default: utf-8.
     """
 
     command: list[str] | Unset = UNSET

@@ -17,18 +17,18 @@ T = TypeVar("T", bound="FileContent")
 class FileContent:
     """
     Attributes:
-        path (str): Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.
-        path_base64 (None | str): Base64 of the path, if it is not UTF-8.
+        path (str): Path in the box, or relative to the listed directory. U+FFFD replaces bytes that are not UTF-8.
+        path_base64 (None | str): Path in base64, if it is not UTF-8. Null otherwise.
         type_ (FileContentType | str):
-        size_bytes (int): Size by lstat; of a symbolic link, the length of its target.
-        mode (str): Permission bits, octal, such as 0644.
-        uid (int): Owner as the box sees it; 65534 if the box has no such id.
-        gid (int): Group as the box sees it; 65534 if the box has no such id.
-        modified_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        target (None | str): Target of a symbolic link; null for all else.
-        etag (str): Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.
-        content (str): The whole file, encoded as `encoding` says.
-        encoding (FileContentEncoding | str): `utf-8` if all of it is valid UTF-8, else `base64`.
+        size_bytes (int): Size from lstat, in bytes. For a symbolic link, the length of its target.
+        mode (str): Permission bits in octal, such as 0644.
+        uid (int): User id of the owner, as the box sees it. 65534 if the box has no such id.
+        gid (int): Group id, as the box sees it. 65534 if the box has no such id.
+        modified_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        target (None | str): Target of a symbolic link. Null for other types.
+        etag (str): Tag for `If-Match` and `If-None-Match`. Changes with the content or metadata.
+        content (str): The whole file, in the given `encoding`.
+        encoding (FileContentEncoding | str): `utf-8` if the whole file is valid UTF-8. Otherwise `base64`.
     """
 
     path: str

@@ -15,10 +15,12 @@ class FileMove:
     """
     Attributes:
         from_ (str | Unset): Absolute path in the box.
-        from_base64 (str | Unset): Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.
+        from_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the
+            plain path.
         to (str | Unset): Absolute path in the box.
-        to_base64 (str | Unset): Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.
-        overwrite (bool | Unset): Replaces an existing target; false by default.
+        to_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain
+            path.
+        overwrite (bool | Unset): Replaces an existing target. Default: false.
     """
 
     from_: str | Unset = UNSET

@@ -16,7 +16,8 @@ class FileRestore:
     Attributes:
         snapshot (str): A name, unique in its project.
         path (str | Unset): Absolute path in the box.
-        path_base64 (str | Unset): Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.
+        path_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the
+            plain path.
     """
 
     snapshot: str

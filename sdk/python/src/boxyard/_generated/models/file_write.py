@@ -17,10 +17,11 @@ class FileWrite:
     Attributes:
         content (str):
         path (str | Unset): Absolute path in the box.
-        path_base64 (str | Unset): Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.
-        encoding (FileWriteEncoding | Unset): Encoding of `content`; utf-8 by default.
-        mode (str | Unset): Permission bits, octal.
-        parents (bool | Unset): Creates missing directories; false by default.
+        path_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the
+            plain path.
+        encoding (FileWriteEncoding | Unset): Encoding of `content`. Default: utf-8.
+        mode (str | Unset): Permission bits in octal.
+        parents (bool | Unset): Creates missing directories. Default: false.
     """
 
     content: str

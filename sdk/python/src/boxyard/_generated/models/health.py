@@ -22,20 +22,20 @@ T = TypeVar("T", bound="Health")
 
 @_attrs_define
 class Health:
-    """Fields that may be absent are left out without a valid token and, except for `problems`, while the agent cannot be
-    reached.
+    """Without a valid token, optional fields are absent. While the agent cannot be reached, only `problems` of them is
+    present.
 
         Attributes:
-            status (HealthStatus | str): `degraded`: it serves, with problems; `unavailable` (HTTP 503): the agent is
-                stopping, cannot be reached, or cannot read its database.
+            status (HealthStatus | str): `degraded`: it serves requests, with problems. `unavailable` (HTTP 503): the agent
+                is stopping, cannot be reached, or cannot read its database.
             api (HealthApi):
-            errors (list[str]): One sentence for each problem, with evidence and remedy. Empty without a valid token.
+            errors (list[str]): One sentence per problem, with evidence and remedy. Empty without a valid token.
             problems (list[HealthProblemsItem] | Unset): The same problems as objects.
             boxes (HealthBoxes | Unset): Number of boxes of the deployment, by `status`. Absent if they cannot be counted,
-                and for a token that is not for all projects.
-            host (HealthHost | Unset): The host of the agent, measured at the call.
+                and for a token that does not cover all projects.
+            host (HealthHost | Unset): Host of the agent, measured at the time of the request.
             kubernetes (HealthKubernetes | Unset):
-            namespace (str | Unset): Kubernetes namespace of the boxes; empty without a cluster.
+            namespace (str | Unset): Kubernetes namespace of the boxes. Empty without a cluster.
     """
 
     status: HealthStatus | str

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="HealthApi")
 class HealthApi:
     """
     Attributes:
-        api_version (str): Version of the API in its paths: `v1`.
+        api_version (str): API version in the paths, `v1`.
     """
 
     api_version: str

@@ -11,14 +11,14 @@ T = TypeVar("T", bound="HealthBoxes")
 
 @_attrs_define
 class HealthBoxes:
-    """Number of boxes of the deployment, by `status`. Absent if they cannot be counted, and for a token that is not for
-    all projects.
+    """Number of boxes of the deployment, by `status`. Absent if they cannot be counted, and for a token that does not
+    cover all projects.
 
         Attributes:
-            pending (int): Being created, started, stopped or restored.
+            pending (int): Boxes being created, started, stopped or restored.
             running (int):
             stopped (int):
-            unknown (int): The runtime does not answer for them, or cannot start them again.
+            unknown (int): Boxes for which the runtime does not answer, or that it cannot restart.
             total (int):
     """
 

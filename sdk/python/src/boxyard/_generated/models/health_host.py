@@ -20,15 +20,15 @@ T = TypeVar("T", bound="HealthHost")
 
 @_attrs_define
 class HealthHost:
-    """The host of the agent, measured at the call.
+    """Host of the agent, measured at the time of the request.
 
     Attributes:
         cpu (HealthHostCpu):
         memory (HealthHostMemory):
-        storage_mounts (list[HealthHostStorageMountsItem]): The pool of boxes, volumes, snapshots and bases, with what
-            it can still grow by; empty if it cannot be read, and for a token that is not for all projects.
-        storage (HealthHostStorage | Unset): Disk that holds the data directory. Absent if it cannot be read, and for a
-            token that is not for all projects.
+        storage_mounts (list[HealthHostStorageMountsItem]): Pool of boxes, volumes, snapshots and bases, including the
+            space it can still grow by. Empty if it cannot be read, and for a token that does not cover all projects.
+        storage (HealthHostStorage | Unset): Disk with the data directory. Absent if it cannot be read, and for a token
+            that does not cover all projects.
     """
 
     cpu: HealthHostCpu

@@ -13,10 +13,10 @@ T = TypeVar("T", bound="HealthHostCpu")
 class HealthHostCpu:
     """
     Attributes:
-        cores (int): Processor cores that the agent can use.
-        load_avg_1 (float): The kernel's load average over 1 minute.
-        load_avg_5 (float): Over 5 minutes.
-        load_avg_15 (float): Over 15 minutes.
+        cores (int): CPU cores the agent can use.
+        load_avg_1 (float): Load average of the kernel over 1 minute.
+        load_avg_5 (float): Load average over 5 minutes.
+        load_avg_15 (float): Load average over 15 minutes.
     """
 
     cores: int

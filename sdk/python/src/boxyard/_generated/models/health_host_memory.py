@@ -15,8 +15,8 @@ class HealthHostMemory:
     Attributes:
         total_bytes (int):
         used_bytes (int): `total_bytes` minus `available_bytes`.
-        available_bytes (int): `MemAvailable` of the kernel: memory that can be used without swapping.
-        used_percent (float): From 0 to 100.
+        available_bytes (int): `MemAvailable` of the kernel, in bytes: memory available without swapping.
+        used_percent (float): Percentage in use, 0–100.
     """
 
     total_bytes: int

@@ -11,14 +11,14 @@ T = TypeVar("T", bound="HealthHostStorage")
 
 @_attrs_define
 class HealthHostStorage:
-    """Disk that holds the data directory. Absent if it cannot be read, and for a token that is not for all projects.
+    """Disk with the data directory. Absent if it cannot be read, and for a token that does not cover all projects.
 
     Attributes:
-        path (str): The data directory of the deployment.
+        path (str): Data directory of the deployment.
         total_bytes (int):
         used_bytes (int):
         available_bytes (int):
-        used_percent (float): From 0 to 100.
+        used_percent (float): Percentage in use, 0–100.
     """
 
     path: str

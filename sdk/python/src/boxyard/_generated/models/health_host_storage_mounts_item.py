@@ -13,11 +13,11 @@ T = TypeVar("T", bound="HealthHostStorageMountsItem")
 class HealthHostStorageMountsItem:
     """
     Attributes:
-        path (str): The data directory of the deployment.
+        path (str): Data directory of the deployment.
         total_bytes (int):
         used_bytes (int):
         available_bytes (int):
-        used_percent (float): From 0 to 100.
+        used_percent (float): Percentage in use, 0–100.
     """
 
     path: str

@@ -17,7 +17,7 @@ T = TypeVar("T", bound="HealthKubernetes")
 class HealthKubernetes:
     """
     Attributes:
-        nodes (list[HealthKubernetesNodesItem]): Nodes of the cluster; empty without a cluster, and while they cannot be
+        nodes (list[HealthKubernetesNodesItem]): Nodes of the cluster. Empty without a cluster, and while they cannot be
             read.
         total_pods_capacity (int): Sum over `nodes`.
         total_pods_running (int): Sum over `nodes`.

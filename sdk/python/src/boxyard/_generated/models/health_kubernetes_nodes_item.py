@@ -14,15 +14,15 @@ class HealthKubernetesNodesItem:
     """
     Attributes:
         name (str):
-        cpu_allocatable (str): Kubernetes quantity, unconverted, such as `1930m`.
-        cpu_capacity (str): Kubernetes quantity, unconverted, such as `2`.
+        cpu_allocatable (str): Kubernetes quantity as reported, such as `1930m`.
+        cpu_capacity (str): Kubernetes quantity as reported, such as `2`.
         memory_allocatable_bytes (int):
         memory_capacity_bytes (int):
         pods_allocatable (int):
         pods_capacity (int):
-        pods_running (int): Running pods of the node.
-        boxes (int): Running pods that are boxes of this deployment.
-        ready (bool): Whether its condition `Ready` is true.
+        pods_running (int): Running pods on the node.
+        boxes (int): Running pods on the node that are boxes of this deployment.
+        ready (bool): Whether its `Ready` condition is true.
     """
 
     name: str

@@ -14,8 +14,8 @@ class HealthProblemsItem:
     """
     Attributes:
         code (str): Code of the problem, such as `disk_full`.
-        evidence (str): What was found.
-        remedy (str): Remedy, in one sentence.
+        evidence (str): Findings of the check.
+        remedy (str): How to fix it, in one sentence.
     """
 
     code: str

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="Lease")
 class Lease:
     """
     Attributes:
-        seconds (int): Seconds from now; a longer lease stays, and 0 ends it.
+        seconds (int): Seconds from now. A longer lease stays, and 0 ends it.
     """
 
     seconds: int

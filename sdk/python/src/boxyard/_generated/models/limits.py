@@ -13,145 +13,142 @@ T = TypeVar("T", bound="Limits")
 
 @_attrs_define
 class Limits:
-    """Limits in force. Where a `…_per_box` is half of its `…_at_once`, no box may hold more than what is left free.
+    """Limits in force. If a `…_per_box` limit is half of its `…_at_once` limit, no box may hold more than what is free.
 
     Attributes:
-        requests_per_second (float | Unset): Requests a second of one token, with those minted with it; beyond, 429.
-        requests_burst (float | Unset): Requests of them at once.
-        tokens_per_root (float | Unset): Live tokens of one that was minted on the host, or by an operator, with all
-            that were minted with it.
-        tokens_per_operator (float | Unset): Live tokens that one token with `admin` for all projects has minted.
-        boxes_max (float | Unset): Boxes of the deployment.
-        volumes_max (float | Unset): Data volumes of the deployment.
-        definition_bytes (float | Unset): The environment of a box, or environment and commands of a service together,
-            as JSON.
-        record_bytes (float | Unset): The records of boxes and services together, as JSON; beyond, nothing that makes
-            them longer, 403. A service counts as started.
-        record_bytes_per_project (float | Unset): The same of one project, where others have none.
-        snapshots_per_owner (float | Unset): Snapshots of one box or volume, automatic ones counted; only restores go
-            beyond.
-        automatic_snapshots_per_owner (float | Unset): Automatic snapshots kept of one box or volume; older ones are
+        requests_per_second (float | Unset): Requests per second from one token, together with tokens created with it.
+            Above this, 429.
+        requests_burst (float | Unset): Requests from one token, with tokens created with it, in one burst.
+        tokens_per_root (float | Unset): Live tokens in one family: a token created on the host or by an operator, and
+            all tokens created with it.
+        tokens_per_operator (float | Unset): Live tokens created by one token with `admin` for all projects.
+        boxes_max (float | Unset): Boxes in the deployment.
+        volumes_max (float | Unset): Data volumes in the deployment.
+        definition_bytes (float | Unset): Size as JSON of the environment of a box, or of the environment and commands
+            of a service together.
+        record_bytes (float | Unset): Total size of all box and service records as JSON. Requests that would exceed it
+            get 403. A service counts as if it were started.
+        record_bytes_per_project (float | Unset): Same for one project, if no others compete.
+        snapshots_per_owner (float | Unset): Snapshots of one box or volume, including automatic ones. Only restores can
+            exceed it.
+        automatic_snapshots_per_owner (float | Unset): Automatic snapshots kept for one box or volume. Older ones are
             deleted.
-        bases_per_project (float | Unset): Bases of a project; as many may be shared by all.
-        base_unpacked_bytes (float | Unset): What the archive of a base unpacks to.
-        base_uploads_at_once (float | Unset): Bases that are made of archives or images at once.
-        base_uploads_at_once_per_project (float | Unset): The same of one project, where others need none.
-        memory_overcommit (float | Unset): How many times the memory of the host may be promised to boxes that run.
-        memory_reserve_bytes (float | Unset): Memory of the host that must be available for a box to start.
-        pool_reserve_percent (float | Unset): Part of the pool that only projects which hold less than that can take.
-        starts_at_once (float | Unset): Boxes that start at once, and as many commands, services and consoles; others
-            wait. By default two for each processor, and at least 4.
-        snapshots_at_once (float | Unset): Snapshots that are made at once, disks of new boxes and volumes among them;
-            others wait.
-        pids_per_box (float | Unset): Processes and threads of a box.
-        terminals_per_box (float | Unset): Pseudo-terminals of a box at once, those of its consoles and commands among
-            them.
-        exec_output_bytes (float | Unset): The end of each stream that is told with a command.
-        exec_kept_bytes (float | Unset): The end of each stream that is kept.
-        exec_records_per_box (float | Unset): Ended commands that are remembered of a box.
-        exec_record_bytes_per_box (float | Unset): What those records and their output take up together.
-        execs_at_once (float | Unset): Commands that run at once.
-        execs_at_once_per_box (float | Unset): The same of one box, where others need none.
-        lingering_execs (float | Unset): Ended commands whose streams stay open for processes that they left running, of
-            those with `no_hup` and of all others each; beyond, the oldest of the boxes, projects and tokens that have most
-            are closed.
-        connections_at_once (float | Unset): Connections that are open at once, of the front and of the data address
-            each.
-        connections_at_once_per_address (float | Unset): The same of one address (IPv6: of one /64), where others need
-            none. A new one takes the place of one without a request.
-        edge_connections_at_once (float | Unset): Connections that are open at once at the edge, where URLs of boxes are
-            answered.
-        edge_connections_at_once_per_address (float | Unset): The same of one address (IPv6: of one /64), where others
-            need none.
-        edge_connections_per_second_per_address (float | Unset): New connections a second of one address at the edge,
-            over ten seconds.
-        edge_decisions_per_second_per_address (float | Unset): Requests a second of one address that the edge cannot
-            decide by itself, over ten seconds; beyond, 429.
-        edge_grants_kept (float | Unset): Sessions of browsers, and tokens, that the edge lets pass by itself; beyond,
-            the oldest of the tokens that have most go first, each with those minted with it.
-        edge_grants_kept_per_token (float | Unset): The same of one token, and the oldest go first.
-        streams_at_once (float | Unset): WebSockets of commands and consoles that are open at once.
-        streams_at_once_per_box (float | Unset): The same of one box, where others need none.
-        websocket_messages_per_second (float | Unset): Messages a second to WebSockets of one token, with those minted
-            with it; who sends more is read more slowly.
-        port_connections_at_once (float | Unset): Connections to ports of boxes over WebSockets that are open at once.
-        port_connections_at_once_per_box (float | Unset): The same of one box, where others need none.
-        sessions_per_box (float | Unset): Console sessions of a box.
-        sessions_at_once (float | Unset): Console sessions in all.
-        services_per_box (float | Unset): Services of a box.
-        domains_per_box (float | Unset): Domains of a box or a service.
-        probes_per_second (float | Unset): Looks at services for their readiness in all, by turns of projects; a command
-            in the box counts for five. Beyond, they come later.
-        service_log_runs (float | Unset): Starts of a service whose log is kept.
-        log_streams_at_once (float | Unset): Logs that are followed as streams at once.
-        viewers_per_session (float | Unset): Clients at one console session.
-        session_kept_bytes (float | Unset): The end of its output that a console session replays.
-        tickets_at_once (float | Unset): Tickets that are open, or ended unused less than a minute ago.
-        ticket_keep_seconds (float | Unset): How long a ticket is good.
-        file_json_bytes (float | Unset): A file that is read as JSON.
-        file_write_json_bytes (float | Unset): The body that writes a file as JSON.
-        file_list_results (float | Unset): Entries of one page of a list of files.
-        file_transfers_per_box (float | Unset): Archives, large files, and lists and removals of trees at once, of one
-            box.
-        file_transfers_at_once (float | Unset): The same of all boxes.
-        file_hole_bytes (float | Unset): Bytes of holes of a file that one answer carries; its archive leaves them out.
+        bases_per_project (float | Unset): Bases in a project. The same number applies to shared bases.
+        base_unpacked_bytes (float | Unset): Unpacked size of the archive of a base.
+        base_uploads_at_once (float | Unset): Bases being created from archives or images at the same time.
+        base_uploads_at_once_per_project (float | Unset): Same for one project, if no others compete.
+        memory_overcommit (float | Unset): How many times running boxes can reserve the memory of the host.
+        memory_reserve_bytes (float | Unset): Host memory that must be available for a box to start.
+        pool_reserve_percent (float | Unset): Share of the pool reserved for projects that use less than that share.
+        starts_at_once (float | Unset): Boxes starting at the same time, and as many commands, services and consoles.
+            Others wait. Default: two per CPU, at least 4.
+        snapshots_at_once (float | Unset): Snapshots being created at the same time, including disks of new boxes and
+            volumes. Others wait.
+        pids_per_box (float | Unset): Processes and threads in a box.
+        terminals_per_box (float | Unset): Open pseudo-terminals in a box, including those of consoles and commands.
+        exec_output_bytes (float | Unset): Output returned with a command, from the end of each stream.
+        exec_kept_bytes (float | Unset): Output kept for a command, from the end of each stream.
+        exec_records_per_box (float | Unset): Ended commands kept for a box.
+        exec_record_bytes_per_box (float | Unset): Total size of these records and their output.
+        execs_at_once (float | Unset): Commands running at the same time.
+        execs_at_once_per_box (float | Unset): Same for one box, if no others compete.
+        lingering_execs (float | Unset): Ended commands with streams held open by processes they left running; separate
+            limits with and without `no_hup`. Above it, the oldest of the boxes, projects and tokens with the most are
+            closed.
+        connections_at_once (float | Unset): Open connections, for the front and for the data address separately.
+        connections_at_once_per_address (float | Unset): Same for one address (IPv6: one /64), if no others compete. A
+            new connection replaces one without a request.
+        edge_connections_at_once (float | Unset): Open connections at the edge, which serves box URLs.
+        edge_connections_at_once_per_address (float | Unset): Same for one address (IPv6: one /64), if no others
+            compete.
+        edge_connections_per_second_per_address (float | Unset): New connections per second from one address at the
+            edge, over 10 s.
+        edge_decisions_per_second_per_address (float | Unset): Requests per second from one address that the edge must
+            ask the agent about, over 10 s. Above this, 429.
+        edge_grants_kept (float | Unset): Browser sessions and tokens that the edge authorizes without asking the agent.
+            Above it, the oldest of the tokens with the most are dropped, with tokens created with them.
+        edge_grants_kept_per_token (float | Unset): Same for one token. Above it, its oldest are dropped.
+        streams_at_once (float | Unset): Open WebSockets of commands and consoles.
+        streams_at_once_per_box (float | Unset): Same for one box, if no others compete.
+        websocket_messages_per_second (float | Unset): WebSocket messages per second from one token, with tokens created
+            with it. Above this, the server reads more slowly.
+        port_connections_at_once (float | Unset): Open connections to box ports over WebSockets.
+        port_connections_at_once_per_box (float | Unset): Same for one box, if no others compete.
+        sessions_per_box (float | Unset): Console sessions in a box.
+        sessions_at_once (float | Unset): Console sessions in total.
+        services_per_box (float | Unset): Services in a box.
+        domains_per_box (float | Unset): Domains of a box or of a service.
+        probes_per_second (float | Unset): Readiness probes per second in total, taken in turn by project. A command in
+            a box counts as five. Above this, probes are delayed.
+        service_log_runs (float | Unset): Starts of a service with a kept log.
+        log_streams_at_once (float | Unset): Logs followed as streams at the same time.
+        viewers_per_session (float | Unset): Clients attached to one console session.
+        session_kept_bytes (float | Unset): Output that a console session replays, from its end.
+        tickets_at_once (float | Unset): Open tickets, including those that expired unused less than a minute ago.
+        ticket_keep_seconds (float | Unset): Lifetime of a ticket.
+        file_json_bytes (float | Unset): Size of a file read as JSON.
+        file_write_json_bytes (float | Unset): Size of the JSON body that writes a file.
+        file_list_results (float | Unset): Entries on one page of a file list.
+        file_transfers_per_box (float | Unset): Archives, large files, tree listings and tree removals of one box at the
+            same time.
+        file_transfers_at_once (float | Unset): Same for all boxes.
+        file_hole_bytes (float | Unset): Bytes of holes that a response with a sparse file can carry. Its archive omits
+            holes.
         archive_file_pieces (float | Unset): Pieces of data between the holes of one file in an archive.
-        large_body_bytes_at_once (float | Unset): Bodies of more than 64 KiB in requests that are not answered yet,
-            together.
-        large_body_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
-        unread_output_bytes_per_second (float | Unset): Output that nobody reads as it comes, of all boxes together, in
-            the agent and again of what has `no_hup`; others wait. A read counts for 16 KiB more than it brings.
-        unread_output_bytes_at_once_per_project (float | Unset): The same of one project before it has to wait.
-        read_output_bytes_at_once (float | Unset): Bytes of every kind (output that clients read, files, archives,
-            uploads, ports, bases, backups) that pass between other work, of all projects together, in the agent and again
-            in the front; others wait. They have no bound over time.
-        unread_input_bytes_at_once (float | Unset): Input that commands with `no_hup` have not read yet, together.
-        unread_input_bytes_at_once_per_box (float | Unset): The same of one box, where others need none.
-        front_body_bytes_at_once (float | Unset): Bodies of more than 16 KiB in requests that the front has not answered
-            yet, together; a streamed one counts for 512 KiB.
-        front_body_bytes_at_once_per_project (float | Unset): The same of one project, or of one source address without
-            a token, where others need none.
-        front_requests_at_once (float | Unset): Requests that the front has sent to the agent and that are not answered
-            yet; as many whose answers may be long.
-        front_requests_at_once_per_project (float | Unset): The same of one project, where others need none; others wait
-            for their turn.
-        front_ticket_body_bytes (float | Unset): A JSON body with a ticket at the front.
-        front_refusals_per_second_per_address (float | Unset): Refusals a second at the front of one source address
-            without a valid token; beyond 1,000 at once they wait, and become 429.
-        requests_ahead (float | Unset): Requests sent on one connection before earlier ones are answered; with more it
-            is closed.
-        unread_answer_bytes (float | Unset): Answers that clients have not taken yet, of the front, the agent and the
-            data address each.
-        unread_answer_bytes_per_address (float | Unset): The same of one source address, or of one account of the agent,
-            where others have none.
-        unread_answer_seconds (float | Unset): How long a client may take nothing of an answer.
+        large_body_bytes_at_once (float | Unset): Total size of bodies over 64 KiB in requests without a response yet.
+        large_body_bytes_at_once_per_box (float | Unset): Same for one box, if no others compete.
+        unread_output_bytes_per_second (float | Unset): Unread output per second of all boxes, in the agent and again
+            for commands with `no_hup`. Others wait. A read counts for its bytes plus 16 KiB.
+        unread_output_bytes_at_once_per_project (float | Unset): Same for one project, before it has to wait.
+        read_output_bytes_at_once (float | Unset): Bytes of all kinds (read output, files, archives, uploads, ports,
+            bases, backups) in transit between other work, in the agent and again in the front. Covers all projects
+            together. Others wait, and there is no limit over time.
+        unread_input_bytes_at_once (float | Unset): Total input that commands with `no_hup` have not read yet.
+        unread_input_bytes_at_once_per_box (float | Unset): Same for one box, if no others compete.
+        front_body_bytes_at_once (float | Unset): Total size of bodies over 16 KiB in requests that the front has not
+            answered yet. A streamed body counts as 512 KiB.
+        front_body_bytes_at_once_per_project (float | Unset): Same for one project, or for one source address without a
+            token, if no others compete.
+        front_requests_at_once (float | Unset): Requests that the front has sent to the agent and that have no response
+            yet. The same number applies to requests with long responses.
+        front_requests_at_once_per_project (float | Unset): Same for one project, if no others compete. Other requests
+            wait for their turn.
+        front_ticket_body_bytes (float | Unset): Size of a JSON body with a ticket at the front.
+        front_refusals_per_second_per_address (float | Unset): Refused requests per second at the front from one source
+            address without a valid token. Above 1,000 at once, they wait and get 429.
+        requests_ahead (float | Unset): Pipelined requests on one connection. With more, the connection is closed.
+        unread_answer_bytes (float | Unset): Responses that clients have not received yet, for the front, the agent and
+            the data address separately.
+        unread_answer_bytes_per_address (float | Unset): Same for one source address, or one account in the agent, if no
+            others compete.
+        unread_answer_seconds (float | Unset): How long a client can leave a response unread.
         body_fields (float | Unset): Fields of all objects in a JSON body.
-        body_values (float | Unset): Fields of objects and elements of arrays in a JSON body.
-        query_parameters (float | Unset): Parameters of a query, arguments of a command over a WebSocket among them;
-            beyond, 400.
-        exec_body_bytes (float | Unset): The body of `POST …/exec`.
-        backups_at_once (float | Unset): Backups that are made at once, one of each volume.
-        backup_increments (float | Unset): Incremental backups before the next full one.
-        backup_part_bytes (float | Unset): One part of a backup in its store.
+        body_values (float | Unset): Object fields and array elements in a JSON body.
+        query_parameters (float | Unset): Parameters in a query, including the arguments of a command over a WebSocket.
+            Above this, 400.
+        exec_body_bytes (float | Unset): Size of the body of `POST …/exec`.
+        backups_at_once (float | Unset): Backups being created at the same time, one per volume.
+        backup_increments (float | Unset): Incremental backups before the next full backup.
+        backup_part_bytes (float | Unset): Size of one part of a backup in the store.
         event_keep_seconds (float | Unset): How long events are kept.
-        event_streams_at_once (float | Unset): Event streams and reads of events that are open at once.
-        events_kept (float | Unset): Events that are kept, the newest; beyond, those of the projects that have most go
+        event_streams_at_once (float | Unset): Open event streams and event reads.
+        events_kept (float | Unset): Newest events kept. Above it, events of the projects with the most are dropped
             first.
-        audit_keep_seconds (float | Unset): How long lines of the audit log are kept.
-        audit_entries_kept (float | Unset): Lines of the audit log that are kept, the newest; beyond, those of the
-            tokens that have most go first.
-        max_results (float | Unset): Resources of one page.
-        wait_seconds (float | Unset): The longest `wait_seconds`.
-        idempotency_keep_seconds (float | Unset): How long the answer to an `Idempotency-Key` is kept.
-        idempotency_bytes_kept (float | Unset): What those answers take up; beyond, the oldest of the tokens that have
-            most go first.
+        audit_keep_seconds (float | Unset): How long audit log entries are kept.
+        audit_entries_kept (float | Unset): Newest audit log entries kept. Above it, entries of the tokens with the most
+            are dropped first.
+        max_results (float | Unset): Resources on one page.
+        wait_seconds (float | Unset): Maximum `wait_seconds`.
+        idempotency_keep_seconds (float | Unset): How long the response to an `Idempotency-Key` is kept.
+        idempotency_bytes_kept (float | Unset): Total size of these responses. Above it, the oldest of the tokens with
+            the most are dropped first.
         operation_keep_seconds (float | Unset): How long an operation can be read.
-        operations_kept (float | Unset): Operations that are kept; beyond, the oldest of the projects that have most go
+        operations_kept (float | Unset): Operations kept. Above it, the oldest of the projects with the most are dropped
             first.
-        ended_token_keep_seconds (float | Unset): How long a token that has ended is listed.
-        ended_tokens_kept (float | Unset): Tokens that have ended and are listed; beyond, those of the tokens that have
-            most go first.
-        body_bytes (float | Unset): A JSON body, where nothing else is said.
+        ended_token_keep_seconds (float | Unset): How long an ended token is listed.
+        ended_tokens_kept (float | Unset): Ended tokens listed. Above it, those of the tokens with the most are dropped
+            first.
+        body_bytes (float | Unset): Size of a JSON body, unless another limit applies.
     """
 
     requests_per_second: float | Unset = UNSET

@@ -29,11 +29,11 @@ class Me:
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str):
-        projects (list[str] | Literal['*']): Project names, or `*` for all.
+        projects (list[str] | Literal['*']): Project names, or `*` for all projects.
         permissions (list[Permission | str]):
-        expires_at (datetime.datetime | None): Null: it never expires.
-        stands_for (MeStandsForType0 | None): Of a session of the web console: the token that it stands for, which is
-            what mints, lists and revokes tokens in it. Null: it is no session.
+        expires_at (datetime.datetime | None): When the token expires. Null if it never does.
+        stands_for (MeStandsForType0 | None): For a web console session, the token behind it, which creates, lists and
+            revokes tokens on its behalf. Null if this is not a session.
     """
 
     id: str

@@ -16,7 +16,7 @@ class MeStandsForType0:
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str):
-        expires_at (datetime.datetime | None): RFC 3339, UTC, milliseconds.
+        expires_at (datetime.datetime | None): RFC 3339 in UTC, with milliseconds.
     """
 
     id: str

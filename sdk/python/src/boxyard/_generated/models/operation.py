@@ -21,13 +21,13 @@ class Operation:
     """
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
-        kind (str): Such as `box.stop` or `backup.create`.
+        kind (str): Kind of operation, such as `box.stop` or `backup.create`.
         status (OperationStatus | str):
-        progress (float | None): From 0 to 1; null if unknown, and after its end.
-        resource (str): Path of the resource it works on.
-        error (None | OperationErrorType0): The problem with all its fields if it failed; else null.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        ended_at (datetime.datetime | None): Null while it runs.
+        progress (float | None): Progress from 0 to 1. Null if unknown, and after the end.
+        resource (str): Path of the resource.
+        error (None | OperationErrorType0): The problem with all its fields if the operation failed. Null otherwise.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        ended_at (datetime.datetime | None): When the operation ended. Null while it runs.
     """
 
     id: str

@@ -18,17 +18,17 @@ T = TypeVar("T", bound="Problem")
 
 @_attrs_define
 class Problem:
-    """The one error shape, RFC 9457.
+    """The error format for all errors, from RFC 9457.
 
     Attributes:
         type_ (str): Path at the answering origin that explains the code.
         title (str): Short name of the code, for people.
-        status (int): HTTP status of the answer.
+        status (int): HTTP status of the response.
         detail (str): What went wrong with this request, for people.
         code (ErrorCode):
         request_id (str): Id of the request, as in `X-Request-Id` and the logs.
         retryable (bool): Whether the same request may succeed later.
-        errors (list[ProblemErrorsItem] | Unset): Faults of the request, at most 50; only with `invalid_request`.
+        errors (list[ProblemErrorsItem] | Unset): Problems of the request, at most 50. Only with `invalid_request`.
     """
 
     type_: str

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="ProblemErrorsItem")
 class ProblemErrorsItem:
     """
     Attributes:
-        pointer (str): JSON Pointer (RFC 6901) into the body, or below `/query`, `/path` or `/headers`.
+        pointer (str): JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`.
         detail (str): What is wrong there.
     """
 

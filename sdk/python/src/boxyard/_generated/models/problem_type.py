@@ -13,10 +13,10 @@ T = TypeVar("T", bound="ProblemType")
 class ProblemType:
     """
     Attributes:
-        type_ (str): The `type` of problems of this code: a path of the origin that answered.
+        type_ (str): The `type` of problems with this code, a path at the origin that answered.
         code (str):
         title (str):
-        status (int): HTTP status of the answers with this code.
+        status (int): HTTP status of responses with this code.
         retryable (bool): Whether the same request may succeed later.
         meaning (str):
         remedy (str): Remedy for clients.

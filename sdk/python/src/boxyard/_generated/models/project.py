@@ -21,12 +21,12 @@ class Project:
     """
     Attributes:
         project (str): A name, unique in its project.
-        allowed (ProjectAllowed): Most that the project may have; null: unlimited. If it was never set, `quota` of the
-            defaults of `GET /v1/config`.
-        used (ProjectUsed): What counts against it now.
-        updated_at (datetime.datetime | None): Last change of the quota; null: it was never set.
-        boxes (ProjectBoxes): How many boxes it has of each kind of status; their sum is `used.boxes`.
-        volumes (int): Data volumes.
+        allowed (ProjectAllowed): Quota of the project, null for unlimited. If it was never set, `defaults.quota` of
+            `GET /v1/config` applies.
+        used (ProjectUsed): Current usage that counts against the quota.
+        updated_at (datetime.datetime | None): When the quota last changed. Null if it was never set.
+        boxes (ProjectBoxes): Number of boxes by status. The sum equals `used.boxes`.
+        volumes (int): Number of data volumes.
     """
 
     project: str

@@ -11,14 +11,14 @@ T = TypeVar("T", bound="ProjectAllowed")
 
 @_attrs_define
 class ProjectAllowed:
-    """Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`.
+    """Quota of the project, null for unlimited. If it was never set, `defaults.quota` of `GET /v1/config` applies.
 
     Attributes:
-        boxes (float | None): Boxes, running or not.
-        cpus (float | None): Cores: sum of `config.cpus` of the boxes that run or are to run.
-        ram_mb (float | None): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
-        storage_gb (float | None): GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes,
-            or what the project keeps (`used.stored_bytes`) if that is more.
+        boxes (float | None): Number of boxes in any state.
+        cpus (float | None): Sum of `config.cpus`, in cores, over boxes that run or should run.
+        ram_mb (float | None): Sum of `config.ram_mb`, in MiB, over boxes that run or should run.
+        storage_gb (float | None): Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data
+            volumes. If the project stores more (`used.stored_bytes`), that amount counts.
     """
 
     boxes: float | None

@@ -11,12 +11,12 @@ T = TypeVar("T", bound="ProjectBoxes")
 
 @_attrs_define
 class ProjectBoxes:
-    """How many boxes it has of each kind of status; their sum is `used.boxes`.
+    """Number of boxes by status. The sum equals `used.boxes`.
 
     Attributes:
-        running (int): With the status `running`.
-        stopped (int): With the status `stopped`.
-        other (int): With another, `pending` or `unknown`.
+        running (int): Boxes with status `running`.
+        stopped (int): Boxes with status `stopped`.
+        other (int): Boxes with status `pending` or `unknown`.
     """
 
     running: int

@@ -19,8 +19,8 @@ T = TypeVar("T", bound="ProjectTicketRequest")
 class ProjectTicketRequest:
     """
     Attributes:
-        operation (ProjectTicketRequestOperation): `operationId` of the operation that the ticket is for.
-        query (ProjectTicketRequestQuery | Unset): Query of that operation, to which the ticket is bound.
+        operation (ProjectTicketRequestOperation): `operationId` of the operation to create the ticket for.
+        query (ProjectTicketRequestQuery | Unset): Query of the operation. The ticket only works with this query.
     """
 
     operation: ProjectTicketRequestOperation | str

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="ProjectTicketRequestQuery")
 
 @_attrs_define
 class ProjectTicketRequestQuery:
-    """Query of that operation, to which the ticket is bound."""
+    """Query of the operation. The ticket only works with this query."""
 
     additional_properties: dict[str, list[str] | str] = _attrs_field(
         init=False, factory=dict

@@ -16,10 +16,10 @@ T = TypeVar("T", bound="Publish")
 class Publish:
     """
     Attributes:
-        domains (list[str] | Unset): Domains to add to those of the box.
-        port (int | None | Unset): Port that all its URLs lead to from now on; 0 and null unset it.
+        domains (list[str] | Unset): Domains to add to the box.
+        port (int | None | Unset): Port that all its URLs forward to. 0 and null unset it.
         protocol (None | PublishProtocolType0 | Unset):
-        auth (PublishAuth | Unset): Access to all its URLs from now on: `url_settings.auth`.
+        auth (PublishAuth | Unset): Access to all its URLs, as `url_settings.auth`.
     """
 
     domains: list[str] | Unset = UNSET

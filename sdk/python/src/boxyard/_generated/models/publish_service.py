@@ -12,7 +12,7 @@ T = TypeVar("T", bound="PublishService")
 class PublishService:
     """
     Attributes:
-        domains (list[str]): Domains to add to those of the service.
+        domains (list[str]): Domains to add to the service.
     """
 
     domains: list[str]

@@ -25,16 +25,16 @@ class PutService:
     Attributes:
         command (list[str]):
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        cwd (str | Unset): Absolute working directory; the home of the user by default.
-        user (str | Unset): User of the box, by name or number, optionally with `:group`; root by default.
-        port (int | None | Unset): The port on which it listens, which it gets as `PORT`. 0 and null: none.
+        cwd (str | Unset): Absolute path of the working directory. Default: the home directory of the user.
+        user (str | Unset): User in the box, by name or number, optionally with `:group`. Default: root.
+        port (int | None | Unset): Port the service listens on, passed to it as `PORT`. 0 and null for none.
         protocol (None | PutServiceProtocolType0 | Unset):
-        needs (list[str] | Unset): Services of the box that have to be ready before it starts.
-        restart (PutServiceRestart | Unset): When it is restarted after its end; `always` by default.
+        needs (list[str] | Unset): Services of the box that must be ready before this one starts.
+        restart (PutServiceRestart | Unset): When to restart the service after it exits. Default: `always`.
         readiness (None | PutServiceReadinessType0 | Unset):
-        stop_signal (PutServiceStopSignal | Unset): Signal that asks it to end; SIGTERM by default.
-        grace_seconds (int | Unset): Seconds from the stop signal until it is killed; 10 by default.
-        tags (Tags | Unset): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
+        stop_signal (PutServiceStopSignal | Unset): Signal that asks the service to stop. Default: SIGTERM.
+        grace_seconds (int | Unset): Seconds between the stop signal and SIGKILL. Default: 10.
+        tags (Tags | Unset): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
     """
 
     command: list[str]

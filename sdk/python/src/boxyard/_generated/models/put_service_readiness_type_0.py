@@ -14,12 +14,12 @@ T = TypeVar("T", bound="PutServiceReadinessType0")
 class PutServiceReadinessType0:
     """
     Attributes:
-        http (str | Unset): A path to GET at its port: a status from 200 to 399 succeeds.
-        tcp (bool | Unset): A connection to its port succeeds.
-        command (list[str] | Unset): Run in the box as the user of the service: exit code 0 succeeds.
-        interval_seconds (float | Unset): Seconds between probes; 1 by default.
-        timeout_seconds (float | Unset): Seconds until a probe fails; 2 by default.
-        threshold (int | Unset): Failed probes in a row that make it unhealthy; 3 by default.
+        http (str | Unset): Path to request with GET on the port of the service. A status of 200–399 succeeds.
+        tcp (bool | Unset): Connects to the port of the service. A connection succeeds.
+        command (list[str] | Unset): Command to run in the box as the user of the service. Exit code 0 succeeds.
+        interval_seconds (float | Unset): Seconds between probes. Default: 1.
+        timeout_seconds (float | Unset): Seconds until a probe fails. Default: 2.
+        threshold (int | Unset): Consecutive failures that make the service unhealthy. Default: 3.
     """
 
     http: str | Unset = UNSET

@@ -20,10 +20,10 @@ class Quota:
     """
     Attributes:
         project (str): A name, unique in its project.
-        allowed (QuotaAllowed): Most that the project may have; null: unlimited. If it was never set, `quota` of the
-            defaults of `GET /v1/config`.
-        used (QuotaUsed): What counts against it now.
-        updated_at (datetime.datetime | None): Last change of the quota; null: it was never set.
+        allowed (QuotaAllowed): Quota of the project, null for unlimited. If it was never set, `defaults.quota` of `GET
+            /v1/config` applies.
+        used (QuotaUsed): Current usage that counts against the quota.
+        updated_at (datetime.datetime | None): When the quota last changed. Null if it was never set.
     """
 
     project: str

@@ -11,17 +11,16 @@ T = TypeVar("T", bound="QuotaUsed")
 
 @_attrs_define
 class QuotaUsed:
-    """What counts against it now.
+    """Current usage that counts against the quota.
 
     Attributes:
-        boxes (float): Boxes, running or not.
-        cpus (float): Cores: sum of `config.cpus` of the boxes that run or are to run.
-        ram_mb (float): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
-        storage_gb (float): GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what
-            the project keeps (`used.stored_bytes`) if that is more.
-        stored_bytes (int): Bytes on the disk, compressed, that are there because of the project: its boxes, volumes,
-            snapshots, bases, previews, and what these keep of deleted ones. What is shared with a base of the deployment is
-            free.
+        boxes (float): Number of boxes in any state.
+        cpus (float): Sum of `config.cpus`, in cores, over boxes that run or should run.
+        ram_mb (float): Sum of `config.ram_mb`, in MiB, over boxes that run or should run.
+        storage_gb (float): Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If
+            the project stores more (`used.stored_bytes`), that amount counts.
+        stored_bytes (int): Compressed bytes on disk for boxes, volumes, snapshots, bases and previews of the project,
+            including data they retain from deleted ones. Data shared with a base of the deployment is free.
     """
 
     boxes: float

@@ -15,7 +15,7 @@ class RestoreBox:
     """
     Attributes:
         snapshot (str): A name, unique in its project.
-        include_data (bool | Unset): Restores the data volumes that it wrote to as well; by default if the snapshot
+        include_data (bool | Unset): Also restores the data volumes that the box wrote to. Default: true if the snapshot
             holds them.
     """
 

@@ -16,11 +16,12 @@ T = TypeVar("T", bound="Scrub")
 class Scrub:
     """
     Attributes:
-        status (ScrubStatus | str): `failed`: it could not be carried out; `interrupted`: the agent ended meanwhile.
-        started_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        ended_at (datetime.datetime | None): Null while it runs, and if the agent crashed meanwhile.
-        checked_bytes (float): Bytes of data and metadata read and checked so far; valid for `running` and `done`.
-        errors (float): Errors found so far: failed reads, wrong checksums, damaged metadata; valid for `running` and
+        status (ScrubStatus | str): `failed`: the scrub could not run. `interrupted`: the agent ended during the scrub.
+        started_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        ended_at (datetime.datetime | None): When the scrub ended. Null while it runs, and if the agent crashed during
+            it.
+        checked_bytes (float): Bytes of data and metadata checked so far. Valid for `running` and `done`.
+        errors (float): Errors found so far: failed reads, wrong checksums, damaged metadata. Valid for `running` and
             `done`.
     """
 

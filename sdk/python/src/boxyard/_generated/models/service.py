@@ -27,22 +27,22 @@ class Service:
         name (str): A name, unique in its project.
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        state (ServiceState | str): `starting` until it is ready; `stopped`: on request, because its box does not run,
-            or after exit code 0 without a restart; `failed`: it ended otherwise.
-        message (None | str): Why it is in that state.
+        state (ServiceState | str): `starting` until ready. `stopped`: on request, because its box does not run, or
+            after exit code 0 without a restart; `failed`: it ended in another way.
+        message (None | str): Why the service has this state.
         spec (ServiceSpec):
-        active (None | ServiceInstance): Version that gets the requests; null before its first start.
-        preview (None | ServicePreview): Version that was deployed beside it, until it is promoted or discarded; null:
-            none.
-        previous (None | ServiceInstance): The version that was active before, for a rollback; null: none.
-        active_url (None | str): URL of the active version; null if it has no port.
-        preview_url (None | str): URL of the preview; null if there is none, it has no port, or it has failed.
-        published_domains (list[str]): Domains at which the active version is served beside its URL.
-        generation (int): Increases with each change of `spec` or `tags`.
-        history (list[ServiceHistoryItem]): Newest last, 50 at most.
-        tags (Tags): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        updated_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        active (None | ServiceInstance): Version that receives requests. Null before the first start.
+        preview (None | ServicePreview): Version deployed beside the active one, until you promote or discard it. Null
+            for none.
+        previous (None | ServiceInstance): Previously active version, kept for a rollback. Null for none.
+        active_url (None | str): URL of the active version. Null if it has no port.
+        preview_url (None | str): URL of the preview. Null if there is no preview, it has no port, or it failed.
+        published_domains (list[str]): Custom domains that serve the active version in addition to its URL.
+        generation (int): Increases with every change to `spec` or `tags`.
+        history (list[ServiceHistoryItem]): Newest last, at most 50 entries.
+        tags (Tags): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        updated_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
     """
 
     name: str

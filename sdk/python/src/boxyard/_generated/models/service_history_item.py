@@ -14,10 +14,10 @@ T = TypeVar("T", bound="ServiceHistoryItem")
 class ServiceHistoryItem:
     """
     Attributes:
-        at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         what (str): `created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`,
             `preview_failed`, `promote_failed` or `rollback_failed`.
-        by (None | str): Name of the token; null: no request did it.
+        by (None | str): Name of the token that made the change. Null if no request made it.
         generation (int): `generation` after the change.
     """
 

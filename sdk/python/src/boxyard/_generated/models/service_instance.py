@@ -21,15 +21,17 @@ T = TypeVar("T", bound="ServiceInstance")
 class ServiceInstance:
     """
     Attributes:
-        alive (bool): Whether its process runs.
-        pid (int | None): Pid in the box; null if it does not run, or is not known.
-        port (int | None): Port that it got as `PORT`, which may differ from that of `spec`; null: none.
+        alive (bool): Whether its process is running.
+        pid (int | None): Process id in the box. Null if the process does not run, or the id is not known.
+        port (int | None): Port passed to the process as `PORT`, which may differ from the port in `spec`. Null for
+            none.
         spec (ServiceSpec):
-        started_at (datetime.datetime | None): Its last start; null before the first.
+        started_at (datetime.datetime | None): When it last started. Null before the first start.
         restarts (int): Restarts since the last start by a request.
-        health (ServiceInstanceHealth | str): Result of the readiness probe: `starting` until it succeeds, `unhealthy`
-            after `threshold` failures in a row; `unknown` without a probe, or while it does not run.
-        last_exit (None | ServiceInstanceLastExitType0): How its process ended last; null if none has ended.
+        health (ServiceInstanceHealth | str): Result of the readiness probe: `starting` until the first success,
+            `unhealthy` after `threshold` consecutive failures. `unknown` without a probe, or while the service does not
+            run.
+        last_exit (None | ServiceInstanceLastExitType0): How its last process ended. Null if none has ended.
     """
 
     alive: bool

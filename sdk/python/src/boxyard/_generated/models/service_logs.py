@@ -15,11 +15,12 @@ T = TypeVar("T", bound="ServiceLogs")
 class ServiceLogs:
     """
     Attributes:
-        offset (int): Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.
-        next_offset (int): Offset of the next request.
-        data (str): Output from `offset` on, encoded as `encoding` says.
-        encoding (ServiceLogsEncoding | str): In `utf-8`, U+FFFD replaces bytes that are not UTF-8.
-        truncated (bool): Bytes from the requested offset on are no longer kept.
+        offset (int): Offset of the first byte of `data`, in bytes. Later than requested if those bytes are no longer
+            kept.
+        next_offset (int): Offset for the next request, in bytes.
+        data (str): Output from `offset`, in the given `encoding`.
+        encoding (ServiceLogsEncoding | str): In `utf-8`, U+FFFD replaces invalid bytes.
+        truncated (bool): Whether bytes after the requested offset are no longer kept.
     """
 
     offset: int

@@ -14,10 +14,10 @@ T = TypeVar("T", bound="ServicePreviewLastExitType0")
 class ServicePreviewLastExitType0:
     """
     Attributes:
-        exit_code (int | None): Null if a signal ended it, or its end was not observed.
-        signal (None | str): Signal that ended it; null if it exited, or its end was not observed.
-        out_of_memory (bool): Whether it was killed by the memory limit of the box.
-        at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        exit_code (int | None): Exit code. Null if a signal ended the process, or its end was not observed.
+        signal (None | str): Signal that ended the process. Null if it exited, or its end was not observed.
+        out_of_memory (bool): Whether the memory limit of the box killed it.
+        at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
     """
 
     exit_code: int | None

@@ -23,16 +23,16 @@ class ServiceSpec:
     Attributes:
         command (list[str]): Program and arguments.
         env (ServiceSpecEnv): Shown to tokens with `write`, else empty.
-        cwd (None | str): Working directory; null: the home of the user.
-        user (None | str): User of the box, maybe with `:group`; null: root.
-        port (int | None): Port on which it is to listen; null: none.
-        protocol (ServiceSpecProtocol | str): Protocol of the port: `http`, the default, or `h2c`, HTTP/2 without TLS,
-            as gRPC servers speak it.
-        needs (list[str]): Services of the box that have to be ready before it starts.
-        restart (ServiceSpecRestart | str): When it is restarted after its end.
-        readiness (None | ServiceSpecReadinessType0): Readiness probe, with the fields of the request; null: none.
-        stop_signal (str): Signal that asks it to end.
-        grace_seconds (int): Seconds from the stop signal until it is killed.
+        cwd (None | str): Working directory. Null for the home directory of the user.
+        user (None | str): User in the box, with an optional `:group`. Null for root.
+        port (int | None): Port the service should listen on. Null for none.
+        protocol (ServiceSpecProtocol | str): Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2
+            without TLS, for example for gRPC servers.
+        needs (list[str]): Services of the box that must be ready before this one starts.
+        restart (ServiceSpecRestart | str): When to restart the service after it exits.
+        readiness (None | ServiceSpecReadinessType0): Readiness probe, with the fields from the request. Null for none.
+        stop_signal (str): Signal that asks the service to stop.
+        grace_seconds (int): Seconds between the stop signal and SIGKILL.
     """
 
     command: list[str]

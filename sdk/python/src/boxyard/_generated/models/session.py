@@ -18,13 +18,13 @@ class Session:
         name (str): A name, unique in its project.
         box (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        command (list[str]): Program of the session, with its arguments.
-        user (str): Login name in the box, or the uid if it has none.
-        process (int | None): The pid in the box; null if it is not known.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        command (list[str]): Program of the session and its arguments.
+        user (str): Login name in the box, or the uid if there is none.
+        process (int | None): Process id in the box. Null if it is not known.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         cols (int): Width of the terminal in characters.
         rows (int): Height of the terminal in characters.
-        viewers (int): Clients attached now.
+        viewers (int): Number of attached clients.
     """
 
     id: str

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="Shares")
 
 @_attrs_define
 class Shares:
-    """What callers share, by name."""
+    """Resources that callers share, by name."""
 
     additional_properties: dict[str, SharesAdditionalProperty] = _attrs_field(
         init=False, factory=dict

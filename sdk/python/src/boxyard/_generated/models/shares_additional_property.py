@@ -16,12 +16,12 @@ T = TypeVar("T", bound="SharesAdditionalProperty")
 class SharesAdditionalProperty:
     """
     Attributes:
-        limit (str): Name of its bound in `limits`.
-        by (list[SharesAdditionalPropertyByItem | str]): Whose use is added up: `token` is a token with all that were
-            minted with it.
-        rule (SharesAdditionalPropertyRule | str): `left_free`: No account may hold more than is left free: alone it
-            gets half. `each`: The bound is that of each account, whatever others do. `turns`: Those who wait take turns,
-            one of each account after another. `oldest_go`: Beyond the bound the accounts that have most lose their oldest.
+        limit (str): Name of the limit in `limits`.
+        by (list[SharesAdditionalPropertyByItem | str]): Accounts whose usage is added up. `token` means a token and all
+            tokens created with it.
+        rule (SharesAdditionalPropertyRule | str): `left_free`: No account may hold more than what is free, so one on
+            its own gets half. `each`: The limit applies to each account separately. `turns`: Waiting requests take turns,
+            one per account. `oldest_go`: Above the limit, the accounts with the most lose their oldest.
     """
 
     limit: str

@@ -20,10 +20,10 @@ T = TypeVar("T", bound="SignIn")
 class SignIn:
     """
     Attributes:
-        expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        expires_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         token (Me):
-        session (str | Unset): One half of the session: value of the header `X-Boxyard-Session`. It is worth nothing
-            without the cookie of this answer, nor that without it. Shown once; absent in a replay.
+        session (str | Unset): One half of the session, sent in the header `X-Boxyard-Session` together with the cookie
+            from this response. Returned only once, and absent in a replay.
     """
 
     expires_at: datetime.datetime

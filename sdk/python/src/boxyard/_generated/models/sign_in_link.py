@@ -16,9 +16,9 @@ T = TypeVar("T", bound="SignInLink")
 class SignInLink:
     """
     Attributes:
-        expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        ticket (str | Unset): For `/sign-in#<ticket>` of the console; goes to `signIn` and `getSignInLink` in the header
-            `X-Boxyard-Link`, or as `?ticket=<ticket>`. Absent in a replay.
+        expires_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        ticket (str | Unset): Ticket for `/sign-in#<ticket>` in the console. Send it to `signIn` and `getSignInLink` in
+            the header `X-Boxyard-Link` or as `?ticket=<ticket>`. Absent in a replay.
     """
 
     expires_at: datetime.datetime

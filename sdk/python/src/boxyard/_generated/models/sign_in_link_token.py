@@ -18,7 +18,7 @@ T = TypeVar("T", bound="SignInLinkToken")
 class SignInLinkToken:
     """
     Attributes:
-        expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
+        expires_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
         token (Me):
     """
 

@@ -21,14 +21,15 @@ class Snapshot:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        box (None | str): Box whose root it holds; null for a snapshot of a volume.
-        volume (None | str): Volume whose data it holds; null for a snapshot of a box.
+        box (None | str): Box whose root the snapshot holds. Null for a snapshot of a volume.
+        volume (None | str): Volume whose data the snapshot holds. Null for a snapshot of a box.
         comment (None | str):
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        size_bytes (int | None): Compressed bytes it refers to, those of `data` included; null until they are counted.
-        unique_bytes (int | None): Bytes that only it refers to; null in lists, and in the answer to its creation.
-        automatic (bool): Made by a restore, of the state that it replaced.
-        data (list[SnapshotDataItem]): Data volumes of the box, taken at the same instant.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        size_bytes (int | None): Compressed size in bytes, including `data`. Null until it is counted.
+        unique_bytes (int | None): Bytes that only this snapshot holds. Null in lists, and in the response that creates
+            it.
+        automatic (bool): Whether a restore created it, to keep the state that it replaced.
+        data (list[SnapshotDataItem]): Data volumes of the box, captured at the same instant.
     """
 
     id: str

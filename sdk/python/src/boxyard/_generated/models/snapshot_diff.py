@@ -18,8 +18,8 @@ class SnapshotDiff:
     """
     Attributes:
         changes (list[SnapshotDiffChangesItem]):
-        has_more (bool): Whether another page follows.
-        next_continuation_token (None | str): `continuation_token` of the next page; null on the last.
+        has_more (bool): Whether there is another page.
+        next_continuation_token (None | str): `continuation_token` for the next page. Null on the last page.
     """
 
     changes: list[SnapshotDiffChangesItem]

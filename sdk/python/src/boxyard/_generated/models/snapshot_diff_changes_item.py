@@ -16,13 +16,13 @@ class SnapshotDiffChangesItem:
     """
     Attributes:
         kind (SnapshotDiffChangesItemKind | str):
-        path (str): Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.
-        path_base64 (None | str): Base64 of `path`, if it is not UTF-8; else null.
-        from_ (None | str): Former path, if renamed; everything below it moved along. Else null.
-        from_base64 (None | str): Base64 of `from`, if it is not UTF-8; else null.
-        modified (bool): Whether a renamed entry was modified as well.
-        type_ (str): Type as in File, in the later state, or the former one if deleted.
-        size_bytes (float): Size as in File, in the later state, or the former one if deleted.
+        path (str): Path in the later state, or the earlier path if deleted. U+FFFD replaces bytes that are not UTF-8.
+        path_base64 (None | str): `path` in base64, if it is not UTF-8. Null otherwise.
+        from_ (None | str): Earlier path if renamed, together with everything below it. Null otherwise.
+        from_base64 (None | str): `from` in base64, if it is not UTF-8. Null otherwise.
+        modified (bool): Whether a renamed entry was also modified.
+        type_ (str): Type as in File, from the later state, or the earlier one if deleted.
+        size_bytes (float): Size as in File, from the later state, or the earlier one if deleted.
     """
 
     kind: SnapshotDiffChangesItemKind | str

@@ -26,19 +26,19 @@ T = TypeVar("T", bound="Storage")
 class Storage:
     """
     Attributes:
-        pool (None | StoragePoolType0): Null for a token that is not for all projects.
-        boxes (list[StorageBoxesItem]): Those of the projects that the token may read.
-        volumes (list[StorageVolumesItem]): Those of the projects that the token may read.
-        bases (list[StorageBasesItem]): Those of the projects that the token may read, and shared ones.
-        projects (list[StorageProjectsItem]): What each project keeps in all, of those that the token may read.
-        orphans (list[StorageOrphansItem]): Subvolumes without a record; they are kept. Empty for a token that is not
-            for all projects.
-        deleting (float | None): Subvolumes that wait to be destroyed; copies of boxes in which previews run are counted
-            too. Null for a token that is not for all projects.
-        scrub (None | Scrub): The scrub that runs, else the last one; null if there was none, and for a token that is
-            not for all projects.
-        cells (list[StorageCellsItem] | Unset): In a fleet, the same of each cell, whose sums are above; absent without
-            one, and for a token that is not for all projects.
+        pool (None | StoragePoolType0): Null for a token that does not cover all projects.
+        boxes (list[StorageBoxesItem]): Boxes of the projects the token can read.
+        volumes (list[StorageVolumesItem]): Data volumes of the projects the token can read.
+        bases (list[StorageBasesItem]): Bases of the projects the token can read, and shared bases.
+        projects (list[StorageProjectsItem]): Total storage of each project the token can read.
+        orphans (list[StorageOrphansItem]): Subvolumes without a record, which the service keeps. Empty for a token that
+            does not cover all projects.
+        deleting (float | None): Subvolumes that await deletion, including box copies in which previews run. Null for a
+            token that does not cover all projects.
+        scrub (None | Scrub): The running scrub, or else the last one. Null if there was none, and for a token that does
+            not cover all projects.
+        cells (list[StorageCellsItem] | Unset): The same values for each cell of a fleet; the fields above are the sums.
+            Absent without a fleet, and for a token that does not cover all projects.
     """
 
     pool: None | StoragePoolType0

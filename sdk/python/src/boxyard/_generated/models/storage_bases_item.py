@@ -13,12 +13,12 @@ T = TypeVar("T", bound="StorageBasesItem")
 class StorageBasesItem:
     """
     Attributes:
-        project (None | str): Project that owns it; null for a shared base.
+        project (None | str): Project that owns the base. Null for a shared base.
         name (str): A name, unique in its project.
-        size_bytes (float | None): Compressed size on the disk of the data that it refers to, shared or not; null if it
-            is missing, or was deleted meanwhile.
-        unique_bytes (float | None): Part of `size_bytes` that nothing else refers to: what deleting it alone would
-            free.
+        size_bytes (float | None): Compressed size on disk of all its data, shared or not, in bytes. Null if it is
+            missing, or was deleted during the request.
+        unique_bytes (float | None): Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees
+            them.
     """
 
     project: None | str

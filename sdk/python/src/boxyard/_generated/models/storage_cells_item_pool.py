@@ -21,14 +21,14 @@ T = TypeVar("T", bound="StorageCellsItemPool")
 class StorageCellsItemPool:
     """
     Attributes:
-        total_bytes (float): Size, with what the pool can still grow by.
+        total_bytes (float): Size in bytes, including the space the pool can still grow by.
         used_bytes (float):
-        available_bytes (float): Free space, with what the pool can still grow by.
-        data (StorageCellsItemPoolData): btrfs data: contents of files.
-        metadata (StorageCellsItemPoolMetadata): btrfs metadata: names, attributes, small files.
-        device_errors (StorageCellsItemPoolDeviceErrors): Errors of the disk since the pool was made, or since the last
-            scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content
-            than was written).
+        available_bytes (float): Free bytes, including the space the pool can still grow by.
+        data (StorageCellsItemPoolData): File contents (btrfs data).
+        metadata (StorageCellsItemPoolMetadata): Names, attributes and small files (btrfs metadata).
+        device_errors (StorageCellsItemPoolDeviceErrors): Disk errors since the pool was created or the last clean
+            scrub. Keys: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum) and `generations` (older content than
+            was written).
     """
 
     total_bytes: float

@@ -11,8 +11,8 @@ T = TypeVar("T", bound="StorageCellsItemPoolDeviceErrors")
 
 @_attrs_define
 class StorageCellsItemPoolDeviceErrors:
-    """Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`,
-    `corruptions` (wrong checksum), `generations` (older content than was written).
+    """Disk errors since the pool was created or the last clean scrub. Keys: `writes`, `reads`, `flushes`, `corruptions`
+    (wrong checksum) and `generations` (older content than was written).
 
     """
 

@@ -13,11 +13,11 @@ T = TypeVar("T", bound="StorageOrphansItem")
 class StorageOrphansItem:
     """
     Attributes:
-        subvolume (str): Its name in the pool.
-        size_bytes (float | None): Compressed size on the disk of the data that it refers to, shared or not; null if it
-            is missing, or was deleted meanwhile.
-        unique_bytes (float | None): Part of `size_bytes` that nothing else refers to: what deleting it alone would
-            free.
+        subvolume (str): Name of the subvolume in the pool.
+        size_bytes (float | None): Compressed size on disk of all its data, shared or not, in bytes. Null if it is
+            missing, or was deleted during the request.
+        unique_bytes (float | None): Bytes of `size_bytes` that nothing else shares. Deleting only this resource frees
+            them.
     """
 
     subvolume: str

@@ -19,14 +19,14 @@ T = TypeVar("T", bound="StoragePoolType0")
 class StoragePoolType0:
     """
     Attributes:
-        total_bytes (float): Size, with what the pool can still grow by.
+        total_bytes (float): Size in bytes, including the space the pool can still grow by.
         used_bytes (float):
-        available_bytes (float): Free space, with what the pool can still grow by.
-        data (StoragePoolType0Data): btrfs data: contents of files.
-        metadata (StoragePoolType0Metadata): btrfs metadata: names, attributes, small files.
-        device_errors (StoragePoolType0DeviceErrors): Errors of the disk since the pool was made, or since the last
-            scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content
-            than was written).
+        available_bytes (float): Free bytes, including the space the pool can still grow by.
+        data (StoragePoolType0Data): File contents (btrfs data).
+        metadata (StoragePoolType0Metadata): Names, attributes and small files (btrfs metadata).
+        device_errors (StoragePoolType0DeviceErrors): Disk errors since the pool was created or the last clean scrub.
+            Keys: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum) and `generations` (older content than was
+            written).
     """
 
     total_bytes: float

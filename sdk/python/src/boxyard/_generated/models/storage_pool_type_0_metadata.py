@@ -11,11 +11,11 @@ T = TypeVar("T", bound="StoragePoolType0Metadata")
 
 @_attrs_define
 class StoragePoolType0Metadata:
-    """btrfs metadata: names, attributes, small files.
+    """Names, attributes and small files (btrfs metadata).
 
     Attributes:
-        total_bytes (float): Space that btrfs has allocated for this.
-        used_bytes (float): Part of it that is in use.
+        total_bytes (float): Bytes that btrfs has allocated for this kind of data.
+        used_bytes (float): Bytes in use.
     """
 
     total_bytes: float

@@ -14,7 +14,7 @@ class StorageProjectsItem:
     """
     Attributes:
         project (str): A name, unique in its project.
-        stored_bytes (float): As `used.stored_bytes` of its quota.
+        stored_bytes (float): Same as `used.stored_bytes` of its quota.
     """
 
     project: str

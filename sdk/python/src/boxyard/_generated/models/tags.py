@@ -11,7 +11,7 @@ T = TypeVar("T", bound="Tags")
 
 @_attrs_define
 class Tags:
-    """Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`."""
+    """Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`."""
 
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 

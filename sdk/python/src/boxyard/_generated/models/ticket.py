@@ -16,9 +16,9 @@ T = TypeVar("T", bound="Ticket")
 class Ticket:
     """
     Attributes:
-        method (str): HTTP method of that request.
-        expires_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        url (str | Unset): URL to send the request to; absent in a replay.
+        method (str): HTTP method for the request.
+        expires_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        url (str | Unset): URL for the request. Absent in a replay.
         exec_id (str | Unset): A type prefix, `_`, then 26 base32 characters that sort by time.
     """
 

@@ -19,10 +19,10 @@ T = TypeVar("T", bound="TicketRequest")
 class TicketRequest:
     """
     Attributes:
-        operation (TicketRequestOperation): `operationId` of the operation that the ticket is for.
-        query (TicketRequestQuery | Unset): Query of that operation, to which the ticket is bound.
+        operation (TicketRequestOperation): `operationId` of the operation to create the ticket for.
+        query (TicketRequestQuery | Unset): Query of the operation. The ticket only works with this query.
         service (str | Unset): A name, unique in its project.
-        port (int | Unset): Port, for `openPort`.
+        port (int | Unset): TCP port, for `openPort`.
     """
 
     operation: TicketRequestOperation | str

@@ -24,16 +24,16 @@ class Token:
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str):
-        projects (list[str] | Literal['*']): Project names, or `*` for all.
+        projects (list[str] | Literal['*']): Project names, or `*` for all projects.
         permissions (list[Permission | str]):
-        expires_at (datetime.datetime | None): Null: it never expires.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        created_by (None | str): The token that it was minted with; null: it was minted on the host of the agent.
-        is_session (bool): Whether it is a session of the web console.
-        session (None | str): The session of the web console in which it was minted; null: none. It is revoked together
-            with that, and lives on when that is signed out or expires.
-        revoked_at (datetime.datetime | None): Null: it is not revoked. A token is revoked together with the one that it
-            was minted with. Of a session also the time of its sign-out.
+        expires_at (datetime.datetime | None): When the token expires. Null if it never does.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        created_by (None | str): Token that created this one. Null if it was created on the host of the agent.
+        is_session (bool): Whether this is a session of the web console.
+        session (None | str): Web console session that created the token, or null. Revoking the session also revokes
+            this token, but signing out or expiry does not.
+        revoked_at (datetime.datetime | None): When the token was revoked, directly or with the token that created it,
+            or for a session, when it signed out. Null if it is not revoked.
     """
 
     id: str

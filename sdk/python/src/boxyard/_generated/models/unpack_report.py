@@ -17,9 +17,9 @@ T = TypeVar("T", bound="UnpackReport")
 class UnpackReport:
     """
     Attributes:
-        entries (int): Files, directories and links created.
-        refused (list[UnpackReportRefusedItem]): The first 1,000 refused entries, with the reasons.
-        refused_count (int): Number of all refused entries, listed or not.
+        entries (int): Number of files, directories and links created.
+        refused (list[UnpackReportRefusedItem]): The first 1,000 refused entries with reasons.
+        refused_count (int): Total number of refused entries.
     """
 
     entries: int

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="UnpackReportRefusedItem")
 class UnpackReportRefusedItem:
     """
     Attributes:
-        path (str): Path in the archive, cut off after 1,024 bytes.
+        path (str): Path in the archive, truncated after 1,024 bytes.
         reason (str):
     """
 

@@ -14,7 +14,7 @@ T = TypeVar("T", bound="Unpublish")
 class Unpublish:
     """
     Attributes:
-        domains (list[str] | Unset): Domains to remove; all by default.
+        domains (list[str] | Unset): Domains to remove. Default: all.
     """
 
     domains: list[str] | Unset = UNSET

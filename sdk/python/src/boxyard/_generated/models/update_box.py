@@ -24,25 +24,25 @@ class UpdateBox:
     Attributes:
         config (BoxConfigInput | None | Unset):
         environment (Environment | None | Unset):
-        port (int | None | Unset): Port of its URL; 0 and null unset it.
+        port (int | None | Unset): Port its URL forwards to. 0 and null unset it.
         protocol (None | Unset | UpdateBoxProtocolType0):
         tags (None | Tags | Unset):
         termination_grace_period_seconds (int | None | Unset):
         url_settings (None | Unset | UpdateBoxUrlSettingsType0):
-        id (Any | Unset): Read-only; may be sent back unchanged.
-        name (Any | Unset): Read-only; may be sent back unchanged.
-        project (Any | Unset): Read-only; may be sent back unchanged.
-        status (Any | Unset): Read-only; may be sent back unchanged.
-        state (Any | Unset): Read-only; may be sent back unchanged.
-        created_at (Any | Unset): Read-only; may be sent back unchanged.
-        updated_at (Any | Unset): Read-only; may be sent back unchanged.
-        base (Any | Unset): Read-only; may be sent back unchanged.
-        fork_of (Any | Unset): Read-only; may be sent back unchanged.
-        node (Any | Unset): Read-only; may be sent back unchanged.
-        data_mounts (Any | Unset): Read-only; may be sent back unchanged.
-        published_domains (Any | Unset): Read-only; may be sent back unchanged.
-        url (Any | Unset): Read-only; may be sent back unchanged.
-        lease_until (Any | Unset): Read-only; may be sent back unchanged.
+        id (Any | Unset): Read-only. You may send it back unchanged.
+        name (Any | Unset): Read-only. You may send it back unchanged.
+        project (Any | Unset): Read-only. You may send it back unchanged.
+        status (Any | Unset): Read-only. You may send it back unchanged.
+        state (Any | Unset): Read-only. You may send it back unchanged.
+        created_at (Any | Unset): Read-only. You may send it back unchanged.
+        updated_at (Any | Unset): Read-only. You may send it back unchanged.
+        base (Any | Unset): Read-only. You may send it back unchanged.
+        fork_of (Any | Unset): Read-only. You may send it back unchanged.
+        node (Any | Unset): Read-only. You may send it back unchanged.
+        data_mounts (Any | Unset): Read-only. You may send it back unchanged.
+        published_domains (Any | Unset): Read-only. You may send it back unchanged.
+        url (Any | Unset): Read-only. You may send it back unchanged.
+        lease_until (Any | Unset): Read-only. You may send it back unchanged.
     """
 
     config: BoxConfigInput | None | Unset = UNSET

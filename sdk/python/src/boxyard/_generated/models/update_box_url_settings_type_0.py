@@ -19,8 +19,8 @@ class UpdateBoxUrlSettingsType0:
     Attributes:
         auth (None | Unset | UpdateBoxUrlSettingsType0AuthType0):
         wake (bool | None | Unset):
-        idle_stop_seconds (int | None | Unset): Seconds after which a box without requests for its URLs, commands,
-            consoles and leases is stopped.
+        idle_stop_seconds (int | None | Unset): Stops the box after this many seconds without requests for its URLs,
+            commands, consoles or leases.
     """
 
     auth: None | Unset | UpdateBoxUrlSettingsType0AuthType0 = UNSET

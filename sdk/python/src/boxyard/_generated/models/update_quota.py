@@ -20,9 +20,9 @@ class UpdateQuota:
     """
     Attributes:
         allowed (None | Unset | UpdateQuotaAllowedType0):
-        used (UpdateQuotaUsed | Unset): Read-only; may be sent back as it was read.
-        project (Any | Unset): Read-only; may be sent back unchanged.
-        updated_at (Any | Unset): Read-only; may be sent back unchanged.
+        used (UpdateQuotaUsed | Unset): Read-only. You may send back the value that you read.
+        project (Any | Unset): Read-only. You may send it back unchanged.
+        updated_at (Any | Unset): Read-only. You may send it back unchanged.
     """
 
     allowed: None | Unset | UpdateQuotaAllowedType0 = UNSET

@@ -11,14 +11,14 @@ T = TypeVar("T", bound="UpdateQuotaUsed")
 
 @_attrs_define
 class UpdateQuotaUsed:
-    """Read-only; may be sent back as it was read.
+    """Read-only. You may send back the value that you read.
 
     Attributes:
-        boxes (float): Boxes, running or not.
-        cpus (float): Cores: sum of `config.cpus` of the boxes that run or are to run.
-        ram_mb (float): MiB: sum of `config.ram_mb` of the boxes that run or are to run.
-        storage_gb (float): GiB: the sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes, or what
-            the project keeps (`used.stored_bytes`) if that is more.
+        boxes (float): Number of boxes in any state.
+        cpus (float): Sum of `config.cpus`, in cores, over boxes that run or should run.
+        ram_mb (float): Sum of `config.ram_mb`, in MiB, over boxes that run or should run.
+        storage_gb (float): Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If
+            the project stores more (`used.stored_bytes`), that amount counts.
     """
 
     boxes: float

@@ -20,15 +20,15 @@ class UpdateVolume:
     Attributes:
         size_gb (float | None | Unset):
         tags (None | Tags | Unset):
-        used_bytes (int | None | Unset): Read-only; may be sent back as it was read.
-        id (Any | Unset): Read-only; may be sent back unchanged.
-        name (Any | Unset): Read-only; may be sent back unchanged.
-        project (Any | Unset): Read-only; may be sent back unchanged.
-        created_at (Any | Unset): Read-only; may be sent back unchanged.
-        updated_at (Any | Unset): Read-only; may be sent back unchanged.
-        attachments (Any | Unset): Read-only; may be sent back unchanged.
-        from_ (Any | Unset): Read-only; may be sent back unchanged.
-        backup_schedule (Any | Unset): Read-only; may be sent back unchanged.
+        used_bytes (int | None | Unset): Read-only. You may send back the value that you read.
+        id (Any | Unset): Read-only. You may send it back unchanged.
+        name (Any | Unset): Read-only. You may send it back unchanged.
+        project (Any | Unset): Read-only. You may send it back unchanged.
+        created_at (Any | Unset): Read-only. You may send it back unchanged.
+        updated_at (Any | Unset): Read-only. You may send it back unchanged.
+        attachments (Any | Unset): Read-only. You may send it back unchanged.
+        from_ (Any | Unset): Read-only. You may send it back unchanged.
+        backup_schedule (Any | Unset): Read-only. You may send it back unchanged.
     """
 
     size_gb: float | None | Unset = UNSET

@@ -15,8 +15,8 @@ class Version:
     Attributes:
         version (str):
         api_version (str):
-        commit (None | str): Git commit of the checkout that the agent runs from; null if it cannot be read from `.git`.
-        runtime (str): What runs boxes: `crun`, or `kubernetes` in a cluster.
+        commit (None | str): Git commit of the checkout that the agent runs from. Null if `.git` cannot be read.
+        runtime (str): Runtime for boxes: `crun`, or `kubernetes` in a cluster.
         filesystem (str): Filesystem of the pool: `btrfs`.
     """
 

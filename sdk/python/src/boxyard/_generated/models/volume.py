@@ -23,15 +23,17 @@ class Volume:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
         name (str): A name, unique in its project.
         project (str): A name, unique in its project.
-        size_gb (float): GiB it may hold, compressed.
-        used_bytes (int | None): Bytes that `size_gb` bounds: written to it and still kept, also by its snapshots,
-            without those that a copy or a restored volume took over. Measured at the call; null if the data is missing.
-        created_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        updated_at (datetime.datetime): RFC 3339, UTC, milliseconds.
-        attachments (list[VolumeAttachmentsItem]): Boxes it is attached to; at most one writes to it.
-        from_ (None | str): Source: `name`, `name@snapshot` or `backup:<id>`; null if it was created empty.
-        backup_schedule (None | VolumeBackupScheduleType0): Schedule of automatic backups; null: none.
-        tags (Tags): Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.
+        size_gb (float): Capacity in GiB, compressed.
+        used_bytes (int | None): Bytes that count against `size_gb`, measured at the time of the request; null if the
+            data is missing. They include data that only its snapshots keep, but not data inherited from a copied or
+            restored volume.
+        created_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        updated_at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
+        attachments (list[VolumeAttachmentsItem]): Boxes it is attached to. At most one can write.
+        from_ (None | str): Source of the volume: `name`, `name@snapshot` or `backup:<id>`. Null if it was created
+            empty.
+        backup_schedule (None | VolumeBackupScheduleType0): Schedule of automatic backups. Null for none.
+        tags (Tags): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
     """
 
     id: str

@@ -13,9 +13,9 @@ T = TypeVar("T", bound="VolumeBackupScheduleType0")
 class VolumeBackupScheduleType0:
     """
     Attributes:
-        interval_seconds (int): Seconds from the start of one backup to that of the next.
-        keep_count (int | None): Number of older backups of the schedule that are kept beside the newest; null: all.
-        keep_seconds (int | None): Seconds for which older ones are kept; null: for ever.
+        interval_seconds (int): Seconds between the starts of two backups.
+        keep_count (int | None): Number of older scheduled backups to keep in addition to the newest. Null keeps all.
+        keep_seconds (int | None): How long to keep older backups, in seconds. Null keeps them forever.
     """
 
     interval_seconds: int

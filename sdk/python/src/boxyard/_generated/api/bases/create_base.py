@@ -22,20 +22,19 @@ def create_base(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Base | Operation]:
-    """Make a base: of the root of a box, a snapshot of it, the tar of a root filesystem, or an image.
-    Needs a token with `write`, or a ticket.
+    """Create a base. Sources: the root of a box, a snapshot of it, the tar of a root filesystem, or an
+    image. Needs a token with `write`, or a ticket.
 
-    The body is sent as it is, as `application/x-tar` or `application/octet-stream`, of any length. One
-    that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for
-    more.
+    Send the body as raw bytes (`application/x-tar` or `application/octet-stream`) of any length. An
+    interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a
+    ticket for more.
 
-    An image is pulled from its registry, at public addresses alone unless the operator has named it;
-    deleting its base ends that.
-    The tar of a root filesystem may be compressed (gzip, zstd); `?name=` names its base. What leads out
-    of the tree, and every
-    device, is left out and told in `unpacked`. With `image=true` it is the archive of an image (OCI, or
-    of `docker save`).
-    An Idempotency-Key stands for the name alone, whatever the archive holds."""
+    - An image is pulled from its registry. Only public addresses are allowed, unless the operator has
+    named the registry. Deleting the base cancels the pull.
+    - The tar of a root filesystem can be compressed (gzip, zstd). `?name=` names its base. Devices, and
+    entries that lead out of the tree, are omitted and listed in `unpacked`.
+    - With `image=true`, the archive is an image (OCI, or from `docker save`).
+    - An Idempotency-Key covers only the name, not the content of the archive."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,11 +15,11 @@ def delete_base(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a base of a project, or end its making; boxes that were made from it stay as they are. Needs
-    a token with `write`.
+    """Delete a base. Also cancels its creation. Boxes created from it stay as they are. Needs a token with
+    `write`.
 
-    `X-Used-By-Count` tells how many boxes of your projects were made from it. They are copies: nothing
-    happens to them."""
+    `X-Used-By-Count` returns the number of boxes in your projects created from it. They are copies and
+    stay unchanged."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,8 +16,8 @@ def get_base(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Base]:
-    """Get the base that a name stands for in a project: its own, or else a shared one. Needs a token with
-    `read`."""
+    """Get a base. Returns the base that the name resolves to in the project: its own, or else the shared
+    one. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def list_bases(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[BaseList, Base]:
-    """List the bases of a project by name. Needs a token with `read`."""
+    """List the bases of a project. Ordered by name. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

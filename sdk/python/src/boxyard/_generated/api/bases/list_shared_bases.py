@@ -16,7 +16,7 @@ def list_shared_bases(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[BaseList, Base]:
-    """List the bases that all projects share by name. Needs a token with `read`."""
+    """List shared bases. All projects can use them. Ordered by name. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

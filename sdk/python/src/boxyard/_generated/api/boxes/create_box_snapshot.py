@@ -19,8 +19,8 @@ def create_box_snapshot(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Snapshot]:
-    """Snapshot the disk of a box, running or not, with its data volumes at the same instant if asked.
-    Needs a token with `write`."""
+    """Create a snapshot of a box. Captures its disk, running or not. Can capture its data volumes at the
+    same instant. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,7 @@ def delete_box(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a box, in any state. Needs a token with `write`."""
+    """Delete a box. Works in every state. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,7 @@ def delete_box_snapshot(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a snapshot of a box; what was made from it stays. Needs a token with `write`."""
+    """Delete a snapshot of a box. Boxes and bases created from it stay. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -20,8 +20,8 @@ def diff_box_snapshot(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[SnapshotDiff, SnapshotDiffChangesItem]:
-    """List the changes on the disk of a box between two snapshots, or until now. Needs a token with
-    `read`."""
+    """Compare a snapshot of a box. Lists changes on the disk up to another snapshot or up to now. Needs a
+    token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,7 @@ def get_box_metrics(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[BoxMetrics]:
-    """Get the resource usage of a box, from the counters of the kernel. Needs a token with `read`."""
+    """Get the resource usage of a box. Reads the counters of the kernel. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -20,8 +20,8 @@ def get_box_metrics_history(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[BoxMetricsHistory]:
-    """Get what a box has used: by the minute for two hours, by ten minutes for a day. Needs a token with
-    `read`."""
+    """Get the usage history of a box. One point a minute for two hours, one every ten minutes for a day.
+    Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,8 @@ def get_box_snapshot(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Snapshot]:
-    """Get a snapshot of a box, with the bytes that only it has. Needs a token with `read`."""
+    """Get a snapshot of a box. Includes the bytes that only this snapshot holds. Needs a token with
+    `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,8 @@ def lease_box(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Lease a box: it is not stopped as idle meanwhile; does not start it. Needs a token with `write`."""
+    """Lease a box. A leased box is not stopped as idle. A lease does not start the box. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -21,7 +21,7 @@ def list_boxes(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[BoxList, Box]:
-    """List boxes by name. Needs a token with `read`."""
+    """List boxes. Ordered by name. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def publish_box(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Add domains to a box; set its port and access. Needs a token with `write`."""
+    """Publish a box. Adds domains, and sets its port and access. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def restore_box(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Restore a box to a snapshot; its present state becomes an automatic snapshot. Needs a token with
+    """Restore a box to a snapshot. The current state becomes an automatic snapshot. Needs a token with
     `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):

@@ -17,7 +17,8 @@ def stop_box(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Stop a box: SIGTERM, the grace period, SIGKILL. Needs a token with `write`."""
+    """Stop a box. Sends SIGTERM, waits for the grace period, then sends SIGKILL. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

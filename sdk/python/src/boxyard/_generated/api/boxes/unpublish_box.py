@@ -18,7 +18,7 @@ def unpublish_box(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Remove domains from a box; its own URL stays. Needs a token with `write`."""
+    """Unpublish a box. Removes domains. The URL of the box itself stays. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

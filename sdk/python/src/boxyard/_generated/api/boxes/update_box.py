@@ -18,7 +18,7 @@ def update_box(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Change a box; what is left out stays as it is. Needs a token with `write`."""
+    """Update a box. Fields that you leave out keep their values. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def attach_volume(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Attach a data volume to a running or stopped box. Needs a token with `write`."""
+    """Attach a data volume. Works on running and stopped boxes. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,8 @@ def create_backup(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Backup | Operation]:
-    """Back up a data volume as it is now, also while it is in use. Needs a token with `write`."""
+    """Back up a data volume. Copies its current content, also while it is in use. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,8 @@ def create_volume(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Operation | Volume]:
-    """Create a data volume, empty, from another or from a backup. Needs a token with `write`."""
+    """Create a data volume. Empty, or a copy of another volume, a snapshot or a backup. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

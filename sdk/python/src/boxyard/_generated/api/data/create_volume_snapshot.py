@@ -19,7 +19,7 @@ def create_volume_snapshot(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Snapshot]:
-    """Snapshot a data volume, also while it is in use. Needs a token with `write`."""
+    """Create a snapshot of a data volume. Works while the volume is in use. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,7 @@ def delete_backup(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a backup; its objects stay in the store for as long as another builds on them. Needs a token
+    """Delete a backup. Its objects stay in the store while another backup builds on them. Needs a token
     with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):

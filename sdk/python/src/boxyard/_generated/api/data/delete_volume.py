@@ -15,7 +15,7 @@ def delete_volume(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a data volume that no box has. Needs a token with `write`."""
+    """Delete a data volume. Only works while no box has it attached. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

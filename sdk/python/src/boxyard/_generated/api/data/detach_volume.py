@@ -19,7 +19,7 @@ def detach_volume(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Box]:
-    """Detach a data volume from a box without a restart. Needs a token with `write`."""
+    """Detach a data volume. Does not restart the box. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,7 @@ def get_backup(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Backup]:
-    """Get a backup, also of a deleted data volume. Needs a token with `read`."""
+    """Get a backup. Also works after its data volume was deleted. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,7 @@ def get_volume_snapshot(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Snapshot]:
-    """Get a snapshot of a data volume, with its sizes. Needs a token with `read`."""
+    """Get a snapshot of a data volume. Includes its sizes. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def list_backups(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[BackupList, Backup]:
-    """List the backups of a data volume, oldest first. Needs a token with `read`."""
+    """List the backups of a data volume. Oldest first. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -17,8 +17,8 @@ def list_stored_backups(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[BackupList, Backup]:
-    """List what the backup store holds, also of deleted volumes and of deployments whose key is known,
-    oldest first. Needs a token with `read`."""
+    """List the backups in the store. Includes backups of deleted volumes, and of other deployments whose
+    key is known. Oldest first. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def list_volume_snapshots(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[SnapshotList, Snapshot]:
-    """List the snapshots of a data volume, oldest first. Needs a token with `read`."""
+    """List the snapshots of a data volume. Oldest first. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def list_volumes(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[VolumeList, Volume]:
-    """List data volumes by name. Needs a token with `read`."""
+    """List data volumes. Ordered by name. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -21,7 +21,8 @@ def restore_backup(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Operation | Volume]:
-    """Restore a backup as a new data volume, or over the volume itself. Needs a token with `write`."""
+    """Restore a backup. Creates a new data volume, or overwrites the volume itself. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

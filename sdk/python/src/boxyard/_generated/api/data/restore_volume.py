@@ -19,7 +19,7 @@ def restore_volume(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Volume]:
-    """Restore a data volume to its snapshot; boxes keep running. Needs a token with `write`."""
+    """Restore a data volume to a snapshot. Boxes keep running. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

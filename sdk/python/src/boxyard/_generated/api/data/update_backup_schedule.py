@@ -17,7 +17,7 @@ def update_backup_schedule(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Volume]:
-    """Schedule backups of a data volume, and bound how many are kept. Needs a token with `write`."""
+    """Schedule backups of a data volume. Also sets how many backups to keep. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def update_volume(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Volume]:
-    """Grow, shrink or tag a data volume. Needs a token with `write`."""
+    """Update a data volume. Changes its size or tags. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def list_audit(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[AuditList, AuditEntry]:
-    """Read the audit log, newest first. Needs a token with `admin`."""
+    """Read the audit log. Newest first. Needs a token with `admin`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,11 +19,13 @@ def list_events(
     if_none_match: str | Unset = UNSET,
     last_event_id: str | Unset = UNSET,
 ) -> Call[EventList]:
-    """Read the events of a project in order, and wait for more. Needs a token with `read`, or a ticket.
+    """Read the events of a project. In order. Can wait for more events. Needs a token with `read`, or a
+    ticket.
 
-    `Accept: text/event-stream` asks for a stream, of an item a message: its `id` is the cursor, which
-    `Last-Event-ID` goes on from. A
-    message without data comes every 15 s; one named `problem` says why the stream ends."""
+    `Accept: text/event-stream` requests a stream with one item per message. The `id` of a message is
+    the cursor. Send it as
+    `Last-Event-ID` to continue after it. A message without data arrives every 15 s, and a message named
+    `problem` says why the stream ends."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,7 @@ def create_exec(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Exec]:
-    """Run a command to its end, or to the end of the wait. Needs a token with `exec`."""
+    """Run a command. Returns when the command ends or the wait is over. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

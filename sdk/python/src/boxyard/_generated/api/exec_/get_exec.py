@@ -19,7 +19,7 @@ def get_exec(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Exec]:
-    """Get a command with its output. Needs a token with `exec`."""
+    """Get a command. Includes its output. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

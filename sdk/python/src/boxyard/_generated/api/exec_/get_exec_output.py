@@ -23,7 +23,7 @@ def get_exec_output(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[ExecOutput]:
-    """Read a stream of a command from an offset on. Needs a token with `exec`."""
+    """Read the output of a command. Reads one stream from an offset. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -20,7 +20,7 @@ def list_execs(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[ExecList, ExecRecord]:
-    """List the commands of a box, oldest first, without their output. Needs a token with `exec`."""
+    """List the commands of a box. Oldest first, without output. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -19,7 +19,8 @@ def signal_exec(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[ExecRecord]:
-    """Signal a command and its processes; an ended one is returned unchanged. Needs a token with `exec`."""
+    """Signal a command. The signal goes to the command and its processes. If the command has ended, its
+    record is returned unchanged. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -17,7 +17,7 @@ def delete_file(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a file or a directory, recursively if requested. Needs a token with `write`."""
+    """Delete a file or directory. A directory with contents needs `recursive`. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -23,7 +23,7 @@ def list_files(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[FileList, FileEntry]:
-    """List a directory by name. Needs a token with `read`, or a ticket."""
+    """List a directory. Ordered by name. Needs a token with `read`, or a ticket."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

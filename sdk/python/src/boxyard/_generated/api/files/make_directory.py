@@ -18,7 +18,7 @@ def make_directory(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[FileEntry]:
-    """Create a directory; succeeds if it exists. Needs a token with `write`."""
+    """Create a directory. Succeeds if the directory exists. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def move_file(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[FileEntry]:
-    """Rename a file or a directory. Needs a token with `write`."""
+    """Move a file or directory. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

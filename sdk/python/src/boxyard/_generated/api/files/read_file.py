@@ -19,10 +19,10 @@ def read_file(
     if_none_match: str | Unset = UNSET,
     range_: str | Unset = UNSET,
 ) -> Call[File]:
-    """Read a file, or a range of it; as JSON, up to 1 MiB, where that is asked for. Needs a token with
-    `read`, or a ticket.
+    """Read a file. Returns the whole file or a range. Can return JSON for files of at most 1 MiB. Needs a
+    token with `read`, or a ticket.
 
-    `Accept: application/json` asks for JSON."""
+    Send `Accept: application/json` for JSON."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,8 +18,8 @@ def restore_file(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[FileEntry]:
-    """Restore a file or a whole directory from a snapshot, entirely or not at all. Needs a token with
-    `write`."""
+    """Restore a path from a snapshot. Atomic: restores the whole file or directory, or changes nothing.
+    Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def stat_file(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[FileEntry]:
-    """Stat a path without following a link. Needs a token with `read`."""
+    """Stat a path. Does not follow a symbolic link. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

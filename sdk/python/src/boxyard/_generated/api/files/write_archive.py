@@ -18,14 +18,15 @@ def write_archive(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[UnpackReport]:
-    """Unpack a tar into a directory, telling what was refused. Needs a token with `write`, or a ticket.
+    """Unpack a tar into a directory. The report lists refused entries. Needs a token with `write`, or a
+    ticket.
 
-    The body is sent as it is, as `application/x-tar` or `application/octet-stream`, of any length. One
-    that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for
-    more.
+    Send the body as raw bytes (`application/x-tar` or `application/octet-stream`) of any length. An
+    interrupted upload leaves existing files and resources intact. A function accepts 4 MiB: use a
+    ticket for more.
 
-    Entries are made as they come: those before the point at which the body breaks off, or is found to
-    be altered, stay."""
+    Entries are created as they arrive. If the body is interrupted or found to be altered, entries
+    created before that stay."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -22,10 +22,11 @@ def write_file(
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[FileEntry]:
-    """Write a whole file at once: all of it, or nothing. Needs a token with `write`, or a ticket.
+    """Write a file. Atomic: the whole file is written, or nothing changes. Needs a token with `write`, or
+    a ticket.
 
-    The body is sent as it is, as `application/octet-stream`, of any length. One that breaks off changes
-    nothing that was whole before. A function takes 4 MiB: use a ticket for more."""
+    Send the body as raw bytes (`application/octet-stream`) of any length. An interrupted upload leaves
+    existing files and resources intact. A function accepts 4 MiB: use a ticket for more."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

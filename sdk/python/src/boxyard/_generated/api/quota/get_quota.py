@@ -14,7 +14,7 @@ def get_quota(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Quota]:
-    """Get the quota of a project and its use. Needs a token with `read`."""
+    """Get the quota of a project. Includes current usage. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,8 +16,8 @@ def list_projects(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[ProjectList, Project]:
-    """List the projects that have a box, volume, base, backup or quota, with their quotas and use. Needs a
-    token with `read`."""
+    """List projects. Lists projects that have a box, volume, base, backup or quota, with their quotas and
+    usage. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,7 @@ def update_quota(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Quota]:
-    """Set the quota of a project; existing resources stay. Needs a token with `admin` for all projects."""
+    """Set the quota of a project. Existing resources stay. Needs a token with `admin` for all projects."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,7 @@ def delete_service(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a service with its log, and kill its processes. Needs a token with `exec`."""
+    """Delete a service. Deletes its log, and kills its processes. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

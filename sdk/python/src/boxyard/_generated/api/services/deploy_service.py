@@ -20,7 +20,8 @@ def deploy_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Start a version of a service beside the active one, as its preview. Needs a token with `exec`."""
+    """Deploy a preview of a service. Starts a new version beside the active one. Needs a token with
+    `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -16,7 +16,7 @@ def get_service(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Get a service as it is now. Needs a token with `read`."""
+    """Get a service. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

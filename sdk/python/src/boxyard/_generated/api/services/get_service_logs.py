@@ -24,11 +24,13 @@ def get_service_logs(
     if_none_match: str | Unset = UNSET,
     last_event_id: str | Unset = UNSET,
 ) -> Call[ServiceLogs]:
-    """Read the log of a service, across its restarts. Needs a token with `exec`, or a ticket.
+    """Read the log of a service. The log continues across restarts. Needs a token with `exec`, or a
+    ticket.
 
-    `Accept: text/event-stream` asks for a stream, of an item a message: its `id` is the cursor, which
-    `Last-Event-ID` goes on from. A
-    message without data comes every 15 s; one named `problem` says why the stream ends."""
+    `Accept: text/event-stream` requests a stream with one item per message. The `id` of a message is
+    the cursor. Send it as
+    `Last-Event-ID` to continue after it. A message without data arrives every 15 s, and a message named
+    `problem` says why the stream ends."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

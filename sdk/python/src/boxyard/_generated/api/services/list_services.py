@@ -19,7 +19,7 @@ def list_services(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[ServiceList, Service]:
-    """List the services of a box by name. Needs a token with `read`."""
+    """List the services of a box. Ordered by name. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

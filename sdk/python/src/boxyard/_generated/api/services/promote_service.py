@@ -18,7 +18,7 @@ def promote_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Make the preview of a service the active version. Needs a token with `exec`."""
+    """Promote the preview of a service. The preview becomes the active version. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

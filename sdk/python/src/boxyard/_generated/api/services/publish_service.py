@@ -19,7 +19,7 @@ def publish_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Add domains to a service, served by its active version. Needs a token with `write`."""
+    """Publish a service. Adds domains, which its active version serves. Needs a token with `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

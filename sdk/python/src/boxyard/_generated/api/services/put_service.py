@@ -19,7 +19,8 @@ def put_service(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Define a service and start it, or change what its next start uses. Needs a token with `exec`."""
+    """Create or update a service. A new service starts. Changes to an existing one apply at its next
+    start. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def rollback_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Make the version that was active before the active one again. Needs a token with `exec`."""
+    """Roll back a service. The previous version becomes active again. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def start_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Start a service, now and whenever its box starts. Needs a token with `exec`."""
+    """Start a service. It also starts whenever its box starts. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,7 +18,7 @@ def stop_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Stop a service until it is started again, also across restarts of its box. Needs a token with
+    """Stop a service. It stays stopped until you start it, even if its box restarts. Needs a token with
     `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):

@@ -19,7 +19,8 @@ def unpublish_service(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Service]:
-    """Remove domains from a service; its own URL stays. Needs a token with `write`."""
+    """Unpublish a service. Removes domains. The URL of the service itself stays. Needs a token with
+    `write`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -17,7 +17,7 @@ def create_project_ticket(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Ticket]:
-    """Create a ticket for an upload or an event stream of a project. Needs a valid token."""
+    """Create a ticket for a project. For an upload or an event stream. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -18,8 +18,8 @@ def create_ticket(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Ticket]:
-    """Create a ticket: a URL valid once, within 60 s, for requests that a function cannot carry. Needs a
-    valid token."""
+    """Create a ticket for a box. A ticket is a URL that works once, within 60 s. Use it for requests that
+    a function cannot carry. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

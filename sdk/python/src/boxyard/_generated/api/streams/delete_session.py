@@ -15,7 +15,7 @@ def delete_session(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """End a console: SIGHUP to all it started, then SIGKILL. Needs a token with `exec`."""
+    """End a console. Sends SIGHUP to everything it started, then SIGKILL. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

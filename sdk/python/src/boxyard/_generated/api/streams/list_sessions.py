@@ -15,7 +15,7 @@ def list_sessions(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[SessionList]:
-    """List the consoles of a box that run, by name. Needs a token with `exec`."""
+    """List the consoles of a box. Lists running consoles by name. Needs a token with `exec`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,19 +15,22 @@ def open_port(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Connect to a TCP port of a box over a WebSocket. Needs a token with `ports`, or a ticket.
+    """Connect to a port of a box. Carries one TCP connection over a WebSocket. Needs a token with `ports`,
+    or a ticket.
 
-    Asks for an upgrade to a WebSocket (RFC 6455), with the subprotocol `v1.port.boxyard` or none, that
-    carries one TCP connection to
-    a port of the box: to its loopback or, where nothing listens there, to its own address. Binary
-    messages are its bytes, of a client at most 64 KiB each,
-    as they come. The text message `end` ends the direction of its sender, and the other goes on; once
-    both have ended the server
-    closes with 1000. It closes with 1011 if the connection was reset or the box stopped. A client that
-    closes with 1000 or 1001 closes the
-    connection, and one that is cut off resets it. The server pings every 15 s, and leaves a peer that
-    is silent for 45 s; a connection
-    without bytes stays open. A stopped box whose `url_settings.wake` is set is started first."""
+    Request an upgrade to a WebSocket (RFC 6455) with the subprotocol `v1.port.boxyard` or none. The
+    WebSocket carries one TCP connection to
+    a port of the box, on its loopback address or, if nothing listens there, on its network address.
+
+    - Binary messages carry the bytes of the connection. A client can send at most 64 KiB per message.
+    - The text message `end` ends the direction of its sender, and the other direction stays open.
+    - The server closes with 1000 after both directions end, and with 1011 if the connection is reset or
+    the box stops.
+    - If the client closes with 1000 or 1001, the connection is closed. If the client is cut off, the
+    connection is reset.
+    - The server pings every 15 s, and drops a peer that is silent for 45 s. An idle connection stays
+    open.
+    - A stopped box with `url_settings.wake` starts first."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

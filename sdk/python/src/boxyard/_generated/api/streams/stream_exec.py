@@ -29,21 +29,22 @@ def stream_exec(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Run a command over a WebSocket, as a Kubernetes client does. Needs a token with `exec`, or a ticket.
+    """Run a command over a WebSocket. Uses the protocol of Kubernetes clients. Needs a token with `exec`,
+    or a ticket.
 
-    Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+    Request an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
 
-    - `v5.channel.k8s.io`: binary messages, whose first byte is the channel; `[255, channel]` closes
-    one. Text of a client is taken as its bytes.
-    - `v4.channel.k8s.io`: the same without closing.
-    - `v4.base64.channel.k8s.io`: text messages: an ASCII digit for the channel, then base64.
+    - `v5.channel.k8s.io`: binary messages. The first byte is the channel, and `[255, channel]` closes a
+    channel. Text from a client is read as bytes.
+    - `v4.channel.k8s.io`: the same, without closing channels.
+    - `v4.base64.channel.k8s.io`: text messages with an ASCII digit for the channel, then base64.
 
     Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries
-    `{"Width":80,"Height":24}`. Status carries, once, a
-    Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`;
-    a signal ends as code
-    128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for
-    45 s."""
+    `{"Width":80,"Height":24}`. Status carries one
+    Kubernetes `Status`: `Success`, or `Failure` with reason `NonZeroExitCode` and the cause `ExitCode`.
+    Signal n is reported as
+    exit code 128 + n. The server then closes with 1000. It pings every 15 s, and drops a peer that is
+    silent for 45 s."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

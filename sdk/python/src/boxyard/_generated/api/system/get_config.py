@@ -12,7 +12,7 @@ def get_config(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Config]:
-    """Drivers, defaults, features and limits. Needs no token."""
+    """Get the configuration. Returns drivers, defaults, features and limits. Needs no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -12,8 +12,8 @@ def get_health(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Health]:
-    """Health of the service and its host; short without a good token. Needs no token. One that is broken,
-    expired or revoked counts as none."""
+    """Get the health of the service. Covers the service and its host. Short without a valid token. Needs
+    no token. A malformed, expired or revoked token counts as no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

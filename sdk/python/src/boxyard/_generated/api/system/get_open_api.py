@@ -12,7 +12,7 @@ def get_open_api(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[GetOpenApiResponse200]:
-    """This document. Needs no token."""
+    """Get the OpenAPI document. Needs no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,7 @@ def get_operation(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Operation]:
-    """Get an operation: a mutation that outlived its wait. Needs a token with `read`."""
+    """Get an operation. An operation tracks a mutation that outlived its wait. Needs a token with `read`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -14,7 +14,7 @@ def get_problem(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[ProblemType]:
-    """Explain an error code; the `type` of a problem leads here. Needs no token."""
+    """Explain an error code. The `type` of a problem points here. Needs no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -12,7 +12,8 @@ def get_storage(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Storage]:
-    """Report storage by resource, and what deleting each would free. Needs a token with `admin`."""
+    """Get storage usage. Lists the size of each resource, and the space that deleting it would free. Needs
+    a token with `admin`."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -12,7 +12,7 @@ def get_version(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Version]:
-    """Version and drivers. Needs no token."""
+    """Get the version. Includes the drivers. Needs no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -12,7 +12,7 @@ def list_problems(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[ProblemTypeList]:
-    """List all error codes with status, meaning and remedy. Needs no token."""
+    """List error codes. Includes the status, meaning and remedy of each. Needs no token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

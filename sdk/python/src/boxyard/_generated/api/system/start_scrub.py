@@ -13,8 +13,8 @@ def start_scrub(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[Scrub]:
-    """Verify all stored data against its checksums; health reports faults. Needs a token with `admin` for
-    all projects."""
+    """Start a scrub. Verifies all stored data against its checksums. The health report shows faults. Needs
+    a token with `admin` for all projects."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -13,8 +13,8 @@ def create_sign_in_link(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[SignInLink]:
-    """Create a ticket for `signIn`, valid once, within 10 minutes, for a link to the web console. Needs a
-    valid token."""
+    """Create a sign-in link. Returns a ticket for `signIn` that works once, within 10 minutes, for a link
+    to the web console. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -15,7 +15,8 @@ def create_token(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[MintedToken]:
-    """Mint a token that may do no more than this one. Needs a valid token."""
+    """Create a token. The new token has a subset of the projects, permissions and remaining life of the
+    one you use. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

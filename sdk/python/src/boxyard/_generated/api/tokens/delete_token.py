@@ -13,7 +13,8 @@ def delete_token(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Revoke a token and those minted with it, or in it if it is a session, at once. Needs a valid token."""
+    """Revoke a token. Takes effect at once, and also revokes every token created with it or, if it is a
+    session, within it. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -12,7 +12,7 @@ def get_me(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[Me]:
-    """The token's own name, projects, permissions and expiry. Needs a valid token."""
+    """Get the token in use. Returns its name, projects, permissions and expiry. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

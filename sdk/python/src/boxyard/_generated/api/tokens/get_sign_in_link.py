@@ -12,8 +12,7 @@ def get_sign_in_link(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[SignInLinkToken]:
-    """Show the token that a sign-in link signs in with, without using the link up. Needs a valid token, or
-    a ticket."""
+    """Show the token of a sign-in link. Does not use up the link. Needs a valid token, or a ticket."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

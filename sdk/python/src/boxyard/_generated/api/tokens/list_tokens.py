@@ -15,7 +15,8 @@ def list_tokens(
     x_request_id: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> PagedCall[TokenList, Token]:
-    """List tokens: all with admin, else those this one minted. Needs a valid token."""
+    """List tokens. With `admin`, lists all tokens. Otherwise lists those that this token created. Needs a
+    valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -13,8 +13,8 @@ def sign_in(
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[SignIn]:
-    """Begin a session of the web console, with a token of its own that may do what this one may. Needs a
-    valid token, or a ticket."""
+    """Sign in to the web console. Starts a session with its own token, which has the permissions of the
+    token you sign in with. Needs a valid token, or a ticket."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id

@@ -11,8 +11,8 @@ def sign_out(
     x_request_id: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """End the session of the web console that asks, and its token, though nothing that was minted in it.
-    Needs a valid token."""
+    """Sign out of the web console. Ends the session that sends the request and its token. Tokens created
+    in the session stay valid. Needs a valid token."""
     headers: dict[str, Any] = {}
     if not isinstance(x_request_id, Unset):
         headers["X-Request-Id"] = x_request_id
