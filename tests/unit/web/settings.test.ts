@@ -10,8 +10,8 @@ const groups = settingGroups(config, texts)
 
 describe('the settings in force', () => {
   test('are in the words of the contract, at any depth and by reference', () => {
-    expect(texts['limits.boxes_max']).toBe('Boxes of the deployment.')
-    expect(texts['defaults.config.cpus']).toBe('Cores, may be fractional.')
+    expect(texts['limits.boxes_max']).toBe('Boxes in the deployment.')
+    expect(texts['defaults.config.cpus']).toBe('Number of cores, may be fractional.')
     expect(texts['drivers.store']).not.toContain('`')
   })
 
