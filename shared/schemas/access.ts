@@ -26,9 +26,9 @@ const permissionsSchema = z.array(permissionSchema).min(1).max(PERMISSIONS.lengt
 /** `POST /v1/tokens`: subsets of the projects, permissions and remaining life of the token in use. */
 export const createTokenBodySchema = z
   .strictObject({
-    name: nameSchema,
+    name: nameSchema.meta({ description: 'Name of the token.' }),
     projects: projectsSchema,
-    permissions: permissionsSchema,
+    permissions: permissionsSchema.meta({ description: 'Permissions of the token.' }),
     expires_in_seconds: z.int().min(1).max(315_360_000).nullable().optional().meta({
       description: 'Seconds until the token expires. If null or absent, it expires with the token that creates it.',
     }),
@@ -254,9 +254,15 @@ export const projectListQuery = pageQuery.extend({ prefix: prefixQuery })
 export const updateQuotaBodySchema = z
   .strictObject({
     allowed: z
-      .strictObject({ boxes: allowed, cpus: allowed, ram_mb: allowed, storage_gb: allowed })
+      .strictObject({
+        boxes: allowed.meta(COUNTED.boxes),
+        cpus: allowed.meta(COUNTED.cpus),
+        ram_mb: allowed.meta(COUNTED.ram_mb),
+        storage_gb: allowed.meta(COUNTED.storage_gb),
+      })
       .partial()
-      .nullable(),
+      .nullable()
+      .meta({ description: 'Quota to set. An absent field keeps its value, and null means unlimited.' }),
     used: amounts.meta(MEASURED),
     ...readOnlyFields(['project', 'updated_at']),
   })

@@ -42,7 +42,7 @@ export const baseSchema = z
 /** `POST P/bases`: exactly one of `box` and `image`. */
 export const createBaseBodySchema = z
   .strictObject({
-    name: nameSchema,
+    name: nameSchema.meta({ description: 'Name of the base.' }),
     box: nameSchema.optional().meta({ description: 'Box whose current root becomes the base.' }),
     snapshot: nameSchema.optional().meta({ description: 'Snapshot of the box to use instead of its current root.' }),
     image: z.string().min(1).max(512).optional().meta({

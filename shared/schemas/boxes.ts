@@ -54,7 +54,7 @@ export const boxReasonSchema = z
 export const boxConfigInputSchema = z
   .strictObject({
     cpus: cpusSchema.nullable().meta({ description: 'Cores, may be fractional. At most the CPUs of the host.' }),
-    ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
+    ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable().meta({ description: 'Memory in MiB.' }),
     region: z.string().min(1).max(63).nullable().meta({ description: 'Must be the region of the deployment.' }),
     storage_gb: gibSchema.nullable().meta({ description: 'GiB the box can write beyond what it inherited.' }),
     network_mbps: z.int().min(1, 'must be at least 1').max(100_000).nullable().meta({
@@ -149,12 +149,12 @@ const dataMountSchema = z.looseObject({
 })
 
 const authSchema = z.enum(['token', 'public'])
+const AUTH_TEXT = '`token` requires a token with `read` in the project. `public` allows anyone.'
+const WAKE_TEXT = 'Whether a request for one of its URLs starts the stopped box.'
 
 const urlSettingsSchema = z.looseObject({
-  auth: authSchema.meta({
-    description: '`token` requires a token with `read` in the project. `public` allows anyone.',
-  }),
-  wake: z.boolean().meta({ description: 'Whether a request for one of its URLs starts the stopped box.' }),
+  auth: authSchema.meta({ description: AUTH_TEXT }),
+  wake: z.boolean().meta({ description: WAKE_TEXT }),
   idle_stop_seconds: z
     .int()
     .nullable()
@@ -174,11 +174,13 @@ export const updateBoxBodySchema = z
     port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
     protocol: protocolSchema.nullable(),
     tags: tagsSchema.nullable(),
-    termination_grace_period_seconds: seconds.nullable(),
+    termination_grace_period_seconds: seconds
+      .nullable()
+      .meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
     url_settings: z
       .strictObject({
-        auth: authSchema.nullable(),
-        wake: z.boolean().nullable(),
+        auth: authSchema.nullable().meta({ description: AUTH_TEXT }),
+        wake: z.boolean().nullable().meta({ description: WAKE_TEXT }),
         idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
           description:
             'Stops the box after this many seconds without requests for its URLs, commands, consoles or leases.',

@@ -119,7 +119,10 @@ export const noParams = z.strictObject({})
 export const pageQuery = z.strictObject({
   max_results: integerQuery(1, 1000)
     .default(100)
-    .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
+    .meta({
+      description: 'Maximum number of resources on a page.',
+      override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+    }),
   continuation_token: z
     .string()
     .max(1024)

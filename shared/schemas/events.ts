@@ -31,7 +31,10 @@ export const eventQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for an event if none is available.'),
   max_results: integerQuery(1, 1000)
     .default(100)
-    .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
+    .meta({
+      description: 'Maximum number of events in the response.',
+      override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+    }),
   type: z
     .union([z.string().max(4096), z.array(z.string().max(128)).max(TYPES_MAX)])
     .transform((given) => [given].flat().flatMap((list) => list.split(',')))

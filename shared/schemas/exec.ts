@@ -224,7 +224,9 @@ export const execOutputSchema = z
   .meta({ id: 'ExecOutput' })
 
 /** `POST B/exec/{id}/signal`. */
-export const execSignalBodySchema = z.strictObject({ signal: z.enum(SIGNALS) }).meta({ id: 'ExecSignal' })
+export const execSignalBodySchema = z
+  .strictObject({ signal: z.enum(SIGNALS).meta({ description: 'Signal to send.' }) })
+  .meta({ id: 'ExecSignal' })
 
 /** The path of one exec. */
 export const execParams = z.strictObject({ project: nameSchema, name: nameSchema, exec: idSchema })

@@ -60,7 +60,10 @@ export const fileListQuery = z.strictObject({
     .meta({ description: 'Number of directory levels to list. 1 lists only the directory itself.' }),
   max_results: integerQuery(1, 10_000)
     .default(1000)
-    .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
+    .meta({
+      description: 'Maximum number of entries on a page.',
+      override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
+    }),
   continuation_token: pathTokenSchema,
 })
 
@@ -103,7 +106,7 @@ export const fileListSchema = z.looseObject({ files: z.array(fileSchema), ...pag
 export const fileWriteBodySchema = z
   .strictObject({
     ...pathFields,
-    content: z.string(),
+    content: z.string().meta({ description: 'Content of the file, in the given `encoding`.' }),
     encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Encoding of `content`. Default: utf-8.' }),
     mode: modeSchema,
     parents: z.boolean().optional().meta({ description: 'Creates missing directories. Default: false.' }),
@@ -126,7 +129,7 @@ export const fileMoveBodySchema = z
 
 /** `POST B/files/restore`. */
 export const fileRestoreBodySchema = z
-  .strictObject({ ...pathFields, snapshot: nameSchema })
+  .strictObject({ ...pathFields, snapshot: nameSchema.meta({ description: 'Snapshot to restore the path from.' }) })
   .meta({ id: 'FileRestore', override: forbid(...notExactlyOne('path', 'path_base64')) })
 
 /** `POST B/files/mkdir`. */

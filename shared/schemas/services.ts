@@ -30,7 +30,8 @@ const SPEC = {
     .max(4096)
     .refine((all) => all.reduce((sum, { length }) => sum + length, 0) <= 65_536, {
       error: 'must be at most 65536 characters in all',
-    }),
+    })
+    .meta({ description: 'Program and arguments, at most 65,536 characters in total.' }),
   env: environmentSchema.optional(),
   cwd: cwdSchema.optional(),
   user: userSchema.optional(),
@@ -51,7 +52,10 @@ const SPEC = {
     .enum(['always', 'on-failure', 'never'])
     .optional()
     .meta({ description: 'When to restart the service after it exits. Default: `always`.' }),
-  readiness: readinessSchema.nullable().optional(),
+  readiness: readinessSchema
+    .nullable()
+    .optional()
+    .meta({ description: 'Readiness probe. Without one, the service is ready as soon as it runs.' }),
   stop_signal: z
     .enum(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'])
     .optional()

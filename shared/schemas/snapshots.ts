@@ -43,12 +43,15 @@ export const createSnapshotBodySchema = z
       .string()
       .max(1024)
       .regex(/^[^\0]*$/, 'must not hold a NUL character')
-      .optional(),
+      .optional()
+      .meta({ description: 'Free text about the snapshot.' }),
   })
   .meta({ id: 'CreateSnapshot' })
 
 /** `POST D/restore` and `POST B/restore`. */
-export const restoreBodySchema = z.strictObject({ snapshot: nameSchema }).meta({ id: 'Restore' })
+export const restoreBodySchema = z
+  .strictObject({ snapshot: nameSchema.meta({ description: 'Name of the snapshot to restore.' }) })
+  .meta({ id: 'Restore' })
 
 /** `GET D/snapshots` and `GET B/snapshots`: oldest first. */
 export const snapshotListSchema = z

@@ -58,7 +58,7 @@ export const volumeSchema = z
 /** `POST P/data`. */
 export const createVolumeBodySchema = z
   .strictObject({
-    name: nameSchema,
+    name: nameSchema.meta({ description: 'Name of the data volume.' }),
     size_gb: gibSchema.optional().meta({
       description: 'Size in GiB. Default: the size of the volume in `from`, or else the default of `GET /v1/config`.',
     }),
@@ -75,7 +75,7 @@ export const createVolumeBodySchema = z
 /** `PUT D`: a field left out stays, null resets it to its default; read-only fields may be repeated as they are. */
 export const updateVolumeBodySchema = z
   .strictObject({
-    size_gb: gibSchema.nullable(),
+    size_gb: gibSchema.nullable().meta({ description: 'Capacity in GiB. Null resets it to the default.' }),
     tags: tagsSchema.nullable(),
     used_bytes: z.int().nullable().meta(MEASURED),
     ...readOnlyFields(['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from', 'backup_schedule']),
@@ -93,11 +93,17 @@ export const volumeListQuery = pageQuery.extend({ prefix: prefixQuery, tag: tagQ
 
 /** `POST D/attach`. */
 export const attachBodySchema = z
-  .strictObject({ box: nameSchema, path: mountPathSchema, read_only: z.boolean().optional() })
+  .strictObject({
+    box: nameSchema.meta({ description: 'Box to attach the volume to.' }),
+    path: mountPathSchema,
+    read_only: z.boolean().optional().meta({ description: 'Mounts the volume read-only. Default: false.' }),
+  })
   .meta({ id: 'Attach' })
 
 /** `POST D/detach`. */
-export const detachBodySchema = z.strictObject({ box: nameSchema }).meta({ id: 'Detach' })
+export const detachBodySchema = z
+  .strictObject({ box: nameSchema.meta({ description: 'Box to detach the volume from.' }) })
+  .meta({ id: 'Detach' })
 
 /** The path of one data volume. */
 export const volumeParams = z.strictObject({ project: nameSchema, name: nameSchema })

@@ -1687,8 +1687,10 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         CreateToken: {
+            /** @description Name of the token. */
             name: components["schemas"]["Name"];
             projects: components["schemas"]["TokenProjects"];
+            /** @description Permissions of the token. */
             permissions: components["schemas"]["Permission"][];
             /** @description Seconds until the token expires. If null or absent, it expires with the token that creates it. */
             expires_in_seconds?: number | null;
@@ -1734,10 +1736,15 @@ export interface components {
             };
         };
         UpdateQuota: {
+            /** @description Quota to set. An absent field keeps its value, and null means unlimited. */
             allowed?: {
+                /** @description Number of boxes in any state. */
                 boxes?: number | null;
+                /** @description Sum of `config.cpus`, in cores, over boxes that run or should run. */
                 cpus?: number | null;
+                /** @description Sum of `config.ram_mb`, in MiB, over boxes that run or should run. */
                 ram_mb?: number | null;
+                /** @description Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all data volumes. If the project stores more (`used.stored_bytes`), that amount counts. */
                 storage_gb?: number | null;
             } | null;
             /** @description Read-only. You may send back the value that you read. */
@@ -1787,6 +1794,7 @@ export interface components {
         BoxConfigInput: {
             /** @description Cores, may be fractional. At most the CPUs of the host. */
             cpus?: number | null;
+            /** @description Memory in MiB. */
             ram_mb?: number | null;
             /** @description Must be the region of the deployment. */
             region?: string | null;
@@ -1825,9 +1833,12 @@ export interface components {
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
             tags?: components["schemas"]["Tags"] | null;
+            /** @description Seconds from SIGTERM to SIGKILL on stop. */
             termination_grace_period_seconds?: number | null;
             url_settings?: {
+                /** @description `token` requires a token with `read` in the project. `public` allows anyone. */
                 auth?: ("token" | "public") | null;
+                /** @description Whether a request for one of its URLs starts the stopped box. */
                 wake?: boolean | null;
                 /** @description Stops the box after this many seconds without requests for its URLs, commands, consoles or leases. */
                 idle_stop_seconds?: number | null;
@@ -1868,11 +1879,13 @@ export interface components {
         CreateBoxSnapshot: {
             /** @description Name of the snapshot, not `live`. Default: `v` and the next number. */
             name?: components["schemas"]["Name"];
+            /** @description Free text about the snapshot. */
             comment?: string;
             /** @description Includes the data volumes of the box. Default: false. */
             include_data?: boolean;
         };
         RestoreBox: {
+            /** @description Name of the snapshot to restore. */
             snapshot: components["schemas"]["Name"];
             /** @description Also restores the data volumes that the box wrote to. Default: true if the snapshot holds them. */
             include_data?: boolean;
@@ -1880,9 +1893,11 @@ export interface components {
         CreateSnapshot: {
             /** @description Name of the snapshot. Default: `v` and the next number. */
             name?: components["schemas"]["Name"];
+            /** @description Free text about the snapshot. */
             comment?: string;
         };
         Restore: {
+            /** @description Name of the snapshot to restore. */
             snapshot: components["schemas"]["Name"];
         };
         ExecRequest: {
@@ -1916,10 +1931,14 @@ export interface components {
          */
         ExecStatus: "running" | "exited" | "killed" | "timed_out" | "out_of_memory" | "lost";
         ExecSignal: {
-            /** @enum {string} */
+            /**
+             * @description Signal to send.
+             * @enum {string}
+             */
             signal: "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGALRM" | "SIGTERM" | "SIGCONT" | "SIGSTOP" | "SIGTSTP" | "SIGTTIN" | "SIGTTOU" | "SIGWINCH" | "SIGABRT" | "SIGCHLD" | "SIGPIPE";
         };
         PutService: {
+            /** @description Program and arguments, at most 65,536 characters in total. */
             command: string[];
             env?: components["schemas"]["Environment"];
             /** @description Absolute path of the working directory. Default: the home directory of the user. */
@@ -1936,6 +1955,7 @@ export interface components {
              * @enum {string}
              */
             restart?: "always" | "on-failure" | "never";
+            /** @description Readiness probe. Without one, the service is ready as soon as it runs. */
             readiness?: {
                 /** @description Path to request with GET on the port of the service. A status of 200–399 succeeds. */
                 http?: string;
@@ -1963,6 +1983,7 @@ export interface components {
             tags?: components["schemas"]["Tags"];
         };
         DeployService: {
+            /** @description Program and arguments, at most 65,536 characters in total. */
             command?: string[];
             /** @description Replaces the whole environment from the definition. */
             env?: components["schemas"]["Environment"];
@@ -2010,6 +2031,7 @@ export interface components {
             path?: string;
             /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             path_base64?: string;
+            /** @description Content of the file, in the given `encoding`. */
             content: string;
             /**
              * @description Encoding of `content`. Default: utf-8.
@@ -2048,9 +2070,11 @@ export interface components {
             path?: string;
             /** @description Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the plain path. */
             path_base64?: string;
+            /** @description Snapshot to restore the path from. */
             snapshot: components["schemas"]["Name"];
         };
         CreateVolume: {
+            /** @description Name of the data volume. */
             name: components["schemas"]["Name"];
             /** @description Size in GiB. Default: the size of the volume in `from`, or else the default of `GET /v1/config`. */
             size_gb?: number;
@@ -2063,6 +2087,7 @@ export interface components {
             tags?: components["schemas"]["Tags"];
         };
         UpdateVolume: {
+            /** @description Capacity in GiB. Null resets it to the default. */
             size_gb?: number | null;
             tags?: components["schemas"]["Tags"] | null;
             /**
@@ -2088,12 +2113,15 @@ export interface components {
             backup_schedule?: unknown;
         };
         Attach: {
+            /** @description Box to attach the volume to. */
             box: components["schemas"]["Name"];
             /** @description Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`. */
             path: string;
+            /** @description Mounts the volume read-only. Default: false. */
             read_only?: boolean;
         };
         Detach: {
+            /** @description Box to detach the volume from. */
             box: components["schemas"]["Name"];
         };
         RestoreBackup: {
@@ -2112,6 +2140,7 @@ export interface components {
             keep_seconds?: number | null;
         };
         CreateBase: {
+            /** @description Name of the base. */
             name: components["schemas"]["Name"];
             /** @description Box whose current root becomes the base. */
             box?: components["schemas"]["Name"];
@@ -4435,6 +4464,7 @@ export interface operations {
     listTokens: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -4693,6 +4723,7 @@ export interface operations {
     listProjects: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -4815,6 +4846,7 @@ export interface operations {
     listBoxes: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -5174,6 +5206,7 @@ export interface operations {
     listBoxSnapshots: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -5359,6 +5392,7 @@ export interface operations {
     diffBoxSnapshot: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -5397,6 +5431,7 @@ export interface operations {
     listVolumeSnapshots: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -5576,6 +5611,7 @@ export interface operations {
     listExecs: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -5943,6 +5979,7 @@ export interface operations {
     listServices: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -6603,6 +6640,7 @@ export interface operations {
                 since?: string;
                 /** @description Seconds to wait for an event if none is available. */
                 wait_seconds?: number;
+                /** @description Maximum number of events in the response. */
                 max_results?: number;
                 /** @description Event types such as `box.created`, or `box.*` for all box events. Comma separated or repeated. */
                 type?: string[];
@@ -6647,6 +6685,7 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -6852,6 +6891,7 @@ export interface operations {
                 recursive?: boolean;
                 /** @description Number of directory levels to list. 1 lists only the directory itself. */
                 depth?: number;
+                /** @description Maximum number of entries on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -7124,6 +7164,7 @@ export interface operations {
     listVolumes: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -7382,6 +7423,7 @@ export interface operations {
     listBackups: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -7609,6 +7651,7 @@ export interface operations {
     listStoredBackups: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -7641,6 +7684,7 @@ export interface operations {
     listBases: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;
@@ -7728,6 +7772,7 @@ export interface operations {
     listSharedBases: {
         parameters: {
             query?: {
+                /** @description Maximum number of resources on a page. */
                 max_results?: number;
                 /** @description `next_continuation_token` from the previous page. */
                 continuation_token?: string;

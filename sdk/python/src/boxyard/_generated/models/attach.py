@@ -16,7 +16,7 @@ class Attach:
     Attributes:
         box (str): A name, unique in its project.
         path (str): Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`.
-        read_only (bool | Unset):
+        read_only (bool | Unset): Mounts the volume read-only. Default: false.
     """
 
     box: str

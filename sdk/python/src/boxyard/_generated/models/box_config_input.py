@@ -15,7 +15,7 @@ class BoxConfigInput:
     """
     Attributes:
         cpus (float | None | Unset): Cores, may be fractional. At most the CPUs of the host.
-        ram_mb (int | None | Unset):
+        ram_mb (int | None | Unset): Memory in MiB.
         region (None | str | Unset): Must be the region of the deployment.
         storage_gb (float | None | Unset): GiB the box can write beyond what it inherited.
         network_mbps (int | None | Unset): Network bandwidth in Mbit/s, for each direction. At most

@@ -15,7 +15,7 @@ class CreateBoxSnapshot:
     """
     Attributes:
         name (str | Unset): A name, unique in its project.
-        comment (str | Unset):
+        comment (str | Unset): Free text about the snapshot.
         include_data (bool | Unset): Includes the data volumes of the box. Default: false.
     """
 

@@ -15,7 +15,7 @@ class CreateSnapshot:
     """
     Attributes:
         name (str | Unset): A name, unique in its project.
-        comment (str | Unset):
+        comment (str | Unset): Free text about the snapshot.
     """
 
     name: str | Unset = UNSET

@@ -23,7 +23,7 @@ class CreateToken:
     Attributes:
         name (str): A name, unique in its project.
         projects (list[str] | Literal['*']): Project names, or `*` for all projects.
-        permissions (list[Permission]):
+        permissions (list[Permission]): Permissions of the token.
         expires_in_seconds (int | None | Unset): Seconds until the token expires. If null or absent, it expires with the
             token that creates it.
     """

@@ -19,7 +19,7 @@ T = TypeVar("T", bound="DeployService")
 class DeployService:
     """
     Attributes:
-        command (list[str] | Unset):
+        command (list[str] | Unset): Program and arguments, at most 65,536 characters in total.
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
         isolation (DeployServiceIsolation | Unset): With `fork`, the preview runs in a copy of the box, with its data
             volumes read-only. Default: DeployServiceIsolation.PROCESS.

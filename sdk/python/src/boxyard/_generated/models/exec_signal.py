@@ -14,7 +14,7 @@ T = TypeVar("T", bound="ExecSignal")
 class ExecSignal:
     """
     Attributes:
-        signal (ExecSignalSignal):
+        signal (ExecSignalSignal): Signal to send.
     """
 
     signal: ExecSignalSignal | str

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="FileWrite")
 class FileWrite:
     """
     Attributes:
-        content (str):
+        content (str): Content of the file, in the given `encoding`.
         path (str | Unset): Absolute path in the box.
         path_base64 (str | Unset): Path as base64 of its bytes, for paths that are not UTF-8. Use it instead of the
             plain path.

@@ -23,7 +23,7 @@ T = TypeVar("T", bound="PutService")
 class PutService:
     """
     Attributes:
-        command (list[str]):
+        command (list[str]): Program and arguments, at most 65,536 characters in total.
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
         cwd (str | Unset): Absolute path of the working directory. Default: the home directory of the user.
         user (str | Unset): User in the box, by name or number, optionally with `:group`. Default: root.
@@ -31,7 +31,8 @@ class PutService:
         protocol (None | PutServiceProtocolType0 | Unset):
         needs (list[str] | Unset): Services of the box that must be ready before this one starts.
         restart (PutServiceRestart | Unset): When to restart the service after it exits. Default: `always`.
-        readiness (None | PutServiceReadinessType0 | Unset):
+        readiness (None | PutServiceReadinessType0 | Unset): Readiness probe. Without one, the service is ready as soon
+            as it runs.
         stop_signal (PutServiceStopSignal | Unset): Signal that asks the service to stop. Default: SIGTERM.
         grace_seconds (int | Unset): Seconds between the stop signal and SIGKILL. Default: 10.
         tags (Tags | Unset): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.

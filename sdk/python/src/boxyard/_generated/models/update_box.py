@@ -27,7 +27,7 @@ class UpdateBox:
         port (int | None | Unset): Port its URL forwards to. 0 and null unset it.
         protocol (None | Unset | UpdateBoxProtocolType0):
         tags (None | Tags | Unset):
-        termination_grace_period_seconds (int | None | Unset):
+        termination_grace_period_seconds (int | None | Unset): Seconds from SIGTERM to SIGKILL on stop.
         url_settings (None | Unset | UpdateBoxUrlSettingsType0):
         id (Any | Unset): Read-only. You may send it back unchanged.
         name (Any | Unset): Read-only. You may send it back unchanged.

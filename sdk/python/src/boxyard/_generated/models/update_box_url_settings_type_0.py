@@ -17,8 +17,9 @@ T = TypeVar("T", bound="UpdateBoxUrlSettingsType0")
 class UpdateBoxUrlSettingsType0:
     """
     Attributes:
-        auth (None | Unset | UpdateBoxUrlSettingsType0AuthType0):
-        wake (bool | None | Unset):
+        auth (None | Unset | UpdateBoxUrlSettingsType0AuthType0): `token` requires a token with `read` in the project.
+            `public` allows anyone.
+        wake (bool | None | Unset): Whether a request for one of its URLs starts the stopped box.
         idle_stop_seconds (int | None | Unset): Stops the box after this many seconds without requests for its URLs,
             commands, consoles or leases.
     """

@@ -19,7 +19,8 @@ T = TypeVar("T", bound="UpdateQuota")
 class UpdateQuota:
     """
     Attributes:
-        allowed (None | Unset | UpdateQuotaAllowedType0):
+        allowed (None | Unset | UpdateQuotaAllowedType0): Quota to set. An absent field keeps its value, and null means
+            unlimited.
         used (UpdateQuotaUsed | Unset): Read-only. You may send back the value that you read.
         project (Any | Unset): Read-only. You may send it back unchanged.
         updated_at (Any | Unset): Read-only. You may send it back unchanged.

@@ -14,10 +14,11 @@ T = TypeVar("T", bound="UpdateQuotaAllowedType0")
 class UpdateQuotaAllowedType0:
     """
     Attributes:
-        boxes (float | None | Unset):
-        cpus (float | None | Unset):
-        ram_mb (float | None | Unset):
-        storage_gb (float | None | Unset):
+        boxes (float | None | Unset): Number of boxes in any state.
+        cpus (float | None | Unset): Sum of `config.cpus`, in cores, over boxes that run or should run.
+        ram_mb (float | None | Unset): Sum of `config.ram_mb`, in MiB, over boxes that run or should run.
+        storage_gb (float | None | Unset): Sum, in GiB, of `config.storage_gb` over all boxes and `size_gb` over all
+            data volumes. If the project stores more (`used.stored_bytes`), that amount counts.
     """
 
     boxes: float | None | Unset = UNSET

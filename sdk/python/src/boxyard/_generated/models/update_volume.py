@@ -18,7 +18,7 @@ T = TypeVar("T", bound="UpdateVolume")
 class UpdateVolume:
     """
     Attributes:
-        size_gb (float | None | Unset):
+        size_gb (float | None | Unset): Capacity in GiB. Null resets it to the default.
         tags (None | Tags | Unset):
         used_bytes (int | None | Unset): Read-only. You may send back the value that you read.
         id (Any | Unset): Read-only. You may send it back unchanged.
