@@ -17,8 +17,8 @@ web_stamp=$root/web/node_modules/.boxyard-setup
 log=$root/.build/setup.log
 
 host_packages=(
-  btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 lxcfs mmdebstrap mount
-  nftables util-linux zstd
+  btrfs-progs busybox-static catatonit crun debian-archive-keyring dnsmasq-base haproxy iproute2 libnftables1 lxcfs
+  mmdebstrap mount nftables util-linux zstd
 )
 # Caddy gets certificates by ACME.
 [[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)

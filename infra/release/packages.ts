@@ -123,6 +123,7 @@ const PROGRAMS = [
   'busybox',
   'catatonit',
   'crun',
+  'dnsmasq',
   'haproxy',
   'ip',
   'lxcfs',

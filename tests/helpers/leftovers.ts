@@ -136,4 +136,4 @@ export function readText(path: string): string {
 /** Files shared by all instances of a host, which stay. */
 const STAYING = ['/run/boxyard/hosts', '/run/boxyard/hosts/.lock', '/run/boxyard/init']
 const OUR_PROGRAMS =
-  /agent\/(shim\/)?main\.(ts|mjs)|functions\/standalone\.(ts|mjs)|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\blxcfs -f .*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /
+  /agent\/(shim\/)?main\.(ts|mjs)|functions\/standalone\.(ts|mjs)|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\bdnsmasq .*boxyard|\blxcfs -f .*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /

@@ -7,8 +7,8 @@ import type { ToolFacts } from '../facts.ts'
 
 /** Looks for the programs that the agent starts with these settings; `path` is the `PATH` to look in. */
 export function probeTools(settings: AgentSettings, path: string): Promise<ToolFacts[]> {
-  const { bases, edge, view } = settings
-  const use = { bases, hasAcme: edge.acme !== null, hasLxcfs: view.lxcfs }
+  const { bases, edge, view, runtime } = settings
+  const use = { bases, isEmbedded: runtime === 'embedded', hasAcme: edge.acme !== null, hasLxcfs: view.lxcfs }
   const needed = TOOLS.filter(({ isNeeded }) => isNeeded?.(use) ?? true)
   return Promise.all(
     needed.map(async ({ name, package: debian, minVersion, versionArgs }) => {
@@ -47,7 +47,7 @@ interface Tool {
   package: string
   minVersion?: string
   versionArgs?: readonly string[]
-  isNeeded?(use: { bases: readonly string[]; hasAcme: boolean; hasLxcfs: boolean }): boolean
+  isNeeded?(use: { bases: readonly string[]; isEmbedded: boolean; hasAcme: boolean; hasLxcfs: boolean }): boolean
 }
 
 /** Programs that the agent starts. The versions are those of Debian 12, the oldest that it runs on. */
@@ -55,6 +55,13 @@ const TOOLS: readonly Tool[] = [
   { name: 'crun', package: 'crun', minVersion: CRUN_MIN_VERSION, versionArgs: ['--version'] },
   { name: 'btrfs', package: 'btrfs-progs', minVersion: '6.2', versionArgs: ['--version'] },
   { name: 'mkfs.btrfs', package: 'btrfs-progs' },
+  {
+    name: 'dnsmasq',
+    package: 'dnsmasq-base',
+    minVersion: '2.89',
+    versionArgs: ['--version'],
+    isNeeded: ({ isEmbedded }) => isEmbedded,
+  },
   { name: 'haproxy', package: 'haproxy', minVersion: '2.6', versionArgs: ['-v'] },
   { name: 'nft', package: 'nftables', minVersion: '1.0.6', versionArgs: ['--version'] },
   { name: 'catatonit', package: 'catatonit' },

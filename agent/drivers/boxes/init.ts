@@ -56,8 +56,8 @@ function prepareParts(
   const home = workHome(host, spec.id)
   fs.writeFileSync(`${home}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
   const resolvConf = fs.readFileSync(slot.resolvFile, 'utf8')
-  writeFilesOf(spec, resolvConf, logger)
-  const files: Record<string, string> = { hosts: slot.hostsFile, 'machine-id': `${home}/machine-id` }
+  writeFilesOf(spec, { resolvConf, address: slot.address }, logger)
+  const files: Record<string, string> = { 'machine-id': `${home}/machine-id` }
   const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
   return {
     stagedRoot: `${home}/root`,

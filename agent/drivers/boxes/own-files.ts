@@ -6,31 +6,39 @@ import { O, openBelow, RESOLVE, removeAt, renameBetween } from '../../lib/syscal
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import { LOCALHOST_LINES } from '../network/files.ts'
 
 /** What /etc of a box tells of it: files on its disk, which its root may change. */
 export interface OwnFiles {
   hostname: string
   /** The resolvers of boxes, as a resolv.conf has them. */
   resolvConf: string
+  /** The box's own, for its line in /etc/hosts; null: something is mounted on that. */
+  address: string | null
 }
 
 /**
- * Writes /etc/hostname and /etc/resolv.conf of a box that does not run. With `isFirst` whatever its root came with is replaced; later only a
- * resolv.conf that is still as it was written here. Leaves out what cannot be written, and returns the error unless it is an ordinary one, such
+ * Writes /etc/hostname, /etc/resolv.conf and /etc/hosts of a box that does not run. With `isFirst` whatever its root came with is replaced, but
+ * for the lines of its hosts file; later only a resolv.conf that is still as it was written here, and the box's line in its hosts file. Leaves out what cannot be written, and returns the error unless it is an ordinary one, such
  * as a full disk. Never throws: no root, however odd, keeps the agent or a box from starting.
  */
-export function writeOwnFiles(rootPath: string, { hostname, resolvConf }: OwnFiles, isFirst: boolean): unknown {
+export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolean): unknown {
+  const { hostname, resolvConf, address } = files
+  const writes: ((etcFd: number) => void)[] = [
+    (etcFd) => (isFirst ? replace(etcFd, 'resolv.conf', markedText(resolvConf)) : followIn(etcFd, resolvConf)),
+    ...(isFirst ? [(etcFd: number) => replace(etcFd, 'hostname', `${hostname}\n`)] : []),
+    ...(address === null ? [] : [(etcFd: number) => writeHosts(etcFd, { hostname, address }, isFirst)]),
+  ]
   return inEtc(rootPath, (etcFd) => {
-    if (isFirst) {
-      replace(etcFd, 'hostname', `${hostname}\n`)
-      replace(etcFd, 'resolv.conf', markedText(resolvConf))
-    } else followIn(etcFd, resolvConf)
+    // One that cannot be written keeps back none of the others.
+    const errors = writes.map((write) => errorOf(() => write(etcFd))).filter((error) => error !== null)
+    if (errors.length > 0) throw errors[0]
   })
 }
 
 /** Writes the files of a box that starts, as `writeOwnFiles`, and logs a failure. */
-export function writeFilesOf(spec: BoxSpec, resolvConf: string, logger: Logger): void {
-  const error = writeOwnFiles(spec.rootPath, { hostname: spec.hostname, resolvConf }, spec.writesNames)
+export function writeFilesOf(spec: BoxSpec, own: Omit<OwnFiles, 'hostname'>, logger: Logger): void {
+  const error = writeOwnFiles(spec.rootPath, { ...own, hostname: spec.hostname }, spec.writesNames)
   if (error !== null) logger.warn('files in /etc of a box could not be written', { box: spec.id, error })
 }
 
@@ -62,8 +70,52 @@ export function isUnchanged(text: string): boolean {
   return end > 0 && text.slice(0, end) === `${MARK}${digestOf(text.slice(end + 1))}`
 }
 
+/**
+ * Returns the hosts file of a box with its own line as it has to be; null to leave it alone. `present` is the text that it has, empty for one that
+ * was never written. The line is found by its mark; a box that removed it gets it back only as a fork, whose name is another. A pure function.
+ */
+export function hostsWith(
+  present: string,
+  { hostname, address }: { hostname: string; address: string },
+  isFirst: boolean,
+): string | null {
+  const own = `${address} ${hostname} ${HOSTS_MARK}`
+  const lines = present.split('\n')
+  const index = lines.findIndex((line) => line.endsWith(HOSTS_MARK))
+  if (index >= 0) {
+    const text = lines.with(index, own).join('\n')
+    return text === present ? null : text
+  }
+  if (present.trim() === '') return [...LOCALHOST_LINES, own, ''].join('\n')
+  if (!isFirst) return null
+  const first = /^[^#\n]*\slocalhost(\s|$)/m.test(present) ? [] : LOCALHOST_LINES
+  return [...first, present.replace(/\n*$/, ''), own, ''].join('\n')
+}
+
+function writeHosts(etcFd: number, own: { hostname: string; address: string }, isFirst: boolean): void {
+  const isFile = isRegular(etcFd, 'hosts')
+  if (!isFile && !isFirst) return
+  const present = isFile ? read(etcFd, 'hosts', HOSTS_BYTES_MAX) : ''
+  const text = present === null ? null : hostsWith(present, own, isFirst)
+  if (text !== null) replace(etcFd, 'hosts', text)
+}
+
+/** Tests whether a name is that of a regular file, and not a link to one. */
+function isRegular(etcFd: number, name: string): boolean {
+  let fd: number | undefined
+  try {
+    fd = openBelow(etcFd, name, { flags: O.PATH | O.NOFOLLOW, resolve: STRICT })
+    return fs.fstatSync(fd).isFile()
+  } catch (error) {
+    if (isErrno(error, ...UNWRITABLE)) return false
+    throw error
+  } finally {
+    if (fd !== undefined) closeFd(fd)
+  }
+}
+
 function followIn(etcFd: number, resolvConf: string): void {
-  const present = read(etcFd, 'resolv.conf')
+  const present = read(etcFd, 'resolv.conf', BYTES_MAX)
   if (present === null || !isUnchanged(present) || present === markedText(resolvConf)) return
   replace(etcFd, 'resolv.conf', markedText(resolvConf))
 }
@@ -71,26 +123,33 @@ function followIn(etcFd: number, resolvConf: string): void {
 function inEtc(rootPath: string, act: (etcFd: number) => void): unknown {
   let rootFd: number | undefined
   let etcFd: number | undefined
-  try {
+  const error = errorOf(() => {
     rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
     // It may be a link within the root.
     etcFd = openBelow(rootFd, 'etc', { flags: O.RDONLY | O.DIRECTORY, resolve: WITHIN })
     act(etcFd)
+  })
+  for (const fd of [etcFd, rootFd]) if (fd !== undefined) closeFd(fd)
+  return error
+}
+
+/** Returns the error of `act`; null for none, and for an ordinary one. */
+function errorOf(act: () => void): unknown {
+  try {
+    act()
     return null
   } catch (error) {
     return isErrno(error, ...UNWRITABLE) ? null : error
-  } finally {
-    for (const fd of [etcFd, rootFd]) if (fd !== undefined) closeFd(fd)
   }
 }
 
 /** Returns the text of a small regular file; null for all else, also while a program of the box holds a lease on it. */
-function read(etcFd: number, name: string): string | null {
+function read(etcFd: number, name: string, bytesMax: number): string | null {
   let fd: number | undefined
   try {
     fd = openBelow(etcFd, name, { flags: O.RDONLY | O.NONBLOCK | O.NOFOLLOW, resolve: STRICT })
     const facts = fs.fstatSync(fd)
-    if (!facts.isFile() || facts.size > BYTES_MAX) return null
+    if (!facts.isFile() || facts.size > bytesMax) return null
     const bytes = Buffer.alloc(facts.size)
     return bytes.toString('utf8', 0, fs.readSync(fd, bytes, 0, bytes.length, 0))
   } catch (error) {
@@ -127,7 +186,10 @@ function digestOf(text: string): string {
 }
 
 const MARK = '# Boxyard keeps this file like the resolvers of the host until you change it. '
+const HOSTS_MARK = '# this box, by Boxyard'
 const BYTES_MAX = 64 * 1024
+/** Lists of hosts that programs shall not reach are this long. */
+const HOSTS_BYTES_MAX = 4 * 1024 * 1024
 const WITHIN = RESOLVE.BENEATH | RESOLVE.NO_MAGICLINKS | RESOLVE.NO_XDEV
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 // Errors that the owner of a root causes without malice, and a full disk.

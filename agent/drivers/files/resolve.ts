@@ -82,6 +82,6 @@ export function withFd<T>(fd: number, work: (fd: number) => T): T {
 // The kernel resolves with the box's root as root, and refuses magic links, which could lead out of it.
 const IN_BOX = RESOLVE.IN_ROOT | RESOLVE.NO_MAGICLINKS
 const ONE_NAME = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS
-// The last three are host filesystems with files mounted into every box, such as /etc/hosts. A tmpfs is readable but not
+// The last three are host filesystems with files mounted into every box, such as /etc/machine-id. A tmpfs is readable but not
 // writable: its contents do not last and count against no quota.
 const READABLE: ReadonlySet<number> = new Set([DISK.BTRFS, DISK.TMPFS, DISK.EXT4, DISK.XFS, DISK.OVERLAY])

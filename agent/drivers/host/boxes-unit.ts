@@ -39,7 +39,7 @@ export function findBoxesHome({ version, memory: root }: CgroupLayout, runDir: s
  * belongs to the units; else unchanged.
  * @throws Error as a file system operation if the unit is not active
  */
-export function inBoxesUnit(name: 'edge' | 'lxcfs' | 'shim', command: readonly string[]): string[] {
+export function inBoxesUnit(name: 'edge' | 'lxcfs' | 'names' | 'shim', command: readonly string[]): string[] {
   const unit = boxesUnitOf(readFileSync('/proc/self/cgroup', 'utf8'))
   if (unit === null) return [...command]
   const { memory: root } = findCgroupLayout(readFileSync('/proc/self/mountinfo', 'utf8'))

@@ -20,8 +20,8 @@ import { lockFile } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readBootId } from '../host/facts.ts'
 import { readStartTicks } from '../host/handle.ts'
-import { processIdBases } from './host.ts'
-import { INSTANCES_MAX, instanceIds, interfacePrefix, isOverlapping, parseSubordinateIds } from './slots.ts'
+import { hasInterfaces, processIdBases } from './host.ts'
+import { INSTANCES_MAX, instanceIds, isOverlapping, parseSubordinateIds } from './slots.ts'
 
 /** The owner of an instance number of this host. */
 export interface HostClaim {
@@ -109,10 +109,6 @@ function isLent(k: number): boolean {
   return ['/etc/subuid', '/etc/subgid'].some((path) =>
     isOverlapping(instanceIds(k), parseSubordinateIds(tryReadText(path))),
   )
-}
-
-function hasInterfaces(k: number): boolean {
-  return readdirSync('/sys/class/net').some((name) => name.startsWith(interfacePrefix(k)))
 }
 
 function hasProcesses(k: number): boolean {

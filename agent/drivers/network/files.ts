@@ -23,6 +23,8 @@ export interface HostName {
 export interface HostsFiles {
   /** Adds a box to its project's file; returns the file's path. */
   add(project: string, host: HostName): string
+  /** Returns the addresses in a project's file. */
+  addressesOf(project: string): string[]
   /** Removes an address from its project's file, and the file with its last address. */
   remove(address: string): void
 }
@@ -52,6 +54,7 @@ export function createHostsFiles(directory: string, isLive: (address: string) =>
       projects.set(project, hosts)
       return path
     },
+    addressesOf: (project) => [...(projects.get(project)?.keys() ?? [])],
     remove(address) {
       for (const [project, hosts] of projects) {
         if (!hosts.delete(address)) continue
@@ -135,4 +138,5 @@ function isReachable(address: string, hostAddresses: readonly string[]): boolean
   return isIpv4 && octets[0] !== 127 && octets[0] !== 0 && !isLinkLocal && !hostAddresses.includes(address)
 }
 
-const LOCALHOST_LINES = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback']
+/** The lines with which every hosts file begins. */
+export const LOCALHOST_LINES = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback']

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os'
 import { ServiceError } from '../../../shared/errors.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { parseResolvConf, type ResolverSettings } from './files.ts'
-import { slotOfIdBase, slotOfInterface } from './slots.ts'
+import { interfacePrefix, slotOfIdBase, slotOfInterface } from './slots.ts'
 
 /** An IPv4 route from /proc/net/route; destination and mask are 32-bit numbers. */
 export interface HostRoute {
@@ -92,6 +92,11 @@ export function inhabitedSlots(k: number): Set<number> {
 /** Returns the slots of instance `k` whose interface exists. */
 export function slotInterfaces(k: number): number[] {
   return readdirSync('/sys/class/net').flatMap((name) => slotOfInterface(k, name) ?? [])
+}
+
+/** Tests whether an interface of instance `k` exists, of a box or of a name server. */
+export function hasInterfaces(k: number): boolean {
+  return readdirSync('/sys/class/net').some((name) => name.startsWith(interfacePrefix(k)))
 }
 
 /** Returns, for each live process in a user namespace other than the host's, the host id that its id 0 maps to. */

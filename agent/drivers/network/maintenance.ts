@@ -1,3 +1,6 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
 import { watchRemovedTables } from '../../lib/syscalls/netlink.ts'
@@ -27,6 +30,8 @@ export interface KeptFilter {
 export interface NetworkMaintenanceOptions {
   /** Path of the resolv.conf for boxes, written at once and later updated in place. */
   resolvFile: string
+  /** The name server of boxes, and the path of the resolv.conf that it reads; absent: boxes query the host's resolvers themselves. */
+  server?: { address: string; upstreamFile: string }
   /** Nameservers for boxes that cannot reach the host's own. */
   dns: readonly string[]
   /** Name of the filter's table. */
@@ -38,6 +43,7 @@ export interface NetworkMaintenanceOptions {
 export function openNetworkMaintenance({
   resolvFile,
   dns,
+  server,
   table,
   logger,
 }: NetworkMaintenanceOptions): NetworkMaintenance {
@@ -46,7 +52,17 @@ export function openNetworkMaintenance({
   let kept: KeptFilter | null = null
   let stop = (): void => undefined
   let tell = (_resolvConf: string): void => undefined
-  writeInPlace(resolvFile, resolvConfText(resolvers))
+  if (server) mkdirSync(dirname(server.upstreamFile), { recursive: true, mode: 0o755 })
+  const write = (): string => {
+    const { nameservers, otherLines } = resolvers
+    const text = resolvConfText(
+      server ? { nameservers: [server.address], otherLines: [...otherLines, SERVER_OPTIONS] } : resolvers,
+    )
+    writeInPlace(resolvFile, text)
+    if (server) writeInPlace(server.upstreamFile, resolvConfText({ nameservers, otherLines: [] }))
+    return text
+  }
+  let written = write()
 
   const heal = (): void => {
     if (!kept?.heal()) return
@@ -55,18 +71,17 @@ export function openNetworkMaintenance({
   }
   const followResolvers = (): void => {
     const now = readResolvers(dns)
-    const text = resolvConfText(now)
-    if (text === resolvConfText(resolvers)) return
+    if (isDeepStrictEqual(now, resolvers)) return
     resolvers = now
-    writeInPlace(resolvFile, text)
+    written = write()
     kept?.setResolvers(now.nameservers)
-    tell(text)
+    tell(written)
   }
   return {
     nameservers: () => resolvers.nameservers,
     onResolvers: (listener) => {
       tell = listener
-      listener(resolvConfText(resolvers))
+      listener(written)
     },
     start: (filter, also) => {
       kept = filter
@@ -95,5 +110,7 @@ export function openNetworkMaintenance({
   }
 }
 
+// Names of boxes have no dot, and are asked for as they are. A server that has just started is asked again soon.
+const SERVER_OPTIONS = 'options ndots:0 timeout:2 attempts:3'
 const CHECK_INTERVAL_MS = 5_000
 const REPORT_MS = 600_000

@@ -5,14 +5,23 @@ import type { Logger } from '../../../shared/log.ts'
 import type { Network, NetworkMember, NetworkProblem, NetworkSlot } from '../../ports/boxes/network.ts'
 import { claimInstance, HOST_CLAIMS_DIR, releaseInstance } from './claim.ts'
 import { createHostsFiles, type HostsFiles } from './files.ts'
-import { assertSubnetIsFree, enableForwarding, inhabitedSlots, outboundMtu, slotInterfaces } from './host.ts'
+import {
+  assertSubnetIsFree,
+  enableForwarding,
+  hasInterfaces,
+  inhabitedSlots,
+  outboundMtu,
+  slotInterfaces,
+} from './host.ts'
 import { type NetworkMaintenance, openNetworkMaintenance } from './maintenance.ts'
+import { findNameServers, hostsDirectory, nameServerFiles, upstreamFile } from './name-server-process.ts'
+import { NameServers } from './name-servers.ts'
 import { tableName } from './nft-rules.ts'
 import { createPacketFilter, type PacketFilter } from './packet-filter.ts'
 import { findNetworkProblems } from './problems.ts'
 import { createSlotFactory, type PreparedSlot, type SlotFactory } from './slot-factory.ts'
 import { createSlotPool, type SlotPool } from './slot-pool.ts'
-import { isSlotSubnet, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
+import { isSlotSubnet, NAME_SERVER, planServer, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
 
 export interface NftNetworkSettings {
   /** Permanent id of this instance among those of the host. */
@@ -51,6 +60,7 @@ interface Parts {
   factory: SlotFactory
   pool: SlotPool<PreparedSlot>
   hosts: HostsFiles
+  names: NameServers
   maintenance: NetworkMaintenance
 }
 
@@ -84,25 +94,30 @@ class NftNetwork implements Network {
     const factory = createSlotFactory({ mtu: outboundMtu(), logger })
     const instance = await claimInstance(HOST_CLAIMS_DIR, { instanceId, dataDir })
     const table = tableName(instance)
-    const maintenance = openNetworkMaintenance({ resolvFile: this.#resolvFile(), dns, table, logger })
+    const files = nameServerFiles(runDir, egress)
+    const server = { address: NAME_SERVER, upstreamFile: upstreamFile(runDir) }
+    const maintenance = openNetworkMaintenance({ resolvFile: this.#resolvFile(), server, dns, table, logger })
     const resolvers = maintenance.nameservers()
     const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
     const pool = this.#createPool(factory, instance)
     const first = this.#reserveRunning(instance, pool)
-    filter.open((name) => this.#unadopted.has(slotOfInterface(instance, name) ?? SLOTS_MAX))
+    const servers = findNameServers(files.directory, instance).map(
+      ({ number }) => planServer(subnet, instance, number).interfaceName,
+    )
+    filter.open((name) => servers.includes(name) || this.#unadopted.has(slotOfInterface(instance, name) ?? SLOTS_MAX))
     const live = new Set([...this.#unadopted].map((index) => planSlot(subnet, instance, index).address))
-    const parts: Parts = {
-      instance,
-      filter,
-      factory,
-      pool,
-      hosts: createHostsFiles(`${runDir}/hosts`, (one) => live.has(one)),
-      maintenance,
-    }
+    const hosts = createHostsFiles(hostsDirectory(runDir), (one) => live.has(one))
+    const names = new NameServers({ files, factory, filter, instance, subnet, logger })
+    const parts: Parts = { instance, filter, factory, pool, hosts, names, maintenance }
     enableForwarding()
+    names.adopt((project) => hosts.addressesOf(project))
     this.#parts = parts
     parts.pool.beginAt(first)
-    maintenance.start(filter, () => this.#releaseEnded(parts))
+    const setResolvers = (nameservers: readonly string[]): void => {
+      filter.setResolvers(nameservers)
+      names.reload()
+    }
+    maintenance.start({ heal: () => filter.heal(), setResolvers }, () => this.#releaseEnded(parts))
   }
 
   warmUp(): void {
@@ -135,6 +150,7 @@ class NftNetwork implements Network {
     parts.filter.remove(slot.address)
     this.#memberships.delete(boxId)
     parts.hosts.remove(slot.address)
+    parts.names.leave(slot.address)
     if (member.nesting === true) parts.pool.discard(slot)
     else parts.pool.give(slot, member.project)
   }
@@ -150,10 +166,10 @@ class NftNetwork implements Network {
   }
 
   async problems(): Promise<NetworkProblem[]> {
-    const { maintenance } = this.#opened()
+    const { maintenance, names } = this.#opened()
     const { subnet, egress } = this.#settings
-    const removed = maintenance.check()
-    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: maintenance.nameservers() }))]
+    const own = [...maintenance.check(), ...names.problems()]
+    return [...own, ...(await findNetworkProblems({ subnet, egress, nameservers: maintenance.nameservers() }))]
   }
 
   async close({ release }: { release: boolean }): Promise<void> {
@@ -163,6 +179,7 @@ class NftNetwork implements Network {
     parts.maintenance.close()
     await parts.pool.stop()
     await Promise.allSettled(this.#memberships.values())
+    await parts.names.close({ release })
     if (release) await this.#removeEverything(parts)
     parts.filter.close({ release })
     parts.factory.close()
@@ -222,10 +239,13 @@ class NftNetwork implements Network {
     const { interfaceName, address } = slot
     try {
       const hostsFile = parts.hosts.add(project, { name, address })
-      parts.filter.add({ project, interfaceName, address, mbps: member.mbps ?? null }, isAdopted)
+      const nameServer = parts.names.join(project, address)
+      parts.filter.add({ project, interfaceName, address, mbps: member.mbps ?? null, nameServer }, isAdopted)
+      parts.names.update(project)
       return { member, slot, hostsFile }
     } catch (error) {
       parts.hosts.remove(address)
+      parts.names.leave(address)
       if (!isAdopted) parts.pool.give(slot, project)
       throw error
     }
@@ -237,7 +257,7 @@ class NftNetwork implements Network {
   }
 
   /** Frees the slots of boxes that ended without having been adopted. */
-  #releaseEnded({ instance, pool, filter, hosts }: Parts): void {
+  #releaseEnded({ instance, pool, filter, hosts, names }: Parts): void {
     if (this.#unadopted.size === 0) return
     const { subnet } = this.#settings
     const inhabited = inhabitedSlots(instance)
@@ -246,6 +266,7 @@ class NftNetwork implements Network {
       const { address } = planSlot(subnet, instance, index)
       filter.remove(address)
       hosts.remove(address)
+      names.leave(address)
       pool.free(index)
     }
   }
@@ -253,12 +274,13 @@ class NftNetwork implements Network {
   async #removeEverything({ instance, factory }: Parts): Promise<void> {
     const { runDir, subnet } = this.#settings
     factory.destroyAll()
-    for (let waitedMs = 0; slotInterfaces(instance).length > 0 && waitedMs < VANISH_MS; waitedMs += VANISH_STEP_MS) {
+    for (let waitedMs = 0; hasInterfaces(instance) && waitedMs < VANISH_MS; waitedMs += VANISH_STEP_MS) {
       await sleep(VANISH_STEP_MS)
     }
     await factory.disconnect(slotInterfaces(instance).map((index) => planSlot(subnet, instance, index)))
     this.#memberships.clear()
-    for (const part of ['hosts', 'resolv.conf']) rmSync(`${runDir}/${part}`, { recursive: true, force: true })
+    for (const part of ['hosts', 'names', 'resolv.conf', 'resolvers'])
+      rmSync(`${runDir}/${part}`, { recursive: true, force: true })
   }
 }
 

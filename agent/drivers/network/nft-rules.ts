@@ -2,6 +2,7 @@ import * as z from 'zod'
 import {
   BETWEEN_CHAIN,
   type BoxMarks,
+  defineSet,
   elementCommands,
   flowLimit,
   HOST_CHAINS,
@@ -15,12 +16,14 @@ import {
   type TableLoad,
   tableCommands,
 } from './nft-table.ts'
-import { instanceAddresses, interfacePrefix, SLOTS_MAX } from './slots.ts'
+import { instanceAddresses, interfacePrefix, NAME_SERVER, SLOTS_MAX, serverPrefix } from './slots.ts'
 
 /** A box's entry in the packet filter. */
 export interface FilterEntry extends BoxMarks {
   interfaceName: string
   address: string
+  /** Address of its project's name server; null for that server itself, as absent. */
+  nameServer?: string | null
 }
 
 export interface RulesetRequest extends TableLoad {
@@ -52,7 +55,10 @@ export function tableName(instance: number): string {
 export function rulesetCommands(request: RulesetRequest): string {
   const { entries, resolvers, allowPrivate } = request
   const slots = { head: 'set slots { type ifname . ipv4_addr;', elements: entries.map(slotElement) }
-  const sets = setDefinitions(slots, entries, { resolvers, allowPrivate, boxesMax: SLOTS_MAX })
+  const names = Object.entries(NAME_SETS).map(([set, head]) =>
+    defineSet({ head, elements: entries.flatMap((entry) => nameElements(entry)[set as NameSet] ?? []) }),
+  )
+  const sets = [...setDefinitions(slots, entries, { resolvers, allowPrivate, boxesMax: SLOTS_MAX }), ...names]
   return tableCommands(tableName(request.instance), [...sets, ...hostChains(request), ...boxChains(request)])
 }
 
@@ -69,15 +75,32 @@ export function removeCommands(instance: number, entry: FilterEntry): string {
 /** Parses the boxes of a table from nft's JSON listing; leaves out incomplete entries. */
 export function parseEntries(listing: string): FilterEntry[] {
   const table = readTable(listing)
+  const servers = new Map(
+    table.elements('name_server_of').flatMap((element) => {
+      const pair = PAIR.safeParse(element).data
+      return pair ? [pair] : []
+    }),
+  )
   return table.elements('slots').flatMap((element) => {
     const [interfaceName = '', address = ''] = SLOT.safeParse(element).data?.concat ?? []
-    const marks = table.marksOf(address)
-    return marks ? [{ interfaceName, address, ...marks }] : []
+    const [marks, nameServer] = [table.marksOf(address), servers.get(address)]
+    return marks ? [{ interfaceName, address, ...(nameServer === undefined ? {} : { nameServer }), ...marks }] : []
   })
 }
 
 function elementsOf(entry: FilterEntry): Record<string, string> {
-  return { slots: slotElement(entry), ...markElements(entry), ...rateElements(entry) }
+  return { slots: slotElement(entry), ...markElements(entry), ...rateElements(entry), ...nameElements(entry) }
+}
+
+/** Returns the elements of a box by which it queries its name server, by set. */
+function nameElements({ address, nameServer = null }: FilterEntry): Partial<Record<NameSet, string>> {
+  if (nameServer === null) return {}
+  const rate = `limit rate over ${QUERIES_PER_SECOND}/second burst ${QUERIES_BURST} packets`
+  return {
+    name_server_of: `${address} : ${nameServer}`,
+    name_answers: `${nameServer} . ${address}`,
+    name_queries: `${address} ${rate}`,
+  }
 }
 
 function slotElement({ interfaceName, address }: FilterEntry): string {
@@ -86,10 +109,22 @@ function slotElement({ interfaceName, address }: FilterEntry): string {
 
 function hostChains({ instance, subnet }: RulesetRequest): string[] {
   const ours = `"${interfacePrefix(instance)}*"`
-  const { first, last } = instanceAddresses(subnet, instance)
+  const addresses = instanceAddresses(subnet, instance).map(({ first, last }) => `${first}-${last}`)
   return [
     'chain prerouting { type filter hook prerouting priority raw; policy accept;',
     `iifname ${ours} jump source`,
+    `iifname ${ours} ip daddr ${NAME_SERVER} ${DNS} th dport 53 goto name_query`,
+    // Without connection tracking a flood of queries takes no entries, and a server that was replaced is reached at once.
+    `iifname "${serverPrefix(instance)}*" ${DNS} th sport 53 notrack`,
+    '}',
+    'chain name_query {',
+    'ip saddr @name_queries drop',
+    'ip daddr set ip saddr map @name_server_of notrack accept',
+    // Also while there is no server: a client that is refused gives up, one without an answer asks again.
+    'drop',
+    '}',
+    'chain name_answer { type filter hook postrouting priority raw + 1; policy accept;',
+    `oifname ${ours} ip saddr . ip daddr @name_answers ${DNS} th sport 53 ip saddr set ${NAME_SERVER}`,
     '}',
     'chain source {',
     'iifname . ip saddr @slots return',
@@ -101,16 +136,21 @@ function hostChains({ instance, subnet }: RulesetRequest): string[] {
     '}',
     ...HOST_CHAINS,
     'chain postrouting { type nat hook postrouting priority srcnat; policy accept;',
-    `ip saddr ${first}-${last} oifname != "bx*" masquerade`,
+    `ip saddr { ${addresses.join(', ')} } oifname != "bx*" masquerade`,
     '}',
   ]
 }
 
 function boxChains({ instance, subnet, egress, flowsPerBox }: RulesetRequest): string[] {
   const ours = `"${interfacePrefix(instance)}*"`
+  const servers = `"${serverPrefix(instance)}*"`
   return [
     'chain forward { type filter hook forward priority filter; policy accept;',
-    `iifname ${ours} ${flowLimit(flowsPerBox)}`,
+    // Servers answer, and query the resolvers, whose connections are bounded by the range of their ports.
+    `iifname ${servers} oifname ${ours} th sport != 53 goto refuse`,
+    `iifname ${servers} oifname != ${ours} ip daddr != @resolvers goto refuse`,
+    `iifname ${servers} oifname != ${ours} th dport != 53 goto refuse`,
+    `iifname ${ours} iifname != ${servers} ${flowLimit(flowsPerBox)}`,
     `iifname ${ours} oifname ${ours} goto between_boxes`,
     `iifname ${ours} goto from_box`,
     `oifname ${ours} goto to_box`,
@@ -125,8 +165,22 @@ function boxChains({ instance, subnet, egress, flowsPerBox }: RulesetRequest): s
   ]
 }
 
+type NameSet = keyof typeof NAME_SETS
+
+// The rate in the definition makes a set hold rates of that kind; each element has its own.
+const NAME_SETS = {
+  name_server_of: 'map name_server_of { type ipv4_addr : ipv4_addr;',
+  name_answers: 'set name_answers { type ipv4_addr . ipv4_addr;',
+  name_queries: 'set name_queries { type ipv4_addr; limit rate over 1/second;',
+} as const
+const DNS = 'meta l4proto { tcp, udp }'
+/** Of one box: a server answers some 50,000 with a whole processor. */
+const QUERIES_PER_SECOND = 500
+const QUERIES_BURST = 500
+
 const FLOWS_MIN = 256
 const FLOWS_MAX = 4_096
 const BOXES_TO_FILL = 256
 
+const PAIR = z.tuple([z.string(), z.string()])
 const SLOT = z.object({ concat: z.tuple([z.string(), z.string()]) })

@@ -2,6 +2,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { createFilterTable } from './filter-table.ts'
 import {
   addCommands,
+  type FilterEntry,
   parseEntries,
   type RulesetRequest,
   removeCommands,
@@ -16,6 +17,8 @@ export interface FilterMember {
   address: string
   /** As in `AddressedBox`. */
   mbps: number | null
+  /** As in `FilterEntry`. */
+  nameServer: string | null
 }
 
 /** One instance's table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
@@ -52,7 +55,9 @@ export interface PacketFilterOptions {
 /** Opens the library; `open` then loads the table. Throws `runtime_unavailable` without nftables. */
 export function createPacketFilter({ rules, logger }: PacketFilterOptions): PacketFilter {
   const { instance, resolvers } = rules
-  const table = createFilterTable<Pick<FilterMember, 'interfaceName' | 'address'>>({
+  const table = createFilterTable<
+    Omit<FilterMember, 'project' | 'mbps' | 'nameServer'> & Pick<FilterEntry, 'nameServer'>
+  >({
     text: {
       name: tableName(instance),
       load: (entries, load) => rulesetCommands({ ...rules, ...load, entries }),

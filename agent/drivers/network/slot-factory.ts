@@ -17,7 +17,7 @@ import {
   deleteLink,
   setLinkUp,
 } from '../../lib/syscalls/rtnetlink.ts'
-import { GATEWAY, IDS_PER_SLOT, isMappedTo, type SlotPlan } from './slots.ts'
+import { GATEWAY, isMappedTo, type SlotPlan } from './slots.ts'
 
 /** A slot whose namespaces exist and are held open by this process. */
 export interface PreparedSlot extends SlotPlan {
@@ -102,7 +102,7 @@ async function createSlots(parts: Parts, plans: readonly SlotPlan[]): Promise<Pr
 }
 
 async function prepareSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
-  for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${map}`, `0 ${plan.idBase} ${IDS_PER_SLOT}`)
+  for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${map}`, `0 ${plan.idBase} ${plan.ids}`)
   const slot = openNamespaces(parts, plan, pid)
   await deleteLinks(parts, [plan])
   await connect(parts, slot)
@@ -112,7 +112,7 @@ async function prepareSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<P
 async function adoptSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
   const slot = openNamespaces(parts, plan, pid)
   // Check after opening, so that a reused pid is detected.
-  if (!isMappedTo(tryReadText(`/proc/${pid}/uid_map`), plan.idBase)) {
+  if (!isMappedTo(tryReadText(`/proc/${pid}/uid_map`), plan)) {
     closeNamespaces(parts, plan)
     throw new ServiceError('internal', 'The process of the box is not in the namespaces of its slot.')
   }
@@ -173,11 +173,11 @@ async function connect({ host, mtu }: Parts, slot: PreparedSlot): Promise<void> 
   }
 }
 
-function openBoxSide({ idBase }: PreparedSlot): RouteSocket {
+function openBoxSide({ idBase, ids }: PreparedSlot): RouteSocket {
   // The loopback interface keeps its ::1, which programs expect; eth0 is created later and gets no IPv6.
   writeSetting('ipv6/conf/default/disable_ipv6', '1')
   // The kernel interprets these in the writer's user namespace, the host's.
-  writeSetting('ipv4/ping_group_range', `${idBase} ${idBase + IDS_PER_SLOT - 1}`)
+  writeSetting('ipv4/ping_group_range', `${idBase} ${idBase + ids - 1}`)
   // Also a user of a box may listen at any port: they are the box's own.
   writeSetting('ipv4/ip_unprivileged_port_start', '0')
   return openRouteSocket()

@@ -6,6 +6,8 @@ export const SLOTS_MAX = 1024
 export const IDS_PER_SLOT = 65_536
 /** Default gateway of boxes; no interface has this address. */
 export const GATEWAY = '169.254.1.1'
+/** Address at which each box reaches the name server of its project; no interface has it. */
+export const NAME_SERVER = '169.254.1.53'
 
 /** A range of integers; `end` is exclusive. */
 export interface IdRange {
@@ -17,6 +19,8 @@ export interface IdRange {
 export interface SlotPlan {
   index: number
   idBase: number
+  /** Number of host ids. */
+  ids: number
   address: string
   /** Host end of the veth pair; the box's end is `eth0`. */
   interfaceName: string
@@ -29,11 +33,36 @@ export function planSlot(subnet: string, k: number, s: number): SlotPlan {
   return {
     index: s,
     idBase: idBase(k, s),
-    address: slotAddress(subnet, k, s),
+    ids: IDS_PER_SLOT,
+    address: slotAddress(subnet, k * SLOTS_MAX + s),
     interfaceName: `${interfacePrefix(k)}${s}`,
     hostMac: Buffer.from([0x02, 0x62, 0x78, k, s >> 8, s & 255]),
     boxMac: Buffer.from([0x06, 0x62, 0x78, k, s >> 8, s & 255]),
   }
+}
+
+/** Derives the slot of name server `s` of instance `k`: its addresses and ids follow those of all boxes. */
+export function planServer(subnet: string, k: number, s: number): SlotPlan {
+  return {
+    index: SLOTS_MAX + s,
+    idBase: serverIdBase(k, s),
+    ids: IDS_PER_SERVER,
+    address: slotAddress(subnet, (INSTANCES_MAX + k) * SLOTS_MAX + s),
+    interfaceName: `${serverPrefix(k)}${s}`,
+    hostMac: Buffer.from([0x02, 0x62, 0x79, k, s >> 8, s & 255]),
+    boxMac: Buffer.from([0x06, 0x62, 0x79, k, s >> 8, s & 255]),
+  }
+}
+
+/** Returns the name prefix of the interfaces of an instance's name servers. */
+export function serverPrefix(k: number): string {
+  return `${interfacePrefix(k)}n`
+}
+
+/** Returns the number of the name server of instance `k` whose host ids begin at `base`; null if there is none. */
+export function serverOfIdBase(k: number, base: number): number | null {
+  const server = (base - serverIdBase(k, 0)) / IDS_PER_SERVER
+  return Number.isInteger(server) && server >= 0 && server < SLOTS_MAX ? server : null
 }
 
 /** Returns the name prefix of an instance's interfaces on the host. */
@@ -55,9 +84,12 @@ export function slotOfIdBase(k: number, base: number): number | null {
   return Number.isInteger(slot) && slot >= 0 && slot < SLOTS_MAX ? slot : null
 }
 
-/** Returns the first and last address of an instance's slots. */
-export function instanceAddresses(subnet: string, k: number): { first: string; last: string } {
-  return { first: slotAddress(subnet, k, 0), last: slotAddress(subnet, k, SLOTS_MAX - 1) }
+/** Returns the first and last address of an instance's boxes, and those of its name servers. */
+export function instanceAddresses(subnet: string, k: number): { first: string; last: string }[] {
+  return [k, INSTANCES_MAX + k].map((bank) => ({
+    first: slotAddress(subnet, bank * SLOTS_MAX),
+    last: slotAddress(subnet, (bank + 1) * SLOTS_MAX - 1),
+  }))
 }
 
 /** Returns the range of host ids of all slots of an instance. */
@@ -80,10 +112,10 @@ export function isOverlapping(range: IdRange, others: readonly IdRange[]): boole
   return others.some((other) => range.start < other.end && other.start < range.end)
 }
 
-/** Returns true if `uidMap`, the text of a /proc/PID/uid_map, is that of the slot whose ids begin at `base`. */
-export function isMappedTo(uidMap: string, base: number): boolean {
+/** Returns true if `uidMap`, the text of a /proc/PID/uid_map, is that of a slot. */
+export function isMappedTo(uidMap: string, { idBase: base, ids }: Pick<SlotPlan, 'idBase' | 'ids'>): boolean {
   const [inside, outside, count] = uidMap.trim().split(/\s+/).map(Number)
-  return inside === 0 && outside === base && count === IDS_PER_SLOT
+  return inside === 0 && outside === base && count === ids
 }
 
 /** Returns true if `subnet` is an IPv4 /16 in CIDR notation. */
@@ -98,12 +130,19 @@ function idBase(k: number, s: number): number {
   return ID_BASE + (k * SLOTS_MAX + s) * IDS_PER_SLOT
 }
 
+function serverIdBase(k: number, s: number): number {
+  return SERVER_ID_BASE + (k * SLOTS_MAX + s) * IDS_PER_SERVER
+}
+
 // No address ends in .0 or .255, which some programs take for a network or broadcast address.
-function slotAddress(subnet: string, k: number, s: number): string {
+function slotAddress(subnet: string, n: number): string {
   const [first, second] = subnet.split('.')
-  const n = k * SLOTS_MAX + s
   return `${first}.${second}.${Math.floor(n / HOSTS_PER_OCTET)}.${(n % HOSTS_PER_OCTET) + 1}`
 }
 
 const ID_BASE = 0x4000_0000
+/** After the ids of all boxes. Greater ones than 2³¹ are no good: some programs take them for negative. */
+const SERVER_ID_BASE = ID_BASE + INSTANCES_MAX * SLOTS_MAX * IDS_PER_SLOT
+/** Root, which enters the slot, and the user of the server. */
+const IDS_PER_SERVER = 2
 const HOSTS_PER_OCTET = 254

@@ -25,7 +25,8 @@ export function createPodFiles({ runDir, logger }: { runDir: string; logger: Log
       fs.mkdirSync(directory, { recursive: true, mode: 0o711 })
       fs.writeFileSync(`${directory}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
       const resolvConf = fs.readFileSync(resolvFile, 'utf8')
-      writeFilesOf(spec, resolvConf, logger)
+      // Names are in a file of the node, which is mounted over /etc/hosts.
+      writeFilesOf(spec, { resolvConf, address: null }, logger)
       const files: Record<string, string> = { hosts: hostsFile, 'machine-id': `${directory}/machine-id` }
       const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
       const mounted = mountable.map((name) => [`etc/${name}`, files[name] ?? ''])

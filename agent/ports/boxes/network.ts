@@ -20,9 +20,9 @@ export interface NetworkSlot {
   idBase: number
   /** The box's IPv4 address, without prefix length. */
   address: string
-  /** Host file to mount read-only on /etc/hosts: names of the project's boxes, kept up to date in place. */
+  /** Host file with the names of the project's boxes, kept up to date in place, which its name server answers by. */
   hostsFile: string
-  /** Host file with the resolvers of boxes, as a resolv.conf has them. */
+  /** Host file with the resolver of boxes, the name server of their project, as a resolv.conf has it. */
   resolvFile: string
 }
 

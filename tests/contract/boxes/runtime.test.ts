@@ -11,6 +11,7 @@ import {
   untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
+import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
 describe('the runtime', () => {
   let lab: OciLab
@@ -41,18 +42,35 @@ describe('the runtime', () => {
     expect(await lab.runtime.start(lab.spec('box_main'))).toEqual(box)
   })
 
-  test('machine id and hosts are mounted and leave nothing in the root, which has the host name and the resolvers', async () => {
+  test('the machine id is mounted and leaves nothing in the root, which has the host name and the resolvers', async () => {
     expect((await run('hostname; cat /etc/hostname /etc/machine-id')).stdout).toBe(
       'main-host\nmain-host\n0123456789abcdef0123456789abcdef\n',
     )
-    expect((await run('cat /etc/hosts')).stdout).toMatch(/box_main/)
-    expect((await run('echo x >/etc/hosts')).exitCode).not.toBe(0)
+    expect((await run('echo x >/etc/machine-id')).exitCode).not.toBe(0)
     const inRoot = (name: string): string => readFileSync(`${lab.home}/roots/box_main/etc/${name}`, 'utf8')
-    for (const name of ['hosts', 'machine-id']) expect(inRoot(name)).toBe('')
+    expect(inRoot('machine-id')).toBe('')
     expect(inRoot('hostname')).toBe('main-host\n')
     expect(inRoot('resolv.conf')).toBe((await run('cat /etc/resolv.conf')).stdout)
     for (const name of ['run', 'dev', 'proc', 'sys'])
       expect(readdirSync(`${lab.home}/roots/box_main/${name}`)).toEqual([])
+  })
+
+  test('the hosts file names the box, and is a file of its root unless the box is a pod', async () => {
+    const text = async (): Promise<string> => (await run('cat /etc/hosts')).stdout
+    expect(await text()).toMatch(/^127\.0\.0\.1 localhost$/m)
+    const inRoot = (): string => readFileSync(`${lab.home}/roots/box_main/etc/hosts`, 'utf8')
+    if (runtimeOfTests() === 'kubernetes') {
+      expect(await text()).toMatch(/box_main/)
+      expect((await run('echo x >/etc/hosts')).exitCode).not.toBe(0)
+      expect(inRoot()).toBe('')
+      return
+    }
+    expect(await text()).toMatch(/^10\.\S+ main-host # /m)
+    expect(await run('echo 192.0.2.9 mine >>/etc/hosts; getent hosts mine || grep mine /etc/hosts')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/192\.0\.2\.9 +mine/),
+    })
+    expect(inRoot()).toBe(await text())
   })
 
   test('limits of memory, processes and processor time hold', async () => {
@@ -226,7 +244,7 @@ describe('the runtime', () => {
     await lab.runtime.start(spec)
     const outcome = await execute(lab.runtime, spec.id, 'cat /etc/hosts; test -d /etc/hostname && ls /dev/null')
     expect(outcome).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(outcome.stdout).toMatch(/box_hostile/)
+    expect(outcome.stdout).toMatch(/box.hostile/)
     expect(readdirSync(outside)).toEqual([])
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })

@@ -17,6 +17,7 @@ import {
   member,
   type Outside,
   openOutside,
+  resolve,
   runIn,
   serveAt,
   tcp,
@@ -24,6 +25,7 @@ import {
   withNetwork,
   withServers,
 } from '../../helpers/network/lab.ts'
+import { nameServers } from '../../helpers/network/name-servers.ts'
 import { passable, passableNode } from '../../helpers/passable.ts'
 
 let outside: Outside
@@ -88,6 +90,8 @@ describe('after kill -9 of the agent', () => {
   test('running boxes keep their network, are adopted with it, and stay isolated', async () => {
     const settings = labSettings()
     const boxes = await crashedAgent(settings, [member('red', 'one'), member('red', 'two'), member('blue', 'box')])
+    await eventually(() => nameServers(settings.dataDir).length === 2)
+    const left = nameServers(settings.dataDir)
     try {
       await withNetwork(settings, async (network) => {
         const [one, two, blue] = boxes.map(({ pid }) => ({ networkNamespace: `/proc/${pid}/ns/net` }))
@@ -95,6 +99,10 @@ describe('after kill -9 of the agent', () => {
         if (!one || !two || !blue || !oneBox || !twoBox || !blueBox) throw new Error('boxes are missing')
         expect(await tcp(one, twoBox.address, BOX_PORT)).toBe('two')
         expect(readFileSync(twoBox.hostsFile, 'utf8')).toContain(`${oneBox.address} one\n`)
+        // Names are answered by the servers that it left, each to its project, before and after boxes are adopted.
+        expect(nameServers(settings.dataDir)).toEqual(left)
+        expect(await resolve(one, 'two')).toBe(twoBox.address)
+        expect(await resolve(blue, 'two')).toBe('ENOTFOUND')
         // A new box must not be taken for a member of a project whose boxes are not adopted yet.
         const newcomer = await join(network, 'green', 'newcomer')
         for (const box of boxes) expect(await tcp(newcomer, box.address, BOX_PORT)).toBe('blocked')
@@ -104,6 +112,11 @@ describe('after kill -9 of the agent', () => {
           expect(await network.join(box.member)).toEqual(slot)
         }
         const another = await join(network, 'red', 'three')
+        await eventually(async () => (await resolve(one, 'three')) === another.address)
+        expect(nameServers(settings.dataDir)).toHaveLength(3)
+        for (const pid of nameServers(settings.dataDir)) process.kill(pid, 'SIGKILL')
+        expect(await resolve(another, 'one')).toBe(oneBox.address)
+        expect(await resolve(blue, 'box')).toBe(blueBox.address)
         expect(await tcp(another, oneBox.address, BOX_PORT)).toBe('one')
         expect(await tcp(two, oneBox.address, BOX_PORT)).toBe('one')
         expect(await tcp(blue, oneBox.address, BOX_PORT)).toBe('blocked')
@@ -111,6 +124,31 @@ describe('after kill -9 of the agent', () => {
         expect(await tcp(blue, outside.address, 80)).toBe('outside')
         await expect(network.adopt(member('red', 'stranger'), another.index, process.pid)).rejects.toThrow('slot')
       })
+    } finally {
+      for (const box of boxes) await run('kill', ['-9', String(box.pid)])
+    }
+  })
+})
+
+describe('after kill -9 of the agent, the boxes, and some name servers', () => {
+  test('those that are left are ended, and those of boxes that run are there', async () => {
+    const settings = labSettings()
+    const boxes = await crashedAgent(settings, [member('red', 'one'), member('green', 'one'), member('blue', 'one')])
+    const [red, green, blue] = boxes
+    if (!red || !green || !blue) throw new Error('boxes are missing')
+    try {
+      await run('kill', ['-9', String(red.pid), ...nameServers(settings.dataDir, 'green').map(String)])
+      await eventually(() => nameServers(settings.dataDir).length === 2)
+      await withNetwork(settings, async (network) => {
+        await eventually(() => nameServers(settings.dataDir, 'red').length === 0)
+        for (const box of [green, blue]) {
+          await network.adopt(box.member, box.index, box.pid)
+          const place = { networkNamespace: `/proc/${box.pid}/ns/net` }
+          expect(await resolve(place, 'one')).toBe(box.address)
+        }
+        expect(nameServers(settings.dataDir)).toHaveLength(2)
+      })
+      expect(nameServers(settings.dataDir)).toEqual([])
     } finally {
       for (const box of boxes) await run('kill', ['-9', String(box.pid)])
     }

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { flowsPerBox } from '../../../agent/drivers/network/nft-rules.ts'
+import { NAME_SERVER } from '../../../agent/drivers/network/slots.ts'
 import type { NetworkSlot } from '../../../agent/ports/boxes/network.ts'
 import {
   ANSWER_MS,
@@ -159,7 +160,9 @@ describe('a box', () => {
   test('reaches the resolvers it is given although they are private, on port 53 only', async () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
-      expect(readFileSync(box.resolvFile, 'utf8')).toBe('nameserver 10.99.7.2\nsearch example.test\n')
+      expect(readFileSync(box.resolvFile, 'utf8')).toBe(
+        `nameserver ${NAME_SERVER}\nsearch example.test\noptions ndots:0 timeout:2 attempts:3\n`,
+      )
       expect(await udp(box, '10.99.7.2', 53, ANSWER_MS)).toBe('outside')
       expect(await tcp(box, '10.99.7.2', 53)).toBe('outside')
       expect(await udp(box, '192.168.77.2', 53)).toBe('blocked')

@@ -102,7 +102,7 @@ describe('before anything is started', () => {
     const { code, checks } = await checksOf({ ...(await settingsOf('programs')), PATH: '/nowhere' })
     expect([code, find(checks, 'program_missing')?.remedy]).toEqual([
       1,
-      expect.stringContaining('crun btrfs-progs haproxy nftables'),
+      expect.stringContaining('crun btrfs-progs dnsmasq-base haproxy nftables'),
     ])
   })
 

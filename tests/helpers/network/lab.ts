@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
+import { NAME_SERVER } from '../../../agent/drivers/network/slots.ts'
 import { runOk } from '../../../agent/lib/run.ts'
 import type { Network, NetworkMember, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
 import { passable, passableNode } from '../passable.ts'
@@ -172,8 +173,25 @@ export function firstOutput(child: ChildProcess): Promise<string> {
   })
 }
 
-function enter(place: Place, args: readonly string[]): [command: string, args: string[]] {
-  const program = [passableNode(), passable(PROBE), ...args]
+/** Starts a DNS client in `place`, as tests/fixtures/dns-client.ts has it. */
+export function startDns(place: Place, args: readonly string[]): ChildProcess {
+  const [command, all] = enter(place, args, DNS_CLIENT)
+  return spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+/** Returns what a DNS client in `place` prints, trimmed. */
+export async function dns(place: Place, ...args: string[]): Promise<string> {
+  const [command, all] = enter(place, args, DNS_CLIENT)
+  return (await runOk(command, all)).stdout.trim()
+}
+
+/** Asks the name server of boxes for a record. */
+export function resolve(place: Place, name: string, ...how: string[]): Promise<string> {
+  return dns(place, 'ask', NAME_SERVER, name, ...how)
+}
+
+function enter(place: Place, args: readonly string[], script = PROBE): [command: string, args: string[]] {
+  const program = [passableNode(), passable(script), ...args]
   if (place === null) return [passableNode(), program.slice(1)]
   const user = 'userNamespace' in place ? [`--user=${place.userNamespace}`] : []
   return ['nsenter', [...user, `--net=${place.networkNamespace}`, ...program]]
@@ -184,6 +202,7 @@ export const ANSWER_MS = 30_000
 /** Port of the servers in boxes. */
 export const BOX_PORT = 7000
 
+const DNS_CLIENT = new URL('../../fixtures/dns-client.ts', import.meta.url).pathname
 const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname
 /** For connections, and answers that must not come. */
 const PATIENCE_MS = 800

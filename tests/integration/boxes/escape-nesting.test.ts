@@ -180,14 +180,14 @@ describe('a hostile box with nesting', () => {
       { name: 'open_tree', args: [AT_FDCWD, path, 1] },
       { name: 'mount_setattr', args: [4, '', 0x1000, idmap, 32] },
     ]
-    for (const path of ['/', '/write', '/etc/hosts', '/dev/null'])
+    for (const path of ['/', '/write', '/etc/machine-id', '/dev/null'])
       expect([EPERM, EINVAL]).toContain(await call(attempt(path)))
     await failsAll([
-      'echo x >/etc/hosts',
-      'mount -o remount,bind,rw /etc/hosts && echo x >/etc/hosts',
-      'chmod 777 /etc/hosts',
+      'echo x >/etc/machine-id',
+      'mount -o remount,bind,rw /etc/machine-id && echo x >/etc/machine-id',
+      'chmod 777 /etc/machine-id',
     ])
-    await failsAll(['chown 0:0 /dev/null', 'chmod 777 /dev/null', 'rm /etc/hosts'])
+    await failsAll(['chown 0:0 /dev/null', 'chmod 777 /dev/null', 'rm /etc/machine-id'])
   })
 
   test('sets no setting of the host, though nothing covers them', async () => {

@@ -122,8 +122,8 @@ describe('a box as its root', () => {
       'mount -t cgroup none /tmp',
       'mount --bind / /tmp',
       'mount -o remount,rw /sys',
-      'mount -o remount,rw,bind /etc/hosts',
-      'umount /etc/hosts',
+      'mount -o remount,rw,bind /etc/machine-id',
+      'umount /etc/machine-id',
       'umount -l /proc/sys',
       'pivot_root / /tmp',
       'unshare -m true',
@@ -155,7 +155,7 @@ describe('a box as its root', () => {
     '/sys/power/state',
     '/proc/1/exe',
     '/dev/boxyard/init',
-    '/etc/hosts',
+    '/etc/machine-id',
   ])('writes nothing to %s', async (path) => {
     const { exitCode, stderr } = await run(`echo 1 >${path}`)
     expect(exitCode).not.toBe(0)

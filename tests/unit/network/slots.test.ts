@@ -7,13 +7,16 @@ import {
   isOverlapping,
   isSlotSubnet,
   parseSubordinateIds,
+  planServer,
   planSlot,
   SLOTS_MAX,
+  serverOfIdBase,
   slotOfIdBase,
   slotOfInterface,
 } from '../../../agent/drivers/network/slots.ts'
 
 const SUBNET = '10.213.0.0/16'
+const SLOT = planSlot(SUBNET, 0, 0)
 
 describe('planSlot', () => {
   test('gives every slot of every instance ids, an address and a name of its own', () => {
@@ -38,7 +41,10 @@ describe('planSlot', () => {
       address: '10.213.4.11',
       interfaceName: 'bx1-2',
     })
-    expect(instanceAddresses(SUBNET, 0)).toEqual({ first: '10.213.0.1', last: '10.213.4.8' })
+    expect(instanceAddresses(SUBNET, 0)).toEqual([
+      { first: '10.213.0.1', last: '10.213.4.8' },
+      { first: planServer(SUBNET, 0, 0).address, last: planServer(SUBNET, 0, 1023).address },
+    ])
   })
 })
 
@@ -64,11 +70,25 @@ describe('finding a slot again', () => {
   ])('instance %i, id %i', (k, base, slot) => expect(slotOfIdBase(k, base)).toBe(slot))
 
   test('accepts only the whole id map of a slot', () => {
-    expect(isMappedTo('         0 1073741824      65536\n', 0x4000_0000)).toBe(true)
-    expect(isMappedTo('         0 1073741824      1000\n', 0x4000_0000)).toBe(false)
-    expect(isMappedTo('         0          0 4294967295\n', 0x4000_0000)).toBe(false)
-    expect(isMappedTo('', 0x4000_0000)).toBe(false)
+    expect(isMappedTo('         0 1073741824      65536\n', SLOT)).toBe(true)
+    expect(isMappedTo('         0 1073741824      1000\n', SLOT)).toBe(false)
+    expect(isMappedTo('         0          0 4294967295\n', SLOT)).toBe(false)
+    expect(isMappedTo('', SLOT)).toBe(false)
   })
+})
+
+test('name servers have addresses, ids and interfaces that no box and no other server has', () => {
+  const plans = Array.from({ length: INSTANCES_MAX * SLOTS_MAX }, (_, n) =>
+    [planSlot, planServer].map((plan) => plan(SUBNET, Math.floor(n / SLOTS_MAX), n % SLOTS_MAX)),
+  ).flat()
+  for (const key of ['address', 'interfaceName', 'idBase'] as const)
+    expect(new Set(plans.map((plan) => plan[key])).size).toBe(plans.length)
+  const sorted = plans.toSorted((one, other) => one.idBase - other.idBase)
+  expect(sorted.every(({ idBase, ids }, n) => idBase + ids <= (sorted[n + 1]?.idBase ?? 2 ** 31))).toBe(true)
+  expect(plans.every(({ interfaceName }) => interfaceName.length <= 15)).toBe(true)
+  const { idBase, interfaceName } = planServer(SUBNET, 11, 1023)
+  expect([serverOfIdBase(11, idBase), serverOfIdBase(10, idBase), slotOfIdBase(11, idBase)]).toEqual([1023, null, null])
+  expect(slotOfInterface(11, interfaceName)).toBeNull()
 })
 
 describe('ranges of /etc/subuid', () => {

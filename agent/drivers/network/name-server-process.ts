@@ -1,0 +1,202 @@
+import fs from 'node:fs'
+import { tryReadText } from '../../lib/disk/file-text.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { startProgram } from '../../lib/syscalls/spawn.ts'
+import { inBoxesUnit } from '../host/boxes-unit.ts'
+import { mountNamespace } from '../host/host-namespace.ts'
+import { processIdBases } from './host.ts'
+import { isMappedTo, serverOfIdBase } from './slots.ts'
+
+/** Files of the name servers of an instance, below a directory that only root can list. */
+export interface NameServerFiles {
+  directory: string
+  /** A resolv.conf with the resolvers that servers query, in a directory that they can read; null: they query none. */
+  upstreamFile: string | null
+  /** Hosts file of a project. */
+  hostsFile(project: string): string
+}
+
+/** Returns the directory of the hosts files of projects. */
+export function hostsDirectory(runDir: string): string {
+  return `${runDir}/hosts`
+}
+
+/** Returns the path of the resolvers that servers query. It has a directory of its own, since dnsmasq must be able to read that. */
+export function upstreamFile(runDir: string): string {
+  return `${runDir}/resolvers/resolv.conf`
+}
+
+/** Returns the files of the name servers below `runDir`; without `egress` they query no resolvers. */
+export function nameServerFiles(runDir: string, egress: boolean): NameServerFiles {
+  return {
+    directory: `${runDir}/names`,
+    upstreamFile: egress ? upstreamFile(runDir) : null,
+    hostsFile: (project) => `${hostsDirectory(runDir)}/${project}`,
+  }
+}
+
+/** What a name server of a project is started with. */
+export interface NameServerStart {
+  project: string
+  /** The slot's namespaces. */
+  userNamespace: string
+  networkNamespace: string
+  /** Number of the slot among those of servers. */
+  number: number
+  /** The /16 of boxes. */
+  subnet: string
+}
+
+/** A server that an earlier agent left. */
+export interface FoundNameServer {
+  project: string
+  number: number
+  pid: number
+}
+
+/** Starts dnsmasq in a slot, in which it has no rights; resolves with its pid. It outlives this process. */
+export async function startNameServer(files: NameServerFiles, start: NameServerStart): Promise<number> {
+  const { directory } = files
+  const { project, number, userNamespace, networkNamespace } = start
+  const enter = ['nsenter', `--user=${userNamespace}`, `--net=${networkNamespace}`, '--', ...WITHOUT_RIGHTS]
+  const program = [...mountNamespace(directory), ...enter, ...dnsmasqCommand(files, start)]
+  const script = ['sh', '-c', START, 'names', String(number), recordPath(directory, project), ...program]
+  const stdin = fs.openSync('/dev/null', 'r')
+  const output = fs.openSync(lastWordsPath(directory, project), 'w', 0o600)
+  try {
+    const args = ['env', ...inBoxesUnit('names', script)]
+    return await startProgram({
+      path: '/usr/bin/env',
+      args,
+      env: { PATH: PROGRAM_PATH },
+      stdio: [stdin, output, output],
+    })
+  } finally {
+    closeFd(stdin)
+    closeFd(output)
+  }
+}
+
+/** Finds the servers of instance `k` that an earlier agent recorded and that still run. */
+export function findNameServers(directory: string, k: number): FoundNameServer[] {
+  if (!fs.existsSync(directory)) return []
+  return fs.readdirSync(directory).flatMap((name) => {
+    const project = name.endsWith(RECORD) ? name.slice(0, -RECORD.length) : ''
+    const [pid = 0, number = -1] = tryReadText(`${directory}/${name}`).split(' ').map(Number)
+    const base = project === '' || !(pid > 0) ? null : idBaseOf(pid)
+    return base !== null && serverOfIdBase(k, base) === number ? [{ project, number, pid }] : []
+  })
+}
+
+/** Kills all processes of servers of instance `k` but those of `kept`, by number. */
+export function killOtherServers(k: number, kept: ReadonlySet<number>): void {
+  const isOther = (base: number): boolean => {
+    const number = serverOfIdBase(k, base)
+    return number !== null && !kept.has(number)
+  }
+  if (!processIdBases().some(isOther)) return
+  for (const pid of fs.readdirSync('/proc').map(Number).filter(Boolean)) {
+    const base = idBaseOf(pid)
+    if (base !== null && isOther(base)) signal(pid, 'SIGKILL')
+  }
+}
+
+/** Has a server read its files again, and forget what it has cached. */
+export function reloadNameServer(pid: number): void {
+  signal(pid, 'SIGHUP')
+}
+
+/** Kills a server with the processes that it made for TCP: it leads a session of its own. */
+export function killNameServer(pid: number): void {
+  signal(-pid, 'SIGKILL')
+}
+
+/** Returns the last line that the server of a project wrote before it ended. */
+export function lastWordsOf(directory: string, project: string): string {
+  return tryReadText(lastWordsPath(directory, project)).trim().split('\n').at(-1)?.slice(0, 300) ?? ''
+}
+
+/** Removes the files of a project's server. */
+export function forgetNameServer(directory: string, project: string): void {
+  for (const path of [recordPath(directory, project), lastWordsPath(directory, project)])
+    fs.rmSync(path, { force: true })
+}
+
+/** Returns the command line of dnsmasq; it runs until it is killed. */
+function dnsmasqCommand(
+  { upstreamFile, hostsFile }: NameServerFiles,
+  { project, subnet }: Pick<NameServerStart, 'project' | 'subnet'>,
+): string[] {
+  const [first, second] = subnet.split('.')
+  // Without resolvers no query leaves the host, and what is not in the hosts file does not exist.
+  const upstream =
+    upstreamFile === null ? ['--no-resolv', '--local=/#/'] : [`--resolv-file=${upstreamFile}`, '--no-poll']
+  return [
+    ...[
+      'dnsmasq',
+      '--keep-in-foreground',
+      '--conf-file=/dev/null',
+      '--pid-file=',
+      '--user=',
+      '--log-facility=/dev/null',
+    ],
+    ...['--interface=eth0', '--except-interface=lo', '--bind-interfaces', '--no-hosts'],
+    ...[
+      `--addn-hosts=${hostsFile(project)}`,
+      ...upstream,
+      '--domain-needed',
+      `--local=/${second}.${first}.in-addr.arpa/`,
+    ],
+    // An answer from outside cannot name a box.
+    `--bogus-nxdomain=${subnet}`,
+    ...[`--cache-size=${CACHE_ENTRIES}`, `--dns-forward-max=${QUERIES_AT_ONCE}`],
+    ...[`--min-port=${PORT_MIN}`, `--max-port=${PORT_MAX}`],
+  ]
+}
+
+/** Returns the first host id of a process of a slot; null if it has ended, or is of another kind. */
+function idBaseOf(pid: number): number | null {
+  const map = tryReadText(`/proc/${pid}/uid_map`)
+  const idBase = Number(map.trim().split(/\s+/)[1] ?? 0)
+  return isMappedTo(map, { idBase, ids: 2 }) ? idBase : null
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended.
+  }
+}
+
+const recordPath = (directory: string, project: string): string => `${directory}/${project}${RECORD}`
+const lastWordsPath = (directory: string, project: string): string => `${directory}/${project}.log`
+
+const RECORD = '.pid'
+// The process records itself before it is the server, so that no crash of the agent leaves one that the next does not know. Until dnsmasq
+// handles SIGHUP, after which it reads its files, it must not die of one.
+const START = `
+number=$1 record=$2
+shift 2
+trap '' HUP
+ulimit -c 0; ulimit -n 128; ulimit -v 65536
+echo "$$ $number" >"$record" && exec "$@"`
+const WITHOUT_RIGHTS = [
+  ...[
+    'setpriv',
+    '--reuid=1',
+    '--regid=1',
+    '--clear-groups',
+    '--no-new-privs',
+    '--inh-caps=-all',
+    '--bounding-set=-all',
+  ],
+  '--',
+]
+const PROGRAM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const CACHE_ENTRIES = 1_000
+/** More than one box can have open with resolvers that do not answer, which dnsmasq gives ten seconds. */
+const QUERIES_AT_ONCE = 6_000
+/** From which queries are sent: as many entries of connection tracking for each resolver. */
+const PORT_MIN = 49_152
+const PORT_MAX = 51_199

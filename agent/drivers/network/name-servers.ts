@@ -1,0 +1,136 @@
+import { mkdirSync } from 'node:fs'
+import type { Logger } from '../../../shared/log.ts'
+import type { NetworkProblem } from '../../ports/boxes/network.ts'
+import { createExitWatcher, type ExitWatcher } from '../host/exit-watcher.ts'
+import { findNameServers, forgetNameServer, killOtherServers, type NameServerFiles } from './name-server-process.ts'
+import { ProjectServer, type ServerParts } from './project-server.ts'
+import { planServer, SLOTS_MAX } from './slots.ts'
+
+export interface NameServersOptions extends Pick<ServerParts, 'factory' | 'filter'> {
+  files: NameServerFiles
+  instance: number
+  subnet: string
+  logger: Logger
+}
+
+/**
+ * The name servers of projects: each has one dnsmasq while it has a running box. A server has a slot as a box has one, so that the packet
+ * filter keeps the servers of other projects from it, and knows the names of the project's hosts file.
+ */
+export class NameServers {
+  readonly #parts: ServerParts
+  readonly #options: NameServersOptions
+  readonly #watcher: ExitWatcher
+  readonly #servers = new Map<string, ProjectServer>()
+  /** By number; a number is free again once nothing is left of its server. */
+  readonly #taken = new Map<number, ProjectServer>()
+  readonly #endings = new Set<Promise<void>>()
+  #next = 0
+
+  constructor(options: NameServersOptions) {
+    mkdirSync(options.files.directory, { recursive: true, mode: 0o711 })
+    this.#options = options
+    this.#watcher = createExitWatcher(options.logger)
+    this.#parts = { ...options, watcher: this.#watcher }
+  }
+
+  /** Adopts the servers of the projects with running boxes, by their addresses, and ends all others of an earlier process. */
+  adopt(addressesOf: (project: string) => readonly string[]): void {
+    const { files, filter, instance, subnet } = this.#options
+    const found = findNameServers(files.directory, instance).map((one) => ({
+      ...one,
+      addresses: addressesOf(one.project),
+    }))
+    const kept = found.filter(({ addresses }) => addresses.length > 0)
+    killOtherServers(instance, new Set(kept.map(({ number }) => number)))
+    for (const { project, number } of found.filter((one) => !kept.includes(one))) {
+      filter.remove(planServer(subnet, instance, number).address)
+      forgetNameServer(files.directory, project)
+    }
+    for (const { project, number, pid, addresses } of kept) this.#add(project, number).adopt(pid, addresses)
+  }
+
+  /** Starts the server of a project unless it runs, for the box at `address`; returns the server's own address; null if none is free. */
+  join(project: string, address: string): string | null {
+    const server = this.#servers.get(project) ?? this.#start(project)
+    server?.members.add(address)
+    return server?.address ?? null
+  }
+
+  /** Has the server of a project read its hosts file again. */
+  update(project: string): void {
+    this.#servers.get(project)?.reload()
+  }
+
+  /** Updates the server of a box that leaves, after its hosts file; ends it with the last. */
+  leave(address: string): void {
+    for (const [project, server] of this.#servers) {
+      if (!server.members.delete(address)) continue
+      if (server.members.size > 0) server.reload()
+      else this.#end(project, server)
+    }
+  }
+
+  /** Has all servers read the resolvers again. */
+  reload(): void {
+    for (const server of this.#servers.values()) server.reload()
+  }
+
+  problems(): NetworkProblem[] {
+    const causes = new Set([...this.#servers.values()].flatMap(({ problem }) => problem ?? []))
+    return [...causes].map((cause) => ({
+      code: 'names_down',
+      evidence: `a name server does not run: boxes of its project resolve no names. ${cause}`,
+      remedy: 'Install dnsmasq-base. The log has the cause.',
+    }))
+  }
+
+  /** Detaches from the servers; with `release` ends them, and waits for that. */
+  async close({ release }: { release: boolean }): Promise<void> {
+    for (const [project, server] of this.#servers) {
+      if (release) this.#end(project, server)
+      else await server.detach()
+    }
+    await Promise.all(this.#endings)
+    this.#watcher.close()
+  }
+
+  #start(project: string): ProjectServer | null {
+    const number = this.#freeNumber()
+    if (number === null) return null
+    const server = this.#add(project, number)
+    server.start()
+    return server
+  }
+
+  #add(project: string, number: number): ProjectServer {
+    const { subnet, instance } = this.#options
+    const server = new ProjectServer(this.#parts, { project, number, plan: planServer(subnet, instance, number) })
+    this.#servers.set(project, server)
+    this.#taken.set(number, server)
+    return server
+  }
+
+  #end(project: string, server: ProjectServer): void {
+    this.#servers.delete(project)
+    const ending = server.end().catch((error: unknown) => {
+      this.#options.logger.error('a name server could not be ended', { error })
+    })
+    this.#endings.add(ending)
+    void ending.then(() => {
+      this.#endings.delete(ending)
+      for (const [number, one] of this.#taken) if (one === server) this.#taken.delete(number)
+    })
+  }
+
+  // Round robin, since the kernel removes the interface of a closed slot a little later.
+  #freeNumber(): number | null {
+    for (let step = 0; step < SLOTS_MAX; step++) {
+      const number = (this.#next + step) % SLOTS_MAX
+      if (this.#taken.has(number)) continue
+      this.#next = (number + 1) % SLOTS_MAX
+      return number
+    }
+    return null
+  }
+}

@@ -1,0 +1,174 @@
+import type { Logger } from '../../../shared/log.ts'
+import type { ExitWatcher } from '../host/exit-watcher.ts'
+import {
+  forgetNameServer,
+  killNameServer,
+  lastWordsOf,
+  type NameServerFiles,
+  reloadNameServer,
+  startNameServer,
+} from './name-server-process.ts'
+import type { PacketFilter } from './packet-filter.ts'
+import type { PreparedSlot, SlotFactory } from './slot-factory.ts'
+import type { SlotPlan } from './slots.ts'
+
+/** What all servers of an instance share. */
+export interface ServerParts {
+  files: NameServerFiles
+  subnet: string
+  factory: SlotFactory
+  filter: Pick<PacketFilter, 'add' | 'remove'>
+  watcher: ExitWatcher
+  logger: Logger
+}
+
+/** The name server of one project, which is started again when it ends, in the same slot: clients reach it as before. */
+export class ProjectServer {
+  /** Addresses of the boxes that use it. */
+  readonly members = new Set<string>()
+  /** The reason for which it does not run; null if it runs, or starts. */
+  problem: string | null = null
+  readonly #parts: ServerParts
+  readonly #project: string
+  readonly #number: number
+  readonly #plan: SlotPlan
+  #slot: PreparedSlot | null = null
+  #pid: number | null = null
+  #work: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+  #unwatch = (): void => undefined
+  #handleEnd = (): void => undefined
+  /** Consecutive starts that failed or ended soon. */
+  #failures = 0
+  #startedAt = 0
+  #isAdmitted = false
+  #isEnding = false
+
+  constructor(parts: ServerParts, { project, number, plan }: { project: string; number: number; plan: SlotPlan }) {
+    this.#parts = parts
+    this.#project = project
+    this.#number = number
+    this.#plan = plan
+  }
+
+  get address(): string {
+    return this.#plan.address
+  }
+
+  /** Starts it in the background; a failed start is reported by `problem` and tried again. */
+  start(): void {
+    this.#work = this.#bring()
+  }
+
+  /** Takes over a process of an earlier agent, for the boxes at `addresses`. */
+  adopt(pid: number, addresses: readonly string[]): void {
+    for (const address of addresses) this.members.add(address)
+    this.#work = this.#adopt(pid)
+  }
+
+  /** Has it read its files again; one that starts reads them anyway. */
+  reload(): void {
+    if (this.#pid !== null) reloadNameServer(this.#pid)
+  }
+
+  /** Ends it and removes its slot; resolves once nothing is left of it. */
+  async end(): Promise<void> {
+    this.#isEnding = true
+    clearTimeout(this.#timer)
+    // One that is being started is killed after that.
+    await this.#work
+    const { filter, factory, files } = this.#parts
+    await this.#kill()
+    filter.remove(this.address)
+    factory.destroy(this.#plan)
+    forgetNameServer(files.directory, this.#project)
+  }
+
+  /** Leaves it alone from now on; resolves once no start is under way. */
+  async detach(): Promise<void> {
+    this.#isEnding = true
+    clearTimeout(this.#timer)
+    await this.#work
+    this.#unwatch()
+  }
+
+  #admit(isAdopted: boolean): void {
+    if (this.#isAdmitted) return
+    const { interfaceName, address } = this.#plan
+    const entry = { project: this.#project, interfaceName, address, mbps: null, nameServer: null }
+    this.#parts.filter.add(entry, isAdopted)
+    this.#isAdmitted = true
+  }
+
+  async #adopt(pid: number): Promise<void> {
+    try {
+      this.#admit(true)
+      this.#slot = await this.#parts.factory.adopt(this.#plan, pid)
+      this.#watch(pid)
+    } catch (error) {
+      // It ended meanwhile.
+      this.#retry(error)
+    }
+  }
+
+  async #bring(): Promise<void> {
+    const { factory, files, subnet } = this.#parts
+    try {
+      this.#admit(false)
+      this.#slot ??= (await factory.create([this.#plan]))[0] ?? null
+      if (this.#slot === null) throw new Error('Its network slot could not be made.')
+      if (this.#isEnding) return
+      const { userNamespace, networkNamespace } = this.#slot
+      const start = { project: this.#project, number: this.#number, subnet, userNamespace, networkNamespace }
+      this.#watch(await startNameServer(files, start))
+    } catch (error) {
+      this.#retry(error)
+    }
+  }
+
+  #watch(pid: number): void {
+    this.#pid = pid
+    this.#startedAt = performance.now()
+    this.#unwatch = this.#parts.watcher.watch(pid, () => {
+      this.#pid = null
+      this.#handleEnd()
+      if (this.#isEnding) return
+      if (performance.now() - this.#startedAt > STABLE_MS) this.#failures = 0
+      this.#retry(new Error(lastWordsOf(this.#parts.files.directory, this.#project) || 'It was killed.'))
+    })
+    this.#later(STABLE_MS, () => {
+      this.problem = null
+    })
+  }
+
+  #retry(error: unknown): void {
+    const cause = error instanceof Error ? error.message : String(error)
+    if (this.problem !== cause) this.#parts.logger.warn('a name server ended, and is started again', { error })
+    // The first end after a stable run is only logged.
+    if (this.#failures > 0) this.problem = cause
+    const delayMs = this.#failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** this.#failures, DELAY_MAX_MS)
+    this.#failures++
+    this.#later(delayMs, () => {
+      this.#work = this.#bring()
+    })
+  }
+
+  #later(delayMs: number, act: () => void): void {
+    clearTimeout(this.#timer)
+    if (!this.#isEnding) this.#timer = setTimeout(act, delayMs).unref()
+  }
+
+  async #kill(): Promise<void> {
+    const pid = this.#pid
+    if (pid === null) return
+    const ended = new Promise<void>((resolve) => {
+      this.#handleEnd = resolve
+    })
+    killNameServer(pid)
+    await ended
+  }
+}
+
+const STABLE_MS = 10_000
+const DELAY_MS = 25
+const DELAY_MAX_MS = 5_000
