@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
 import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../shared/auth/channel.ts'
 import { parseChannelKeys } from '../../shared/auth/keys.ts'
-import { pidsOf } from '../helpers/boxes/world.ts'
+import { instanceOf, pidsOf } from '../helpers/boxes/world.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
+import { nameServers } from '../helpers/network/name-servers.ts'
+import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
 let service: TestService
@@ -76,6 +78,31 @@ describe('boxes of a project', () => {
     expect((await client.shell('deploy', 'twin', fetchFrom(ip))).body.stdout).toContain('page\n')
     expect((await client.shell('elsewhere', 'stranger', fetchFrom(ip))).body.stdout).toBe('')
     expect((await client.shell('elsewhere', 'stranger', 'cat /etc/hosts')).body.stdout).not.toContain('server')
+  })
+
+  test('are answered by DNS as they come and go, also while the agent restarts, unless they are pods', async () => {
+    if (runtimeOfTests() === 'kubernetes') return
+    const lookUp = async (box: string, name: string): Promise<string> =>
+      (await client.shell('deploy', box, `nslookup ${name} $(awk '/^nameserver/ {print $2; exit}' /etc/resolv.conf)`))
+        .body.stdout
+    const address = /Name:\s+guest\s+Address[^:]*:\s+10\.\d+\.\d+\.\d+/
+    await client.post(boxes, { name: 'guest' })
+    await eventually(async () => address.test(await lookUp('twin', 'guest')))
+    expect(await lookUp('guest', 'server')).toMatch(/Name:\s+server/)
+    // A name server that is killed comes back, and one whose agent restarts stays.
+    const servers = (): number[] => nameServers(`/run/boxyard/${instanceOf(service)}`, 'deploy')
+    const [pid = 0] = servers()
+    process.kill(pid, 'SIGKILL')
+    await eventually(async () => address.test(await lookUp('twin', 'guest')))
+    const left = servers()
+    await service.restart()
+    expect(servers()).toEqual(left)
+    expect(await lookUp('twin', 'guest')).toMatch(address)
+    expect((await client.delete(`${boxes}/guest`)).status).toBe(204)
+    await eventually(async () => /NXDOMAIN/.test(await lookUp('twin', 'guest')))
+    expect(
+      (await client.shell('deploy', 'twin', 'echo 192.0.2.9 mine >>/etc/hosts; ping -c 1 -w 1 mine')).body.stdout,
+    ).toContain('192.0.2.9')
   })
 
   test("do not reach the host's own ports", async () => {

@@ -31,8 +31,8 @@ export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolea
   ]
   return inEtc(rootPath, (etcFd) => {
     // One that cannot be written keeps back none of the others.
-    const errors = writes.map((write) => errorOf(() => write(etcFd))).filter((error) => error !== null)
-    if (errors.length > 0) throw errors[0]
+    const errors = writes.map((write) => errorOf(() => write(etcFd)))
+    return errors.find((error) => error !== null) ?? null
   })
 }
 
@@ -44,7 +44,7 @@ export function writeFilesOf(spec: BoxSpec, own: Omit<OwnFiles, 'hostname'>, log
 
 /** Brings the resolv.conf of a box, which may run, to `resolvConf`, unless the box has changed it. Returns an error as `writeOwnFiles`. */
 export function followResolvers(rootPath: string, resolvConf: string): unknown {
-  return inEtc(rootPath, (etcFd) => followIn(etcFd, resolvConf))
+  return inEtc(rootPath, (etcFd) => errorOf(() => followIn(etcFd, resolvConf)))
 }
 
 /** Calls `followResolvers` for each of `boxes`, those without a root path left out, and logs failures. */
@@ -120,17 +120,19 @@ function followIn(etcFd: number, resolvConf: string): void {
   replace(etcFd, 'resolv.conf', markedText(resolvConf))
 }
 
-function inEtc(rootPath: string, act: (etcFd: number) => void): unknown {
+/** Calls `act`, which returns an error as `errorOf`, with the /etc of a root; returns its error, or that of opening it. */
+function inEtc(rootPath: string, act: (etcFd: number) => unknown): unknown {
   let rootFd: number | undefined
   let etcFd: number | undefined
+  let failure: unknown = null
   const error = errorOf(() => {
     rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
     // It may be a link within the root.
     etcFd = openBelow(rootFd, 'etc', { flags: O.RDONLY | O.DIRECTORY, resolve: WITHIN })
-    act(etcFd)
+    failure = act(etcFd)
   })
   for (const fd of [etcFd, rootFd]) if (fd !== undefined) closeFd(fd)
-  return error
+  return error ?? failure
 }
 
 /** Returns the error of `act`; null for none, and for an ordinary one. */

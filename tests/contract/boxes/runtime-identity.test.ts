@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
+import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
 const KEY = 'etc/ssh/ssh_host_ed25519_key'
 
@@ -64,11 +65,38 @@ describe('what tells who a box is', () => {
     expect(await run('readlink /etc/resolv.conf; cat /etc/resolv.conf')).toBe('/tmp/other\nnameserver 192.0.2.2\n')
   })
 
+  test('the hosts file names the box, and is a file of its root unless the box is a pod', async () => {
+    const spec = lab.spec('box_hosts')
+    await lab.runtime.start(spec)
+    const run = (line: string) => execute(lab.runtime, spec.id, line)
+    const text = async (): Promise<string> => (await run('cat /etc/hosts')).stdout
+    const inRoot = (): string => readFileSync(`${spec.rootPath}/etc/hosts`, 'utf8')
+    expect(await text()).toMatch(/^127\.0\.0\.1 localhost$/m)
+    if (runtimeOfTests() === 'kubernetes') {
+      expect(await text()).toMatch(/box_hosts/)
+      expect((await run('echo x >/etc/hosts')).exitCode).not.toBe(0)
+      expect(inRoot()).toBe('')
+      return
+    }
+    expect(await text()).toMatch(/^10\.\S+ box-hosts # /m)
+    expect((await run('echo 192.0.2.9 mine >>/etc/hosts; tail -n 1 /etc/hosts')).stdout).toBe('192.0.2.9 mine\n')
+    expect(inRoot()).toBe(await text())
+    const before = await text()
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+    await lab.runtime.start(lab.spec('box_hosts_other'))
+    await lab.runtime.start({ ...spec, writesNames: false })
+    const own = /^.* box-hosts #.*$/m
+    expect((await text()).replace(own, '')).toBe(before.replace(own, ''))
+    expect(
+      (await run('ip -4 -o address show eth0 | grep -c "$(sed -n \'s/ box-hosts.*//p\' /etc/hosts)"')).stdout,
+    ).toBe('1\n')
+  })
+
   test('no link of a box leads the host to files of its own', async () => {
     const victim = `${lab.home}/victim`
     writeFileSync(victim, 'kept\n')
     const spec = lab.spec('box_leads')
-    for (const name of ['hostname', 'resolv.conf', '.hostname.boxyard', '.resolv.conf.boxyard'])
+    for (const name of ['hostname', 'resolv.conf', '.hostname.boxyard', '.resolv.conf.boxyard', '.hosts.boxyard'])
       symlinkSync(victim, `${spec.rootPath}/etc/${name}`)
     await lab.runtime.start(spec)
     expect(readFileSync(victim, 'utf8')).toBe('kept\n')

@@ -11,7 +11,6 @@ import {
   untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
-import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
 describe('the runtime', () => {
   let lab: OciLab
@@ -53,24 +52,6 @@ describe('the runtime', () => {
     expect(inRoot('resolv.conf')).toBe((await run('cat /etc/resolv.conf')).stdout)
     for (const name of ['run', 'dev', 'proc', 'sys'])
       expect(readdirSync(`${lab.home}/roots/box_main/${name}`)).toEqual([])
-  })
-
-  test('the hosts file names the box, and is a file of its root unless the box is a pod', async () => {
-    const text = async (): Promise<string> => (await run('cat /etc/hosts')).stdout
-    expect(await text()).toMatch(/^127\.0\.0\.1 localhost$/m)
-    const inRoot = (): string => readFileSync(`${lab.home}/roots/box_main/etc/hosts`, 'utf8')
-    if (runtimeOfTests() === 'kubernetes') {
-      expect(await text()).toMatch(/box_main/)
-      expect((await run('echo x >/etc/hosts')).exitCode).not.toBe(0)
-      expect(inRoot()).toBe('')
-      return
-    }
-    expect(await text()).toMatch(/^10\.\S+ main-host # /m)
-    expect(await run('echo 192.0.2.9 mine >>/etc/hosts; getent hosts mine || grep mine /etc/hosts')).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/192\.0\.2\.9 +mine/),
-    })
-    expect(inRoot()).toBe(await text())
   })
 
   test('limits of memory, processes and processor time hold', async () => {

@@ -10,6 +10,7 @@ import { parseForwardDrops } from '../../../agent/drivers/network/problems.ts'
 import { openNftables } from '../../../agent/lib/syscalls/nftables.ts'
 
 const ENTRY = { interfaceName: 'bx11-5', address: '10.213.44.94', projectMark: 3, epoch: 2_147_483_646 }
+const NAMED = { ...ENTRY, nameServer: '10.213.96.1' }
 const RULES = {
   instance: 11,
   subnet: '10.213.0.0/16',
@@ -22,6 +23,7 @@ const RULES = {
 describe('rulesetCommands', () => {
   test.each([
     ['everything on', { ...RULES, allowPrivate: true, entries: [ENTRY] }],
+    ['a name server', { ...RULES, entries: [NAMED] }],
     ['nothing on', { ...RULES, egress: false, resolvers: [], entries: [] }],
   ])('is one transaction that nft accepts, with %s', (_, request) => {
     const nft = openNftables()
@@ -72,6 +74,9 @@ describe('elements', () => {
     const added = addCommands(11, ENTRY).split('\n')
     expect(added).toHaveLength(5)
     expect(added.map((line) => line.replace(/^add/, 'delete'))).toEqual(removeCommands(11, ENTRY).split('\n'))
+    const named = addCommands(11, NAMED).split('\n')
+    expect(named).toHaveLength(8)
+    expect(named.map((line) => line.replace(/^add/, 'delete'))).toEqual(removeCommands(11, NAMED).split('\n'))
   })
 })
 
@@ -84,6 +89,8 @@ describe('parseEntries', () => {
 
   test('reads the boxes of a table', () => {
     expect(parseEntries(listing([slots, projects, epochs]))).toEqual([ENTRY])
+    const servers = { map: { name: 'name_server_of', elem: [['10.213.44.94', '10.213.96.1'], 'x'] } }
+    expect(parseEntries(listing([slots, projects, epochs, servers]))).toEqual([NAMED])
   })
 
   test.each([
