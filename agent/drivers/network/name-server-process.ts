@@ -35,34 +35,36 @@ export function nameServerFiles(runDir: string, egress: boolean): NameServerFile
   }
 }
 
-/** What a name server of a project is started with. */
-export interface NameServerStart {
+/** Which server it is: a project has another one once its boxes were all stopped. */
+export interface ServerIdentity {
   project: string
+  /** Number of the slot among those of servers. */
+  number: number
+}
+
+/** What a name server of a project is started with. */
+export interface NameServerStart extends ServerIdentity {
   /** The slot's namespaces. */
   userNamespace: string
   networkNamespace: string
-  /** Number of the slot among those of servers. */
-  number: number
   /** The /16 of boxes. */
   subnet: string
 }
 
 /** A server that an earlier agent left. */
-export interface FoundNameServer {
-  project: string
-  number: number
+export interface FoundNameServer extends ServerIdentity {
   pid: number
 }
 
 /** Starts dnsmasq in a slot, in which it has no rights; resolves with its pid. It outlives this process. */
 export async function startNameServer(files: NameServerFiles, start: NameServerStart): Promise<number> {
   const { directory } = files
-  const { project, number, userNamespace, networkNamespace } = start
+  const { number, userNamespace, networkNamespace } = start
   const enter = ['nsenter', `--user=${userNamespace}`, `--net=${networkNamespace}`, '--', ...WITHOUT_RIGHTS]
   const program = [...mountNamespace(directory), ...enter, ...dnsmasqCommand(files, start)]
-  const script = ['sh', '-c', START, 'names', String(number), recordPath(directory, project), ...program]
+  const script = ['sh', '-c', START, 'names', String(number), recordPath(directory, start), ...program]
   const stdin = fs.openSync('/dev/null', 'r')
-  const output = fs.openSync(lastWordsPath(directory, project), 'w', 0o600)
+  const output = fs.openSync(lastWordsPath(directory, start), 'w', 0o600)
   try {
     const args = ['env', ...inBoxesUnit('names', script)]
     return await startProgram({
@@ -81,23 +83,23 @@ export async function startNameServer(files: NameServerFiles, start: NameServerS
 export function findNameServers(directory: string, k: number): FoundNameServer[] {
   if (!fs.existsSync(directory)) return []
   return fs.readdirSync(directory).flatMap((name) => {
-    const project = name.endsWith(RECORD) ? name.slice(0, -RECORD.length) : ''
+    const project = name.endsWith(RECORD) ? (name.split('.')[0] ?? '') : ''
     const [pid = 0, number = -1] = tryReadText(`${directory}/${name}`).split(' ').map(Number)
     const base = project === '' || !(pid > 0) ? null : idBaseOf(pid)
     return base !== null && serverOfIdBase(k, base) === number ? [{ project, number, pid }] : []
   })
 }
 
-/** Kills all processes of servers of instance `k` but those of `kept`, by number. */
-export function killOtherServers(k: number, kept: ReadonlySet<number>): void {
-  const isOther = (base: number): boolean => {
+/** Kills all processes of the servers of instance `k` whose number `isDoomed` accepts. */
+export function killServers(k: number, isDoomed: (number: number) => boolean): void {
+  const isMeant = (base: number): boolean => {
     const number = serverOfIdBase(k, base)
-    return number !== null && !kept.has(number)
+    return number !== null && isDoomed(number)
   }
-  if (!processIdBases().some(isOther)) return
+  if (!processIdBases().some(isMeant)) return
   for (const pid of fs.readdirSync('/proc').map(Number).filter(Boolean)) {
     const base = idBaseOf(pid)
-    if (base !== null && isOther(base)) signal(pid, 'SIGKILL')
+    if (base !== null && isMeant(base)) signal(pid, 'SIGKILL')
   }
 }
 
@@ -111,15 +113,14 @@ export function killNameServer(pid: number): void {
   signal(-pid, 'SIGKILL')
 }
 
-/** Returns the last line that the server of a project wrote before it ended. */
-export function lastWordsOf(directory: string, project: string): string {
-  return tryReadText(lastWordsPath(directory, project)).trim().split('\n').at(-1)?.slice(0, 300) ?? ''
+/** Returns the last line that a server wrote before it ended. */
+export function lastWordsOf(directory: string, server: ServerIdentity): string {
+  return tryReadText(lastWordsPath(directory, server)).trim().split('\n').at(-1)?.slice(0, 300) ?? ''
 }
 
-/** Removes the files of a project's server. */
-export function forgetNameServer(directory: string, project: string): void {
-  for (const path of [recordPath(directory, project), lastWordsPath(directory, project)])
-    fs.rmSync(path, { force: true })
+/** Removes the files of a server. */
+export function forgetNameServer(directory: string, server: ServerIdentity): void {
+  for (const path of [recordPath(directory, server), lastWordsPath(directory, server)]) fs.rmSync(path, { force: true })
 }
 
 /** Returns the command line of dnsmasq; it runs until it is killed. */
@@ -169,8 +170,10 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-const recordPath = (directory: string, project: string): string => `${directory}/${project}${RECORD}`
-const lastWordsPath = (directory: string, project: string): string => `${directory}/${project}.log`
+const recordPath = (directory: string, server: ServerIdentity): string => `${pathOf(directory, server)}${RECORD}`
+const lastWordsPath = (directory: string, server: ServerIdentity): string => `${pathOf(directory, server)}.log`
+// No name of a project has a dot.
+const pathOf = (directory: string, { project, number }: ServerIdentity): string => `${directory}/${project}.${number}`
 
 const RECORD = '.pid'
 // The process records itself before it is the server, so that no crash of the agent leaves one that the next does not know. Until dnsmasq

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Logger } from '../../../shared/log.ts'
 import type { NetworkProblem } from '../../ports/boxes/network.ts'
 import { createExitWatcher, type ExitWatcher } from '../host/exit-watcher.ts'
-import { findNameServers, forgetNameServer, killOtherServers, type NameServerFiles } from './name-server-process.ts'
+import { findNameServers, forgetNameServer, killServers, type NameServerFiles } from './name-server-process.ts'
 import { ProjectServer, type ServerParts } from './project-server.ts'
 import { planServer, SLOTS_MAX } from './slots.ts'
 
@@ -41,11 +41,14 @@ export class NameServers {
       ...one,
       addresses: addressesOf(one.project),
     }))
-    const kept = found.filter(({ addresses }) => addresses.length > 0)
-    killOtherServers(instance, new Set(kept.map(({ number }) => number)))
-    for (const { project, number } of found.filter((one) => !kept.includes(one))) {
-      filter.remove(planServer(subnet, instance, number).address)
-      forgetNameServer(files.directory, project)
+    // A project has two where the agent ended while one was being replaced.
+    const isFirst = ({ project }: { project: string }, index: number): boolean =>
+      found.findIndex((one) => one.project === project) === index
+    const kept = found.filter((one, index) => one.addresses.length > 0 && isFirst(one, index))
+    killServers(instance, (number) => !kept.some((one) => one.number === number))
+    for (const one of found.filter((each) => !kept.includes(each))) {
+      filter.remove(planServer(subnet, instance, one.number).address)
+      forgetNameServer(files.directory, one)
     }
     for (const { project, number, pid, addresses } of kept) this.#add(project, number).adopt(pid, addresses)
   }
@@ -104,8 +107,7 @@ export class NameServers {
   }
 
   #add(project: string, number: number): ProjectServer {
-    const { subnet, instance } = this.#options
-    const server = new ProjectServer(this.#parts, { project, number, plan: planServer(subnet, instance, number) })
+    const server = new ProjectServer(this.#parts, { project, number })
     this.#servers.set(project, server)
     this.#taken.set(number, server)
     return server

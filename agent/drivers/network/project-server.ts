@@ -3,18 +3,21 @@ import type { ExitWatcher } from '../host/exit-watcher.ts'
 import {
   forgetNameServer,
   killNameServer,
+  killServers,
   lastWordsOf,
   type NameServerFiles,
   reloadNameServer,
+  type ServerIdentity,
   startNameServer,
 } from './name-server-process.ts'
 import type { PacketFilter } from './packet-filter.ts'
 import type { PreparedSlot, SlotFactory } from './slot-factory.ts'
-import type { SlotPlan } from './slots.ts'
+import { planServer, type SlotPlan } from './slots.ts'
 
 /** What all servers of an instance share. */
 export interface ServerParts {
   files: NameServerFiles
+  instance: number
   subnet: string
   factory: SlotFactory
   filter: Pick<PacketFilter, 'add' | 'remove'>
@@ -29,8 +32,7 @@ export class ProjectServer {
   /** The reason for which it does not run; null if it runs, or starts. */
   problem: string | null = null
   readonly #parts: ServerParts
-  readonly #project: string
-  readonly #number: number
+  readonly #identity: ServerIdentity
   readonly #plan: SlotPlan
   #slot: PreparedSlot | null = null
   #pid: number | null = null
@@ -44,11 +46,10 @@ export class ProjectServer {
   #isAdmitted = false
   #isEnding = false
 
-  constructor(parts: ServerParts, { project, number, plan }: { project: string; number: number; plan: SlotPlan }) {
+  constructor(parts: ServerParts, identity: ServerIdentity) {
     this.#parts = parts
-    this.#project = project
-    this.#number = number
-    this.#plan = plan
+    this.#identity = identity
+    this.#plan = planServer(parts.subnet, parts.instance, identity.number)
   }
 
   get address(): string {
@@ -81,7 +82,7 @@ export class ProjectServer {
     await this.#kill()
     filter.remove(this.address)
     factory.destroy(this.#plan)
-    forgetNameServer(files.directory, this.#project)
+    forgetNameServer(files.directory, this.#identity)
   }
 
   /** Leaves it alone from now on; resolves once no start is under way. */
@@ -95,7 +96,7 @@ export class ProjectServer {
   #admit(isAdopted: boolean): void {
     if (this.#isAdmitted) return
     const { interfaceName, address } = this.#plan
-    const entry = { project: this.#project, interfaceName, address, mbps: null, nameServer: null }
+    const entry = { project: this.#identity.project, interfaceName, address, mbps: null, nameServer: null }
     this.#parts.filter.add(entry, isAdopted)
     this.#isAdmitted = true
   }
@@ -106,7 +107,8 @@ export class ProjectServer {
       this.#slot = await this.#parts.factory.adopt(this.#plan, pid)
       this.#watch(pid)
     } catch (error) {
-      // It ended meanwhile.
+      // It ended meanwhile; or it is left out of the slot that is made now.
+      killServers(this.#parts.instance, (number) => number === this.#identity.number)
       this.#retry(error)
     }
   }
@@ -119,7 +121,7 @@ export class ProjectServer {
       if (this.#slot === null) throw new Error('Its network slot could not be made.')
       if (this.#isEnding) return
       const { userNamespace, networkNamespace } = this.#slot
-      const start = { project: this.#project, number: this.#number, subnet, userNamespace, networkNamespace }
+      const start = { ...this.#identity, subnet, userNamespace, networkNamespace }
       this.#watch(await startNameServer(files, start))
     } catch (error) {
       this.#retry(error)
@@ -129,15 +131,16 @@ export class ProjectServer {
   #watch(pid: number): void {
     this.#pid = pid
     this.#startedAt = performance.now()
+    // First, since the end of a process that is gone is told at once.
+    this.#later(STABLE_MS, () => {
+      this.problem = null
+    })
     this.#unwatch = this.#parts.watcher.watch(pid, () => {
       this.#pid = null
       this.#handleEnd()
       if (this.#isEnding) return
       if (performance.now() - this.#startedAt > STABLE_MS) this.#failures = 0
-      this.#retry(new Error(lastWordsOf(this.#parts.files.directory, this.#project) || 'It was killed.'))
-    })
-    this.#later(STABLE_MS, () => {
-      this.problem = null
+      this.#retry(new Error(lastWordsOf(this.#parts.files.directory, this.#identity) || 'It was killed.'))
     })
   }
 
