@@ -57,7 +57,7 @@ export interface FoundNameServer extends ServerIdentity {
 }
 
 /** Starts dnsmasq in a slot, in which it has no rights; resolves with its pid. It outlives this process. */
-export async function startNameServer(files: NameServerFiles, start: NameServerStart): Promise<number> {
+export async function startDnsmasq(files: NameServerFiles, start: NameServerStart): Promise<number> {
   const { directory } = files
   const { number, userNamespace, networkNamespace } = start
   const enter = ['nsenter', `--user=${userNamespace}`, `--net=${networkNamespace}`, '--', ...WITHOUT_RIGHTS]

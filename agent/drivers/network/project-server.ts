@@ -8,7 +8,7 @@ import {
   type NameServerFiles,
   reloadNameServer,
   type ServerIdentity,
-  startNameServer,
+  startDnsmasq,
 } from './name-server-process.ts'
 import type { PacketFilter } from './packet-filter.ts'
 import type { PreparedSlot, SlotFactory } from './slot-factory.ts'
@@ -122,7 +122,7 @@ export class ProjectServer {
       if (this.#isEnding) return
       const { userNamespace, networkNamespace } = this.#slot
       const start = { ...this.#identity, subnet, userNamespace, networkNamespace }
-      this.#watch(await startNameServer(files, start))
+      this.#watch(await startDnsmasq(files, start))
     } catch (error) {
       this.#retry(error)
     }

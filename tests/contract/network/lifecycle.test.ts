@@ -14,10 +14,10 @@ import {
   join,
   type LabServer,
   labSettings,
+  lookUp,
   member,
   type Outside,
   openOutside,
-  resolve,
   runIn,
   serveAt,
   tcp,
@@ -101,8 +101,8 @@ describe('after kill -9 of the agent', () => {
         expect(readFileSync(twoBox.hostsFile, 'utf8')).toContain(`${oneBox.address} one\n`)
         // Names are answered by the servers that it left, each to its project, before and after boxes are adopted.
         expect(nameServers(settings.dataDir)).toEqual(left)
-        expect(await resolve(one, 'two')).toBe(twoBox.address)
-        expect(await resolve(blue, 'two')).toBe('ENOTFOUND')
+        expect(await lookUp(one, 'two')).toBe(twoBox.address)
+        expect(await lookUp(blue, 'two')).toBe('ENOTFOUND')
         // A new box must not be taken for a member of a project whose boxes are not adopted yet.
         const newcomer = await join(network, 'green', 'newcomer')
         for (const box of boxes) expect(await tcp(newcomer, box.address, BOX_PORT)).toBe('blocked')
@@ -112,11 +112,11 @@ describe('after kill -9 of the agent', () => {
           expect(await network.join(box.member)).toEqual(slot)
         }
         const another = await join(network, 'red', 'three')
-        await eventually(async () => (await resolve(one, 'three')) === another.address)
+        await eventually(async () => (await lookUp(one, 'three')) === another.address)
         expect(nameServers(settings.dataDir)).toHaveLength(3)
         for (const pid of nameServers(settings.dataDir)) process.kill(pid, 'SIGKILL')
-        expect(await resolve(another, 'one')).toBe(oneBox.address)
-        expect(await resolve(blue, 'box')).toBe(blueBox.address)
+        expect(await lookUp(another, 'one')).toBe(oneBox.address)
+        expect(await lookUp(blue, 'box')).toBe(blueBox.address)
         expect(await tcp(another, oneBox.address, BOX_PORT)).toBe('one')
         expect(await tcp(two, oneBox.address, BOX_PORT)).toBe('one')
         expect(await tcp(blue, oneBox.address, BOX_PORT)).toBe('blocked')
@@ -144,7 +144,7 @@ describe('after kill -9 of the agent, the boxes, and some name servers', () => {
         for (const box of [green, blue]) {
           await network.adopt(box.member, box.index, box.pid)
           const place = { networkNamespace: `/proc/${box.pid}/ns/net` }
-          expect(await resolve(place, 'one')).toBe(box.address)
+          expect(await lookUp(place, 'one')).toBe(box.address)
         }
         expect(nameServers(settings.dataDir)).toHaveLength(2)
       })

@@ -13,9 +13,9 @@ import {
   firstOutput,
   join,
   labSettings,
+  lookUp,
   type Outside,
   openOutside,
-  resolve,
   startDns,
   tcp,
   udp,
@@ -61,19 +61,19 @@ describe('the names of boxes', () => {
   test('are answered over UDP and TCP, with the names of addresses, as boxes come and go', async () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
-      expect(await resolve(one, 'two')).toBe(two.address)
-      expect(await resolve(two, 'ONE')).toBe(one.address)
-      expect(await resolve(one, 'one')).toBe(one.address)
-      expect(await resolve(one, 'localhost')).toBe('127.0.0.1')
-      expect(await resolve(one, 'two', 'A', 'tcp')).toBe(two.address)
-      expect(await resolve(one, 'two', 'AAAA')).toBe('ENODATA')
-      expect(await resolve(one, two.address, 'PTR')).toBe('two')
-      expect(await resolve(one, 'three')).toBe('ENOTFOUND')
+      expect(await lookUp(one, 'two')).toBe(two.address)
+      expect(await lookUp(two, 'ONE')).toBe(one.address)
+      expect(await lookUp(one, 'one')).toBe(one.address)
+      expect(await lookUp(one, 'localhost')).toBe('127.0.0.1')
+      expect(await lookUp(one, 'two', 'A', 'tcp')).toBe(two.address)
+      expect(await lookUp(one, 'two', 'AAAA')).toBe('ENODATA')
+      expect(await lookUp(one, two.address, 'PTR')).toBe('two')
+      expect(await lookUp(one, 'three')).toBe('ENOTFOUND')
       const three = await join(network, 'demo', 'three')
-      await eventually(async () => (await resolve(one, 'three')) === three.address)
+      await eventually(async () => (await lookUp(one, 'three')) === three.address)
       await network.leave('box_demo_two')
-      await eventually(async () => (await resolve(one, 'two')) === 'ENOTFOUND')
-      expect(await resolve(one, two.address, 'PTR')).toBe('ENOTFOUND')
+      await eventually(async () => (await lookUp(one, 'two')) === 'ENOTFOUND')
+      expect(await lookUp(one, two.address, 'PTR')).toBe('ENOTFOUND')
       expect(readFileSync(one.resolvFile, 'utf8')).toBe(
         `nameserver ${NAME_SERVER}\nsearch example.test\noptions ndots:5\noptions ndots:0 timeout:2 attempts:3\n`,
       )
@@ -84,21 +84,21 @@ describe('the names of boxes', () => {
     await withNetwork(labSettings({ allowPrivate: true }), async (network) => {
       const [red, blue] = [await join(network, 'red', 'box'), await join(network, 'blue', 'box')]
       const friend = await join(network, 'blue', 'friend')
-      expect(await resolve(red, 'box')).toBe(red.address)
-      expect(await resolve(blue, 'box')).toBe(blue.address)
-      expect(await resolve(red, 'friend')).toBe('ENOTFOUND')
-      expect(await resolve(red, friend.address, 'PTR')).toBe('ENOTFOUND')
+      expect(await lookUp(red, 'box')).toBe(red.address)
+      expect(await lookUp(blue, 'box')).toBe(blue.address)
+      expect(await lookUp(red, 'friend')).toBe('ENOTFOUND')
+      expect(await lookUp(red, friend.address, 'PTR')).toBe('ENOTFOUND')
     })
   })
 
   test('are never asked outside, unlike names with a dot, whose answers cannot be boxes', async () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
-      expect(await resolve(box, 'outside.test')).toBe('192.0.2.9')
-      expect(await resolve(box, 'rebound.test')).toBe('ENOTFOUND')
-      expect(await resolve(box, 'nowhere.test')).toBe('ENOTFOUND')
-      for (const name of ['secretbox', 'box']) await resolve(box, name)
-      await resolve(box, '10.213.9.9', 'PTR')
+      expect(await lookUp(box, 'outside.test')).toBe('192.0.2.9')
+      expect(await lookUp(box, 'rebound.test')).toBe('ENOTFOUND')
+      expect(await lookUp(box, 'nowhere.test')).toBe('ENOTFOUND')
+      for (const name of ['secretbox', 'box']) await lookUp(box, name)
+      await lookUp(box, '10.213.9.9', 'PTR')
       expect(asked).toContain('query[A] nowhere.test')
       expect(asked).not.toMatch(/secretbox|\bbox\b|213\.10\.in-addr/)
     })
@@ -108,9 +108,9 @@ describe('the names of boxes', () => {
     await withNetwork(labSettings({ egress: false, allowPrivate: true }), async (network) => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
       const before = asked
-      expect(await resolve(one, 'two')).toBe(two.address)
-      expect(await resolve(one, 'data.outside.test')).toBe('ENOTFOUND')
-      expect(await resolve(one, 'data.outside.test', 'TXT')).toBe('ENOTFOUND')
+      expect(await lookUp(one, 'two')).toBe(two.address)
+      expect(await lookUp(one, 'data.outside.test')).toBe('ENOTFOUND')
+      expect(await lookUp(one, 'data.outside.test', 'TXT')).toBe('ENOTFOUND')
       expect(asked).toBe(before)
     })
   })
@@ -118,11 +118,11 @@ describe('the names of boxes', () => {
   test('follow the resolvers of the host', async () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
-      expect(await resolve(box, 'outside.test')).toBe('192.0.2.9')
+      expect(await lookUp(box, 'outside.test')).toBe('192.0.2.9')
       writeFileSync('/etc/resolv.conf', 'nameserver 10.99.7.10\n')
       await sleep(6_000)
-      expect(await resolve(box, 'outside.test')).not.toBe('192.0.2.9')
-      expect(await resolve(box, 'box')).toBe(box.address)
+      expect(await lookUp(box, 'outside.test')).not.toBe('192.0.2.9')
+      expect(await lookUp(box, 'box')).toBe(box.address)
       writeFileSync('/etc/resolv.conf', `nameserver ${RESOLVER}\n`)
     })
   })
@@ -132,13 +132,13 @@ describe('a name server', () => {
   test('that is killed is there again, for a client that keeps its socket too', async () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
-      expect(await resolve(box, 'box')).toBe(box.address)
+      expect(await lookUp(box, 'box')).toBe(box.address)
       const client = startDns(box, ['time', NAME_SERVER, 'box', '300'])
       await sleep(300)
       const [pid] = serversOf(box)
       process.kill(pid ?? 0, 'SIGKILL')
       await eventually(() => serversOf(box).length === 1 && serversOf(box)[0] !== pid)
-      expect(await resolve(box, 'box')).toBe(box.address)
+      expect(await lookUp(box, 'box')).toBe(box.address)
       const [median = 1000] = (await firstOutput(client)).split(' ').map(Number)
       expect(median).toBeLessThan(100)
       expect(await network.problems()).toEqual([])
@@ -148,7 +148,7 @@ describe('a name server', () => {
   test('runs while its project has a box, without rights, and is not reached by others', async () => {
     await withNetwork(labSettings({ allowPrivate: true }), async (network) => {
       const [box, other] = [await join(network, 'demo', 'box'), await join(network, 'other', 'box')]
-      await resolve(box, 'box')
+      await lookUp(box, 'box')
       const [pid = 0] = serversOf(box)
       const status = readFileSync(`/proc/${pid}/status`, 'utf8')
       for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) expect(status).toMatch(new RegExp(`Cap${set}:\t0+$`, 'm'))
@@ -171,7 +171,7 @@ describe('a name server', () => {
   test('answers others of its project while one box floods it', async () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
-      await resolve(one, 'two')
+      await lookUp(one, 'two')
       const median = async (): Promise<number> =>
         Number((await dns(one, 'time', NAME_SERVER, 'two', '100')).split(' ')[0])
       const alone = await median()

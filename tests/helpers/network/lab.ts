@@ -186,7 +186,7 @@ export async function dns(place: Place, ...args: string[]): Promise<string> {
 }
 
 /** Asks the name server of boxes for a record. */
-export function resolve(place: Place, name: string, ...how: string[]): Promise<string> {
+export function lookUp(place: Place, name: string, ...how: string[]): Promise<string> {
   return dns(place, 'ask', NAME_SERVER, name, ...how)
 }
 
