@@ -18,9 +18,9 @@ export interface OwnFiles {
 }
 
 /**
- * Writes /etc/hostname, /etc/resolv.conf and /etc/hosts of a box that does not run. With `isFirst` whatever its root came with is replaced, but
- * for the lines of its hosts file; later only a resolv.conf that is still as it was written here, and the box's line in its hosts file. Leaves out what cannot be written, and returns the error unless it is an ordinary one, such
- * as a full disk. Never throws: no root, however odd, keeps the agent or a box from starting.
+ * Writes /etc/hostname, /etc/resolv.conf and /etc/hosts of a box that does not run. With `isFirst` it replaces
+ * the files of the root, but keeps the lines of its hosts file. Later it replaces an unchanged resolv.conf, and the box's line in its hosts file.
+ * Leaves out a file that cannot be written, and returns the error unless it is an ordinary one, such as a full disk. Never throws: no root, however odd, keeps the agent or a box from starting.
  */
 export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolean): unknown {
   const { hostname, resolvConf, address } = files
@@ -71,7 +71,7 @@ export function isUnchanged(text: string): boolean {
 }
 
 /**
- * Returns the hosts file of a box with its own line as it has to be; null to leave it alone. `present` is the text that it has, empty for one that
+ * Returns the hosts file of a box with the current line of the box; null to leave it alone. `present` is the text that it has, empty for one that
  * was never written. The line is found by its mark; a box that removed it gets it back only as a fork, whose name is another. A pure function.
  */
 export function hostsWith(

@@ -110,7 +110,7 @@ export function openNetworkMaintenance({
   }
 }
 
-// Names of boxes have no dot, and are asked for as they are. A server that has just started is asked again soon.
+// Names of boxes have no dot, and get no search domain. A server that has just started is asked again soon.
 const SERVER_OPTIONS = 'options ndots:0 timeout:2 attempts:3'
 const CHECK_INTERVAL_MS = 5_000
 const REPORT_MS = 600_000

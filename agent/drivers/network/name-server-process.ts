@@ -35,14 +35,14 @@ export function nameServerFiles(runDir: string, egress: boolean): NameServerFile
   }
 }
 
-/** Which server it is: a project has another one once its boxes were all stopped. */
+/** Identifies a server: after all boxes of a project stopped, it gets another one. */
 export interface ServerIdentity {
   project: string
   /** Number of the slot among those of servers. */
   number: number
 }
 
-/** What a name server of a project is started with. */
+/** Options for starting the name server of a project. */
 export interface NameServerStart extends ServerIdentity {
   /** The slot's namespaces. */
   userNamespace: string

@@ -14,8 +14,8 @@ export interface NameServersOptions extends Pick<ServerParts, 'factory' | 'filte
 }
 
 /**
- * The name servers of projects: each has one dnsmasq while it has a running box. A server has a slot as a box has one, so that the packet
- * filter keeps the servers of other projects from it, and knows the names of the project's hosts file.
+ * The name servers of projects: each has one dnsmasq while it has a running box. A server has a slot like a box, so that the
+ * packet filter isolates projects. It reads the names from the project's hosts file.
  */
 export class NameServers {
   readonly #parts: ServerParts

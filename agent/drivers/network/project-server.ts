@@ -14,7 +14,7 @@ import type { PacketFilter } from './packet-filter.ts'
 import type { PreparedSlot, SlotFactory } from './slot-factory.ts'
 import { planServer, type SlotPlan } from './slots.ts'
 
-/** What all servers of an instance share. */
+/** Parts that all servers of an instance share. */
 export interface ServerParts {
   files: NameServerFiles
   instance: number
@@ -25,7 +25,7 @@ export interface ServerParts {
   logger: Logger
 }
 
-/** The name server of one project, which is started again when it ends, in the same slot: clients reach it as before. */
+/** The name server of one project, which restarts in the same slot when it ends, so that clients keep reaching it. */
 export class ProjectServer {
   /** Addresses of the boxes that use it. */
   readonly members = new Set<string>()
@@ -85,7 +85,7 @@ export class ProjectServer {
     forgetNameServer(files.directory, this.#identity)
   }
 
-  /** Leaves it alone from now on; resolves once no start is under way. */
+  /** Stops supervising it; resolves once no start is under way. */
   async detach(): Promise<void> {
     this.#isEnding = true
     clearTimeout(this.#timer)
@@ -107,7 +107,7 @@ export class ProjectServer {
       this.#slot = await this.#parts.factory.adopt(this.#plan, pid)
       this.#watch(pid)
     } catch (error) {
-      // It ended meanwhile; or it is left out of the slot that is made now.
+      // It has ended, or would have no place in the slot that is created now.
       killServers(this.#parts.instance, (number) => number === this.#identity.number)
       this.#retry(error)
     }
@@ -131,7 +131,7 @@ export class ProjectServer {
   #watch(pid: number): void {
     this.#pid = pid
     this.#startedAt = performance.now()
-    // First, since the end of a process that is gone is told at once.
+    // First, since the watcher reports a process that is gone at once.
     this.#later(STABLE_MS, () => {
       this.problem = null
     })
@@ -146,7 +146,7 @@ export class ProjectServer {
 
   #retry(error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error)
-    if (this.problem !== cause) this.#parts.logger.warn('a name server ended, and is started again', { error })
+    if (this.problem !== cause) this.#parts.logger.warn('a name server ended and restarts', { error })
     // The first end after a stable run is only logged.
     if (this.#failures > 0) this.problem = cause
     const delayMs = this.#failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** this.#failures, DELAY_MAX_MS)

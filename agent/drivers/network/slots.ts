@@ -41,7 +41,7 @@ export function planSlot(subnet: string, k: number, s: number): SlotPlan {
   }
 }
 
-/** Derives the slot of name server `s` of instance `k`: its addresses and ids follow those of all boxes. */
+/** Derives the slot of name server `s` of instance `k`: its addresses and ids come after the ones of all boxes. */
 export function planServer(subnet: string, k: number, s: number): SlotPlan {
   return {
     index: SLOTS_MAX + s,
@@ -84,7 +84,7 @@ export function slotOfIdBase(k: number, base: number): number | null {
   return Number.isInteger(slot) && slot >= 0 && slot < SLOTS_MAX ? slot : null
 }
 
-/** Returns the first and last address of an instance's boxes, and those of its name servers. */
+/** Returns the first and last address of an instance's boxes, and of its name servers. */
 export function instanceAddresses(subnet: string, k: number): { first: string; last: string }[] {
   return [k, INSTANCES_MAX + k].map((bank) => ({
     first: slotAddress(subnet, bank * SLOTS_MAX),

@@ -9,7 +9,7 @@ import type { Network, NetworkMember, NetworkSlot } from '../../../agent/ports/b
 import { passable, passableNode } from '../passable.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** The network namespace of a process: that of a box, of the outside, or the host's own (null). */
+/** The network namespace of a box or of the outside; null for the host's own. */
 export type Place = Pick<NetworkSlot, 'networkNamespace'> | NetworkSlot | null
 
 /** A network beyond the host, with a public address at either end. */
