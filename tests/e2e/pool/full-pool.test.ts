@@ -53,7 +53,8 @@ test('a pool without room for data or names does each request whole or refuses i
   const done = new Set<string>()
   for (const [what, where, act] of acts) {
     const { status, body } = await act()
-    expect(status < 300 || [status, body.code].join()).toBe(status < 300 ? true : '507,storage_full')
+    const refusal = [what, status, body.code, body.detail]
+    if (status >= 300) expect(refusal).toEqual([what, 507, 'storage_full', body.detail])
     if (status < 300) done.add(what)
     if (!/restore|attach|backup/.test(what) || what === 'backup restore')
       expect([what, (await client.get(where)).status]).toEqual([what, status < 300 ? 200 : 404])
