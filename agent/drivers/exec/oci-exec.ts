@@ -1,6 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { ExecReason } from '../../../shared/schemas/exec.ts'
 import type { ChildStatus } from '../../lib/syscalls/children.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { ExecExit } from '../../ports/boxes/exec-exit.ts'
@@ -53,7 +52,9 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
   const { crun, cgroups } = deps
   const name = deps.nextName()
   const ends = openEnds(deps, task)
-  const before = { oomKills: cgroups.oomKills(task.boxId), refusals: cgroups.processRoom(task.boxId).refusals }
+  const room = cgroups.processRoom(task.boxId)
+  if (room.free !== null && room.free < START_PROCESSES) return refusedExec(task, ends, endAtLimit(task, room))
+  const before = { oomKills: cgroups.oomKills(task.boxId), refusals: room.refusals }
   let outcome: CrunOutcome
   try {
     createExecCgroup(deps, task, name)
@@ -110,41 +111,57 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   else await new Promise((resolve) => watcher.watch(pid, resolve))
   collectStrays(watcher)
   await removeExecCgroup({ cgroups, logger }, task.boxId, name)
+  const wasRefused = room.refusals > start.before.refusals
+  const isShort = wasRefused || room.free === 0
+  const outOfMemory = outcome.wasKilled && !isShort && cgroups.isOutOfMemory(task.boxId, start.before.oomKills)
+  const oomKills = outOfMemory ? cgroups.oomKills(task.boxId) - start.before.oomKills : 0
+  if (outOfMemory)
+    return refusedExec(task, ends, { exitCode: null, signal: 'SIGKILL', outOfMemory, oomKills, line: '' })
+  // A message about the program is true of a full box, too, unless a process of the start was refused. Then crun 1.8 crashes, reports
+  // "fail startup", or takes its failed fork for the child: it looks for directory and program on the host, until a SIGPIPE ends it.
+  const isUntold = outcome.wasKilled || outcome.message.endsWith(TRY_AGAIN) || !OF_PROGRAM.test(outcome.message)
+  return refusedExec(
+    task,
+    ends,
+    wasRefused || (isShort && isUntold) ? endAtLimit(task, room) : explainEnd(task, outcome),
+  )
+}
+
+/** How a command ends that was not started, and the line on its stderr. */
+interface RefusedEnd extends ExecExit {
+  line: string
+}
+
+function refusedExec(task: ExecTask, ends: ExecEnds, { line, ...exit }: RefusedEnd): RunningExec {
   if (!task.isRunning()) {
     ends.close()
     throw new ServiceError('box_not_running', 'The box is not running.')
   }
-  const isRefused = room.isFull || room.refusals > start.before.refusals
-  const outOfMemory = outcome.wasKilled && !isRefused && cgroups.isOutOfMemory(task.boxId, start.before.oomKills)
-  const oomKills = outOfMemory ? cgroups.oomKills(task.boxId) - start.before.oomKills : 0
-  const { exitCode, line, reason } = explainEnd(task, outcome, isRefused ? room : null)
-  const exit: ExecExit = outOfMemory
-    ? { exitCode: null, signal: 'SIGKILL', outOfMemory, oomKills }
-    : { exitCode, signal: null, outOfMemory, ...(reason === undefined ? {} : { reason }) }
   return {
     cwd: task.cwd,
     process: Promise.resolve(null),
-    ...ends.refuse(outOfMemory ? '' : line),
+    ...ends.refuse(line),
     exited: Promise.resolve(exit),
     signal: () => Promise.resolve(),
   }
 }
 
-// Where the box is full, crun 1.8 crashes or reports "fail startup". A message about the program or its directory is true of a full box, too.
-function explainEnd(
-  { request: { command, terminal }, cwd }: ExecTask,
-  { message, wasKilled }: CrunOutcome,
-  fullRoom: ProcessRoom | null,
-): Explanation {
-  const [program = ''] = command
-  const cannot = `boxyard: ${shownName(program)}: cannot be started:`
-  if (fullRoom !== null && (wasKilled || message.endsWith(TRY_AGAIN) || !OF_PROGRAM.test(message))) {
-    const limit = fullRoom.max === null ? 'processes' : `${fullRoom.max} processes`
-    const line = `${cannot} the box is at its limit of ${limit}\n`
-    return { exitCode: 126, line, reason: 'process_limit_reached' }
-  }
-  if (wasKilled) return { exitCode: 126, line: `${cannot} its start was killed\n` }
-  return explainFailedStart(message, terminal === undefined ? program : null, cwd)
+function endAtLimit(task: ExecTask, { max }: ProcessRoom): RefusedEnd {
+  const limit = max === null ? 'processes' : `${max} processes`
+  const line = `${cannotStart(task)} the box is at its limit of ${limit}\n`
+  return { exitCode: 126, signal: null, outOfMemory: false, reason: 'process_limit_reached', line }
+}
+
+function explainEnd(task: ExecTask, { message, wasKilled }: CrunOutcome): RefusedEnd {
+  const [program = ''] = task.request.command
+  const { exitCode, line } = wasKilled
+    ? { exitCode: 126, line: `${cannotStart(task)} its start was killed\n` }
+    : explainFailedStart(message, task.request.terminal === undefined ? program : null, task.cwd)
+  return { exitCode, signal: null, outOfMemory: false, line }
+}
+
+function cannotStart({ request: { command } }: ExecTask): string {
+  return `boxyard: ${shownName(command[0] ?? '')}: cannot be started:`
 }
 
 async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: StartingExec): Promise<ExecStreams> {
@@ -226,7 +243,6 @@ interface Explanation {
   exitCode: number
   /** The line on stderr. */
   line: string
-  reason?: ExecReason
 }
 
 /** Counters of the box before a start. */
@@ -270,4 +286,10 @@ const TOO_MANY_CGROUPS = `The box has ${DESCENDANTS_MAX} cgroups, the most it ma
 const SHELL_KILLED = 137
 const TRY_AGAIN = 'Resource temporarily unavailable'
 const OF_PROGRAM = /^(chdir|executable file|open executable|exec)\b/
-const STRAYS_MS = [50, 1_000]
+/**
+ * Processes that a start has at once: crun, the child that enters the box, and the program. With less room crun is not started, because
+ * version 1.8 takes its own failed fork for the new process.
+ */
+const START_PROCESSES = 3
+// On a busy host what crun left ends late.
+const STRAYS_MS = [50, 1_000, 10_000]

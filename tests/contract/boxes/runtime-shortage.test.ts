@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { newId } from '../../../shared/ids.ts'
@@ -27,6 +29,11 @@ describe('a command in a box that is short of something', () => {
     lab = await openOciLab()
     await lab.runtime.start(lab.spec(FULL, { pidsMax: PIDS_MAX }))
     await lab.runtime.start(lab.spec(SMALL, { ramMb: 64 }))
+    await execute(
+      lab.runtime,
+      FULL,
+      'printf "#!/bin/sh\nexit 0\n" >/bin/only-in-the-box; chmod 755 /bin/only-in-the-box',
+    )
   })
 
   afterAll(async () => {
@@ -43,6 +50,9 @@ describe('a command in a box that is short of something', () => {
     const script = `read go; i=0; while [ $i -lt ${count} ]; do sleep 600 >/dev/null 2>&1 </dev/null & i=$((i+1)); done; echo up; exec sleep 600`
     const request = { command: ['/bin/sh', '-c', script], cwd: '/', environment: {}, user: null }
     const filler = await lab.runtime.exec(FULL, request)
+    // crun counts until it has ended: a shell that forks before that is refused the last process, and ends.
+    await untilTrue(() => processes() === OWN + 1)
+    filler.stdin.write('go\n')
     const up = new Promise((resolve) => filler.stdout.once('data', () => resolve('up')))
     // The process that started it counts until it exits.
     await untilTrue(() => processes() === OWN + 1)
@@ -64,22 +74,54 @@ describe('a command in a box that is short of something', () => {
     return { ...exit, stdout, stderr: '' }
   }
 
-  test('is not started at the process limit, and leaves no process', async () => {
-    const empty = await fill(0)
+  test.each([0, 1, 2])('is not started with room for %d processes, and ends none of the others', async (free) => {
+    const empty = await fill(free)
     try {
       for (let round = 0; round < 5; round++) {
         expect(await execute(lab.runtime, FULL, ['true'])).toEqual({ ...REFUSED, stdout: '', stderr: LINE })
         expect(await inTerminal(['true'])).toEqual({ ...REFUSED, stdout: LINE.replace('\n', '\r\n'), stderr: '' })
+        expect(processes()).toBe(PIDS_MAX - free)
       }
-      await untilTrue(() => processes() === PIDS_MAX)
     } finally {
       await empty()
     }
     expect(await execute(lab.runtime, FULL, ['true'])).toMatchObject({ exitCode: 0 })
   })
 
+  test('is told of no program of the host, and runs none there', async () => {
+    const mark = join(mkdtempSync(join(tmpdir(), 'boxyard-shortage-')), 'mark')
+    const empty = await fill(0)
+    try {
+      for (const program of ['/no/such/program', '/usr/bin/crun', 'busybox'])
+        expect(await execute(lab.runtime, FULL, [program, '--version'])).toMatchObject(REFUSED)
+      expect(await execute(lab.runtime, FULL, `echo >${mark}`)).toMatchObject(REFUSED)
+      expect(existsSync(mark)).toBe(false)
+    } finally {
+      await empty()
+      rmSync(dirname(mark), { recursive: true })
+    }
+  })
+
+  test('that starts while the box forks all the time is refused or runs, and the box keeps its programs', async () => {
+    const empty = await fill(6)
+    try {
+      const forking = execute(lab.runtime, FULL, [
+        'awk',
+        `BEGIN { while (n++ < 300) system("true & true & true & true & wait") }`,
+      ])
+      for (let round = 0; round < 20; round++) {
+        const outcome = await execute(lab.runtime, FULL, ['/bin/only-in-the-box'])
+        expect([DONE, REFUSED]).toContainEqual({ ...outcome, stdout: undefined, stderr: undefined })
+      }
+      await forking
+      await untilTrue(() => processes() === PIDS_MAX - 6)
+    } finally {
+      await empty()
+    }
+  })
+
   test('is refused or runs near the process limit, and has no other end', async () => {
-    for (const free of [2, 3]) {
+    for (const free of [3, 4]) {
       const empty = await fill(free)
       try {
         for (let round = 0; round < 5; round++) {

@@ -19,10 +19,10 @@ function write(files: Record<string, string>): void {
 
 test('a box with as many processes as it may have is full', () => {
   write({ 'pids.max': '256\n', 'pids.current': '255\n', 'pids.events': 'max 3\n' })
-  expect(readProcessRoom(home, [])).toEqual({ max: 256, isFull: false, refusals: 3 })
+  expect(readProcessRoom(home, [])).toEqual({ max: 256, free: 1, refusals: 3 })
   // A process that was moved in may be one too many.
   write({ 'pids.current': '257\n' })
-  expect(readProcessRoom(home, [])).toEqual({ max: 256, isFull: true, refusals: 3 })
+  expect(readProcessRoom(home, [])).toEqual({ max: 256, free: 0, refusals: 3 })
 })
 
 test('refusals are also those that the kernel counts in the cgroup of the command', () => {
@@ -31,7 +31,7 @@ test('refusals are also those that the kernel counts in the cgroup of the comman
 })
 
 test('a cgroup without the controller, or without a limit, is never full', () => {
-  expect(readProcessRoom(join(home, 'exec'), [])).toEqual({ max: null, isFull: false, refusals: 0 })
+  expect(readProcessRoom(join(home, 'exec'), [])).toEqual({ max: null, free: null, refusals: 0 })
   write({ 'pids.max': 'max\n', 'pids.current': '5\n' })
-  expect(readProcessRoom(home, [])).toEqual({ max: null, isFull: false, refusals: 0 })
+  expect(readProcessRoom(home, [])).toEqual({ max: null, free: null, refusals: 0 })
 })

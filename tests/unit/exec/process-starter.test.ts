@@ -43,7 +43,7 @@ function hostWith(pid: number, executed: Promise<CrunOutcome>): CommandHost {
   const cgroups = {
     place: () => undefined,
     oomKills: () => 0,
-    processRoom: () => ({ max: null, isFull: false, refusals: 0 }),
+    processRoom: () => ({ max: null, free: null, refusals: 0 }),
     watchMemory: () => () => undefined,
     createExec: () => undefined,
     entrances: () => [],

@@ -4,8 +4,8 @@ import { readTextIfThere } from '../../../lib/disk/file-text.ts'
 export interface ProcessRoom {
   /** Null: no limit. */
   max: number | null
-  /** True: no more can be started now. */
-  isFull: boolean
+  /** How many more can be started now; null: no limit. */
+  free: number | null
   /** How often the kernel has refused to start one, in all. */
   refusals: number
 }
@@ -18,7 +18,7 @@ export function readProcessRoom(home: string, below: readonly string[]): Process
   const max = numberIn(`${home}/pids.max`)
   const current = numberIn(`${home}/pids.current`) ?? 0
   const refusals = [home, ...below].reduce((sum, path) => sum + readRefusals(path), 0)
-  return { max, isFull: max !== null && current >= max, refusals }
+  return { max, free: max === null ? null : Math.max(0, max - current), refusals }
 }
 
 function readRefusals(path: string): number {
