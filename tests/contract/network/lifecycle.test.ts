@@ -247,6 +247,9 @@ async function crashedAgent(
   const agent = spawn('unshare', args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const boxes = JSON.parse(await firstOutput(agent)) as CrashedBox[]
   const ended = new Promise((resolve) => agent.once('exit', resolve))
+  // Boxes do not wait for the name server of their project.
+  const projects = new Set(members.map(({ project }) => project)).size
+  await eventually(() => nameServers(settings.dataDir).length === projects)
   agent.kill('SIGKILL')
   await ended
   return boxes

@@ -7,7 +7,8 @@ import { ROOT } from '../../../infra/commands.ts'
 /** Files that name problems of the health report. */
 const SOURCES = [
   ...['agent/core/health/health.ts', 'agent/core/health/subvolume-faults.ts', 'agent/drivers/edge/supervisor.ts'],
-  ...['agent/drivers/network/problems.ts', 'agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
+  ...['agent/drivers/network/name-servers.ts', 'agent/drivers/network/problems.ts'],
+  ...['agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
   ...[
     'agent/compose/fleet-kube.ts',
     'agent/core/edge/leads.ts',
