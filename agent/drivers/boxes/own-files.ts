@@ -89,7 +89,14 @@ export function hostsWith(
   if (present.trim() === '') return [...LOCALHOST_LINES, own, ''].join('\n')
   if (!isFirst) return null
   const first = /^[^#\n]*\slocalhost(\s|$)/m.test(present) ? [] : LOCALHOST_LINES
-  return [...first, present.replace(/\n*$/, ''), own, ''].join('\n')
+  return [...first, withoutLastNewlines(present), own, ''].join('\n')
+}
+
+// A regular expression takes quadratic time for this, and the box has written the text.
+function withoutLastNewlines(text: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === '\n') end--
+  return text.slice(0, end)
 }
 
 function writeHosts(etcFd: number, own: { hostname: string; address: string }, isFirst: boolean): void {
@@ -145,7 +152,7 @@ function errorOf(act: () => void): unknown {
   }
 }
 
-/** Returns the text of a small regular file; null for all else, also while a program of the box holds a lease on it. */
+/** Returns the text of a small regular file, a character for each byte; null for all else, also while a program of the box holds a lease on it. */
 function read(etcFd: number, name: string, bytesMax: number): string | null {
   let fd: number | undefined
   try {
@@ -153,7 +160,7 @@ function read(etcFd: number, name: string, bytesMax: number): string | null {
     const facts = fs.fstatSync(fd)
     if (!facts.isFile() || facts.size > bytesMax) return null
     const bytes = Buffer.alloc(facts.size)
-    return bytes.toString('utf8', 0, fs.readSync(fd, bytes, 0, bytes.length, 0))
+    return bytes.toString('latin1', 0, fs.readSync(fd, bytes, 0, bytes.length, 0))
   } catch (error) {
     if (isErrno(error, ...UNWRITABLE)) return null
     throw error
@@ -173,7 +180,7 @@ function replace(etcFd: number, name: string, text: string): void {
   const fd = openBelow(etcFd, draft, { flags: O.WRONLY | O.CREAT | O.EXCL, mode: 0o644, resolve: STRICT })
   try {
     fs.fchmodSync(fd, 0o644)
-    fs.writeSync(fd, text)
+    fs.writeFileSync(fd, text, 'latin1')
     renameBetween({ fromFd: etcFd, fromName: draft, toFd: etcFd, toName: name })
   } catch (error) {
     removeAt(etcFd, draft)
@@ -191,7 +198,7 @@ const MARK = '# Boxyard keeps this file like the resolvers of the host until you
 const HOSTS_MARK = '# this box, by Boxyard'
 const BYTES_MAX = 64 * 1024
 /** Lists of hosts that programs shall not reach are this long. */
-const HOSTS_BYTES_MAX = 4 * 1024 * 1024
+const HOSTS_BYTES_MAX = 256 * 1024
 const WITHIN = RESOLVE.BENEATH | RESOLVE.NO_MAGICLINKS | RESOLVE.NO_XDEV
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 // Errors that the owner of a root causes without malice, and a full disk.

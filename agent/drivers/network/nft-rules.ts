@@ -151,6 +151,8 @@ function boxChains({ instance, subnet, egress, flowsPerBox }: RulesetRequest): s
     `iifname ${servers} oifname != ${ours} ip daddr != @resolvers goto refuse`,
     `iifname ${servers} oifname != ${ours} th dport != 53 goto refuse`,
     `iifname ${ours} iifname != ${servers} ${flowLimit(flowsPerBox)}`,
+    // Queries come by the address in each box, which bounds their rate. Only those are untracked.
+    `iifname ${ours} oifname ${servers} ct state != untracked goto refuse`,
     `iifname ${ours} oifname ${ours} goto between_boxes`,
     `iifname ${ours} goto from_box`,
     `oifname ${ours} goto to_box`,

@@ -157,6 +157,9 @@ describe('a name server', () => {
       const server = await serverAddress(pid)
       expect(await udp(other, server, 53)).toBe('blocked')
       expect(await tcp(other, server, 53)).toBe('blocked')
+      // A box of its project reaches it by its own address only, which bounds how often it asks.
+      expect(await udp(box, server, 53)).toBe('blocked')
+      expect(await tcp(box, server, 53)).toBe('blocked')
       // It cannot reach what it does not need.
       await withServers([box], async () => {
         const place = { networkNamespace: `/proc/${pid}/ns/net` }

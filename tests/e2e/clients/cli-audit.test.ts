@@ -30,7 +30,7 @@ test('the audit log has the command of each exec and console, but no variables a
 })
 
 test('the audit log says who did what to which target, of one project if asked', async () => {
-  await cli.run(['volume', 'create', 'audited', '-p', 'watched'])
+  for (const project of ['watched', 'demo']) await cli.run(['volume', 'create', 'audited', '-p', project])
   const rowsOf = async (...flags: string[]): Promise<string[]> =>
     (await cli.run(['audit', '--operation', 'createVolume', ...flags])).stdout.trimEnd().split('\n')
   const [head, ...rows] = await rowsOf('-p', 'watched')

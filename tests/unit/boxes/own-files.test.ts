@@ -140,9 +140,23 @@ describe('the hosts file', () => {
   })
 
   test('that is long is left as it is', () => {
-    writeFileSync(path(), '#'.repeat(4 * 1024 * 1024 + 1))
+    writeFileSync(path(), '#'.repeat(256 * 1024 + 1))
     start(true)
-    expect(statSync(path()).size).toBe(4 * 1024 * 1024 + 1)
+    expect(statSync(path()).size).toBe(256 * 1024 + 1)
+  })
+
+  test('of newlines takes no more time than any other', () => {
+    const begin = performance.now()
+    hostsWith(`${'\n'.repeat(256 * 1024)}x`, OWN, true)
+    // It took minutes.
+    expect(performance.now() - begin).toBeLessThan(5_000)
+  })
+
+  test('keeps its bytes that are not UTF-8', () => {
+    const line = Buffer.from('# caf\xe9\n', 'latin1')
+    writeFileSync(path(), line)
+    start(true)
+    expect(readFileSync(path()).includes(line)).toBe(true)
   })
 
   test('that cannot be written keeps back no other file', () => {
