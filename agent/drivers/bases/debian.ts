@@ -115,7 +115,7 @@ const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const PACKAGES = ['bash', 'ca-certificates', 'curl', 'procps', 'iproute2', 'git']
 const BUILD_TIMEOUT_MS = 15 * 60_000
 
-// The pool is mounted nodev; the build needs devices, so it lifts that for this directory in a mount namespace of its own, which
+// The pool is mounted nodev, and the build needs devices. So it lifts that for this directory in a mount namespace of its own, which
 // also removes its mounts however the build ends.
 const BUILD_SCRIPT = 'mount --bind "$0" "$0" && mount -o remount,bind,dev "$0" && exec mmdebstrap "$@"'
 

@@ -152,7 +152,7 @@ function errorOf(act: () => void): unknown {
   }
 }
 
-/** Returns the text of a small regular file, a character for each byte; null for all else, also while a program of the box holds a lease on it. */
+/** Returns the text of a small regular file, a character for each byte. Returns null for all else, also while a program of the box holds a lease on it. */
 function read(etcFd: number, name: string, bytesMax: number): string | null {
   let fd: number | undefined
   try {

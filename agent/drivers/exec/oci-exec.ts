@@ -118,7 +118,7 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   if (outOfMemory)
     return refusedExec(task, ends, { exitCode: null, signal: 'SIGKILL', outOfMemory, oomKills, line: '' })
   // A message about the program is true of a full box, too, unless a process of the start was refused. Then crun 1.8 crashes, reports
-  // "fail startup", or takes its failed fork for the child: it looks for directory and program on the host, until a SIGPIPE ends it.
+  // "fail startup", or takes its failed fork for the child. In that case it looks for directory and program on the host until a SIGPIPE ends it.
   const isUntold = outcome.wasKilled || outcome.message.endsWith(TRY_AGAIN) || !OF_PROGRAM.test(outcome.message)
   return refusedExec(
     task,
@@ -204,7 +204,7 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   let isOver = false
   let isKilledHere = false
   const innerPid = readInnerPid(pid)
-  // The first process too where a box with nesting has moved it to a cgroup of its own: the end of the command is the end of this process.
+  // Includes the first process if a box with nesting moved it to a cgroup of its own. Its end is the end of the command.
   const members = (): number[] => [...new Set([pid, ...cgroups.execProcesses(boxId, name)])]
   const unwatchMemory = cgroups.watchMemory(boxId)
   const exited = new Promise<ExecExit>((resolve) => {
