@@ -290,7 +290,7 @@ describe('on a terminal', () => {
     process.kill(cli.service().agentPid, 'SIGSTOP')
     try {
       const stopping = cli.startInTerminal(['stop', 'web'])
-      await stopping.until(/Waiting: stop a box: SIGTERM, the grace period, SIGKILL/)
+      await stopping.until(/Waiting: stop a box$/m)
       stopping.type('\x03')
       await stopping.ended
     } finally {
