@@ -56,6 +56,9 @@ describe('an abort', () => {
     const leaving = new AbortController()
     let id = ''
     const running = box.run(['sleep', '775'], { signal: leaving.signal, onStarted: (started) => (id = started) })
+    running.catch(() => undefined)
+    // It runs before the answer tells its id.
+    await eventually(() => Promise.resolve(id !== ''))
     await abortOnce('sleep 775', leaving)
     await expect(running).rejects.toBe(WHY)
     expect(await isRunning('sleep 775')).toBe(false)
