@@ -9,6 +9,7 @@ import { caddyProgram } from './caddy-program.ts'
 import { readPemPairs } from './certificates.ts'
 import { ASK_HOST } from './config-front-proxy.ts'
 import { createHaproxyEdge, type HaproxyEdgeOptions } from './haproxy.ts'
+import { keptText } from './kept-text.ts'
 import { frontPaths } from './names.ts'
 import { keptPort } from './port.ts'
 import { endEdge } from './process.ts'
@@ -108,15 +109,9 @@ async function prepare({ runDir, storage, root }: CaddyEdgeOptions): Promise<voi
   chmodSync(paths.roots, 0o640)
 }
 
-/** Returns the secret path of certificate requests, kept over restarts. */
+/** Returns the secret path of certificate requests. */
 function keptPath(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    const path = `/${randomBytes(32).toString('base64url')}`
-    writeFileSync(file, path, { mode: 0o600 })
-    return path
-  }
+  return keptText(file, () => `/${randomBytes(32).toString('base64url')}`)
 }
 
 /** The user of Debian's package. */

@@ -1,8 +1,8 @@
 import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
-import { clientTables } from './config-limits.ts'
+import { clientTables, COUNT_REFUSAL, REFUSALS_COUNTED, tooManyRefusals } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
-import { FALLBACK_SOCKET } from './names.ts'
+import { FALLBACK_SOCKET, REFUSAL_HEADER } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /**
@@ -12,23 +12,26 @@ import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
  */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
   // Of streams only those that last have entries of their own, so that frequent requests share few.
-  const stored = `conn_cur,http_req_cnt,http_req_rate(${BUSY_PERIOD_MS})`
+  const stored = `conn_cur,http_req_cnt,http_req_rate(${BUSY_PERIOD_MS}),${REFUSALS_COUNTED}`
   const use = ['backend boxes_use', `  stick-table type string len 192 size 20k store ${stored}`]
   return [...use, ...clientTables(limits)]
 }
 
-/** The backends of boxes and of the agent's own pages. */
-export function boxBackends({
-  tokenPrefixes,
-  signInHost,
-}: {
+interface BoxSettings {
   tokenPrefixes: readonly string[]
   signInHost: string
-}): string[] {
+  refusalMark: string
+  limits: EdgeLimits
+}
+
+/** The backends of boxes and of the agent's own pages. */
+export function boxBackends(settings: BoxSettings): string[] {
+  const { signInHost } = settings
   const domain = signInHost.slice(signInHost.indexOf('.') + 1)
   const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string, isHttp2 = false): string[] => [
     `backend ${name}`,
-    ...delivery(tokenPrefixes, isHttp2),
+    ...delivery(settings, { answerOf, isHttp2 }),
+    ...countedRefusals(settings),
     ...answering(answerOf, domain, isHttp2 ? NO_HTTP2 : NO_ANSWER),
   ]
   return [
@@ -42,7 +45,10 @@ export function boxBackends({
  * Forwards to the box of `txn.route`, without tokens of this deployment. What fails there goes to the agent once, which reaches servers on
  * the box's loopback and says what is wrong with the others (fallback-server.ts).
  */
-function delivery(tokenPrefixes: readonly string[], isHttp2: boolean): string[] {
+function delivery(
+  { tokenPrefixes, limits }: BoxSettings,
+  { answerOf, isHttp2 }: { answerOf: (refusal: EdgeRefusal) => string; isHttp2: boolean },
+): string[] {
   const protocol = isHttp2 ? ' proto h2' : ''
   return [
     '  retries 1',
@@ -56,6 +62,7 @@ function delivery(tokenPrefixes: readonly string[], isHttp2: boolean): string[] 
     '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
     '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
+    ...tooManyRefusals(limits, answerOf),
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
     // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
     // refused connection needs none. What is not safe must not be sent twice.
@@ -69,6 +76,18 @@ function delivery(tokenPrefixes: readonly string[], isHttp2: boolean): string[] 
     `  server box 0.0.0.0:0 pool-purge-delay 2s${protocol}`,
     // Keeps no connection: the agent looks at the first answer of each.
     `  server fallback unix@/${FALLBACK_SOCKET} send-proxy-v2 pool-max-conn 0${protocol}`,
+  ]
+}
+
+/**
+ * Counts the agent's own answers in place of a box, by client and by route. The mark is a secret, since the agent also passes on answers of
+ * boxes, which could have their visitors refused elsewhere by it.
+ */
+function countedRefusals({ refusalMark }: BoxSettings): string[] {
+  return [
+    `  acl is_refusal res.hdr(${REFUSAL_HEADER}) -m str ${refusalMark}`,
+    ...COUNT_REFUSAL.map((count) => `  http-response ${count} if is_refusal`),
+    `  http-response del-header ${REFUSAL_HEADER}`,
   ]
 }
 

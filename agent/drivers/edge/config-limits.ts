@@ -1,6 +1,10 @@
+import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
 import { IS_LED } from './config-cells.ts'
 import { type EdgeRefusal, refusalRules } from './pages.ts'
+
+/** Time over which rates are taken. */
+const PERIOD_SECONDS = 10
 
 /** The parts of the settings that tell where requests come from. */
 export interface RequestSources {
@@ -102,6 +106,26 @@ export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: st
   ]
 }
 
+/**
+ * Refuses requests to a port in whose place the agent answered lately, of a client for whom the agent has decided or answered too much: each
+ * such answer costs it more than a decision. Requests of the client to other ports go on. Needs the counters of `COUNT_REFUSAL`.
+ */
+export function tooManyRefusals(
+  { questionsPerSecond }: EdgeLimits,
+  answerOf: (refusal: EdgeRefusal) => string,
+): string[] {
+  const isMuch = `{ sc_gpc0_rate(1) gt ${questionsPerSecond * PERIOD_SECONDS} }`
+  // Streams of a credential have counters of their own, which begin at 0.
+  const conditions = ['{ sc_gpc0_rate(0) gt 0 }', '{ var(txn.stream) -m found }'].map((port) => `${isMuch} ${port}`)
+  return [
+    `  http-request return status ${ERROR_STATUSES.get(MANY_REFUSED.code)} ${answerOf(MANY_REFUSED)} if ${conditions.join(' or ')}`,
+  ]
+}
+
+/** What the table of ports stores for `tooManyRefusals`. */
+export const REFUSALS_COUNTED = `gpc0,gpc0_rate(${PERIOD_SECONDS}s)`
+/** Actions that count an answer of the agent in place of a box, for its port and its client. */
+export const COUNT_REFUSAL = ['sc-inc-gpc0(0)', 'sc-inc-gpc0(1)']
 /** Longest head of a request. */
 const HEAD_BYTES = 65_536
 const BUFFER_BYTES = 98_304
@@ -112,11 +136,14 @@ const LARGE_HEAD: EdgeRefusal = {
     'The head of the request, its headers and cookies included, is larger than 64 KiB. Delete cookies of this site, or send less.',
 }
 const CLIENT = 'src,ipmask(32,64)'
-/** Time over which rates are taken. */
-const PERIOD_SECONDS = 10
 const MANY_OPEN: EdgeRefusal = {
   code: 'rate_limited',
   detail: 'Too many requests of this address are open.',
+}
+const MANY_REFUSED: EdgeRefusal = {
+  code: 'rate_limited',
+  detail:
+    'This address sends too many requests to a port that nothing answers at. Start the server of the box, and try again in 10 s.',
 }
 const MANY_ASKED: EdgeRefusal = {
   code: 'rate_limited',

@@ -45,6 +45,8 @@ export interface HaproxySettings {
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly string[]
   limits: EdgeLimits
+  /** Value of `REFUSAL_HEADER`, which only the agent and the edge know. */
+  refusalMark: string
   /** File of the Lua actions, with its fingerprint. */
   lua: { path: string; fingerprint: string }
 }
@@ -58,6 +60,7 @@ export function haproxyConfig(settings: HaproxySettings, generation: number): { 
   const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, frontProxy?.socket ?? '']
   for (const path of [...files, cells?.tls?.authority ?? '']) expectText(path, PLAIN_PATH)
   for (const name of [host, signInHost, cells?.host ?? host]) expectText(name, PLAIN_NAME)
+  expectText(settings.refusalMark, PLAIN_NAME)
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
   for (const network of settings.trustedProxies) expectText(network, PLAIN_NETWORK)
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')

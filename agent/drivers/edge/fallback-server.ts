@@ -7,11 +7,14 @@ import type { EdgeGate, EdgeReach } from '../../ports/edge/edge.ts'
 import { type Exchange, exchangeBytes } from './fallback-exchange.ts'
 import { type AnswerFault, answerFaultText, speaksHttp2 } from './first-answer.ts'
 import { endWithHttp2, type WholeAnswer } from './http2-answer.ts'
+import { REFUSAL_HEADER } from './names.ts'
 import { type ProxyTarget, parseProxyHeader } from './proxy-header.ts'
 import { readRequestStart } from './request-start.ts'
 
 export interface FallbackServerDeps {
   gate: Pick<EdgeGate, 'reach' | 'refuse'>
+  /** Value of `REFUSAL_HEADER`. */
+  refusalMark: string
   logger: Logger
 }
 
@@ -81,7 +84,7 @@ export class FallbackServer {
 
   async #answer(exchange: Exchange): Promise<void> {
     const { socket, target, start } = exchange
-    const { gate, logger } = this.#deps
+    const { gate, logger, refusalMark } = this.#deps
     let reach: EdgeReach | null = null
     try {
       reach = await gate.reach(target)
@@ -91,7 +94,8 @@ export class FallbackServer {
       const known = error instanceof ServiceError ? error : noAnswer(target)
       const refuse = async (request: Parameters<EdgeGate['refuse']>[1]): Promise<WholeAnswer> => {
         const { status, headers, body } = await gate.refuse(known, request)
-        return { status, headers: mutable(headers), body }
+        // The edge counts it, and removes the header.
+        return { status, headers: { ...mutable(headers), [REFUSAL_HEADER]: refusalMark }, body }
       }
       if (socket.destroyed) return
       if (start.isHttp2) endWithHttp2(socket, exchange.sent, refuse)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Server } from 'node:net'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
@@ -14,6 +15,7 @@ import { haproxyConfig } from './config.ts'
 import type { FrontProxySocket } from './config-front-proxy.ts'
 import { type GateServer, openGateServer } from './gate-server.ts'
 import { haproxyProgram } from './haproxy-program.ts'
+import { keptText } from './kept-text.ts'
 import { createEdgeMap, type EdgeMap, grantChange, leadChange, type MapChange, routeChange } from './maps.ts'
 import { readServed } from './metrics.ts'
 import { credentialOf, edgePaths } from './names.ts'
@@ -124,7 +126,13 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
 
 function openGate({ runDir, pages, bound, logger, clock }: HaproxyEdgeOptions, gate: EdgeGate): Promise<GateServer> {
   const now = (): number => clock.now()
-  return openGateServer({ paths: edgePaths(runDir), gate, pages, bound: bound ?? (() => undefined), logger, now })
+  const refusalMark = refusalMarkOf(runDir)
+  const paths = edgePaths(runDir)
+  return openGateServer({ paths, gate, refusalMark, pages, bound: bound ?? (() => undefined), logger, now })
+}
+
+function refusalMarkOf(runDir: string): string {
+  return keptText(edgePaths(runDir).refusalMark, () => randomBytes(32).toString('hex'))
 }
 
 function makeDirectories({ directory, jail }: ReturnType<typeof edgePaths>): void {
@@ -145,6 +153,7 @@ function supervisionOf(
   const settings = (): Parameters<typeof haproxyConfig>[0] => ({
     ...{ paths: edgePaths(runDir), host, port: state.port, signInHost, scheme, tokenPrefixes, trustedProxies },
     limits: options.limits,
+    refusalMark: refusalMarkOf(runDir),
     cells: options.cells && cellSideOf(options.cells, { port: state.cellPort, paths: edgePaths(runDir) }),
     frontProxy: frontProxy && { ...frontProxy, asks: frontProxy.asks() },
     certificates: certificates === null ? null : readCertificates(certificates),

@@ -17,6 +17,8 @@ export function edgePaths(runDir: string) {
     cellPem: join(directory, 'cell.pem'),
     cellPort: join(directory, 'cell-port'),
     port: join(directory, 'port'),
+    /** The secret value of `REFUSAL_HEADER`. */
+    refusalMark: join(directory, 'refusal-mark'),
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),
     asks: join(jail, 'asks.sock'),
@@ -91,6 +93,8 @@ export function credentialOf(key: string): string {
   return key.slice(0, CREDENTIAL_CHARACTERS)
 }
 
+/** The header by which the agent marks its own answers at `FALLBACK_SOCKET`. No box knows its value, and no client sees it. */
+export const REFUSAL_HEADER = 'x-boxyard-refusal'
 /** Socket in the jail for requests that a box did not answer. */
 export const FALLBACK_SOCKET = 'fallback.sock'
 const CREDENTIAL_CHARACTERS = 64

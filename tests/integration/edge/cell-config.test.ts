@@ -40,6 +40,7 @@ function configWith(changed: Partial<Parameters<typeof haproxyConfig>[0]>): stri
       tokenPrefixes: ['x_'],
       trustedProxies: [],
     },
+    refusalMark: 'secret',
     limits: { connections: 100, connectionsPerSecond: 10, questionsPerSecond: 10 },
     lua: { path: LUA, fingerprint: '' },
     ...changed,

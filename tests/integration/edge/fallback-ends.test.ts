@@ -40,7 +40,7 @@ beforeAll(async () => {
     }
   }
   const refuse = async () => ({ kind: 'answer' as const, status: 502, headers: {}, body: 'refused' })
-  fallback = new FallbackServer({ gate: { reach, refuse }, logger: silentLogger })
+  fallback = new FallbackServer({ gate: { reach, refuse }, refusalMark: 'mark', logger: silentLogger })
   await new Promise<void>((resolve) => fallback.server.listen(join(directory, 'socket'), resolve))
 })
 afterAll(async () => {

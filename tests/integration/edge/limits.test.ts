@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, test } from '@jest/globals'
 import type { HaproxyEdgeOptions } from '../../../agent/drivers/edge/haproxy.ts'
+import { edgePaths, REFUSAL_HEADER } from '../../../agent/drivers/edge/names.ts'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { makeCertificate } from '../../helpers/edge/certificates.ts'
 import { createEdgeLab, type EdgeLab, grantOf } from '../../helpers/edge/lab.ts'
@@ -13,6 +14,8 @@ import { type CrowdMember, disperse, openCrowd } from '../../helpers/front/crowd
 
 const OPEN = 'open--demo.localhost'
 const SHUT = 'shut--demo.localhost'
+const LOUD = 'loud--demo.localhost'
+const ALIVE = 'alive--demo.localhost'
 const LIMITS = { connections: 200, connectionsPerSecond: 1_000, questionsPerSecond: 1_000 }
 const TOKEN = `${TOKEN_PREFIX}payload.signature`
 const HELD = `GET /held HTTP/1.1\r\nhost: ${OPEN}\r\n\r\n`
@@ -116,6 +119,67 @@ test('requests that the agent must decide are bounded, and what the edge knows g
     expect([host, await statusOf('127.0.0.2', request(host, ...headers))]).toEqual([host, refused])
   }
   expect(await statusOf('127.0.0.3', request(SHUT))).toBe(401)
+})
+
+describe('answers of the agent in place of a box', () => {
+  const dead = (): string => request(OPEN)
+  const forged = { mark: '' }
+
+  /** Leads `OPEN` to a port where nothing listens, and `LOUD` to one whose answers have the header of the agent. */
+  async function openDead(): Promise<void> {
+    await openLab({ limits: { ...LIMITS, questionsPerSecond: 2 } })
+    const loud = await lab.startUpstream((_incoming, outgoing) => {
+      outgoing.setHeader(REFUSAL_HEADER, forged.mark)
+      outgoing.end('x')
+    })
+    const routes = [
+      lab.route(OPEN, { address: '127.9.1.2', port: 9 }),
+      lab.route(LOUD, loud, { boxId: 'box_2' }),
+      lab.route(ALIVE, await lab.startUpstream((_incoming, outgoing) => outgoing.end('x')), { boxId: 'box_3' }),
+    ]
+    await lab.edge.change({ set: routes })
+  }
+
+  test('are bounded for each client, and its requests to other boxes go on', async () => {
+    await openDead()
+    const statuses: number[] = []
+    for (let index = 0; index < 40; index++) statuses.push(await statusOf('127.0.0.2', dead()))
+    expect(statuses.slice(0, 18)).toEqual(Array.from({ length: 18 }, () => 502))
+    expect(statuses.slice(-5)).toEqual([429, 429, 429, 429, 429])
+    expect(await statusOf('127.0.0.2', request(ALIVE))).toBe(200)
+    expect(await statusOf('127.0.0.3', dead())).toBe(502)
+    const { body } = await lab.ask([`GET / HTTP/1.1`, `host: ${OPEN}`])
+    expect(JSON.parse(body)).toMatchObject({ code: 'port_unreachable' })
+  })
+
+  test('are marked by a header that no client gets', async () => {
+    await openDead()
+    const { status, headers } = await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`])
+    expect(status).toBe(502)
+    expect(headers).not.toContain(REFUSAL_HEADER)
+    expect(headers).not.toContain(readFileSync(edgePaths(lab.runDir).refusalMark, 'utf8'))
+  })
+
+  test.each(['', 'x', '1', '*'])('and no box can have its answers counted: %j', async (mark) => {
+    forged.mark = mark
+    await openDead()
+    for (let index = 0; index < 30; index++) expect(await statusOf('127.0.0.2', request(LOUD))).toBe(200)
+    expect(await statusOf('127.0.0.2', request(SHUT))).toBe(401)
+    const { headers } = await lab.ask(['GET / HTTP/1.1', `host: ${LOUD}`])
+    expect(headers).not.toContain(REFUSAL_HEADER)
+  })
+
+  test('keep their mark when another agent adopts the edge', async () => {
+    await openDead()
+    const mark = readFileSync(edgePaths(lab.runDir).refusalMark, 'utf8')
+    expect(mark).toMatch(/^[0-9a-f]{64}$/)
+    await lab.leave()
+    await lab.open({ routes: [lab.route(OPEN, { address: '127.9.1.2', port: 9 })] })
+    expect(readFileSync(edgePaths(lab.runDir).refusalMark, 'utf8')).toBe(mark)
+    const statuses: number[] = []
+    for (let index = 0; index < 40; index++) statuses.push(await statusOf('127.0.0.4', dead()))
+    expect(statuses.at(-1)).toBe(429)
+  })
 })
 
 test('requests that share connections of HTTP/2 are bounded as those that do not', async () => {

@@ -19,6 +19,7 @@ test.each([
     {
       ...{ paths, host: '127.0.0.1', port: 8, frontProxy: null, cells: null, signInHost: 'sign-in.localhost' },
       ...{ scheme: 'http', certificates: null, tokenPrefixes: ['x_'], trustedProxies: [] },
+      refusalMark: 'secret',
       limits: { connections: 100, connectionsPerSecond: 10, questionsPerSecond: 10 },
       lua: { path: '/run/x/gate.lua', fingerprint: '' },
       ...changed,
