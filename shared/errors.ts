@@ -114,13 +114,33 @@ export class ServiceError extends Error {
   }
 }
 
-/** Converts any thrown value to a ServiceError: foreign errors become `internal`, with the foreign one as `cause`. */
+/**
+ * Converts any thrown value to a ServiceError, with the foreign one as `cause`: a full disk, of a system call or of a program that
+ * the agent ran, becomes `storage_full`, all else `internal`.
+ */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
+  if (isFullDisk(error))
+    return new ServiceError('storage_full', 'A disk of this host is full. Delete what is not needed, or tell its operator.', {
+      cause: error,
+    })
   return new ServiceError('internal', 'The request failed for a reason of ours; it is logged under the request id.', {
     cause: error,
   })
 }
+
+/** Returns true for errors with the code of a full disk, but not of a limit that the kernel reports likewise. */
+function isFullDisk(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return false
+  const { code, errno, syscall } = error as { code: unknown; errno?: unknown; syscall?: unknown }
+  // Node has no name for the number of EDQUOT.
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT' || errno === -EDQUOT
+  return isFull && !NO_DISK.has(String(syscall))
+}
+
+const EDQUOT = 122
+/** System calls that make watches and namespaces, of which there are limits. */
+const NO_DISK: ReadonlySet<string> = new Set(['watch', 'inotify_add_watch', 'unshare', 'clone', 'clone3', 'setns'])
 
 /**
  * Paths of the problem types: at the API, and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path since no

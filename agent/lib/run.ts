@@ -1,12 +1,13 @@
 import type { ChildProcess, IOType } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
+import { ProgramError } from './program-error.ts'
 
 /** One of the child's first descriptors: a new pipe, a descriptor number of this process, or `ignore` (/dev/null). */
 export type ChildStdio = Extract<IOType, 'pipe' | 'ignore'> | number
 
 export interface SpawnOptions {
-  /** Whole environment; default: that of this process. */
+  /** Whole environment. By default this process's own, with the messages of programs in English. */
   env?: Record<string, string>
   cwd?: string
   /** Descriptors 0, 1, 2 and onwards; default three pipes. Never give crun `ignore`: it would chown the host's /dev/null. */
@@ -39,7 +40,7 @@ export interface RunResult {
 }
 
 /** A command of the agent that did not end with exit code 0; the facts are fields. */
-export class CommandError extends Error {
+export class CommandError extends ProgramError {
   override readonly name = 'CommandError'
   readonly command: string
   readonly args: readonly string[]
@@ -50,7 +51,8 @@ export class CommandError extends Error {
   readonly timedOut: boolean
 
   constructor(command: string, args: readonly string[], result: RunResult) {
-    super(`${command} failed: ${result.stderr.trim().slice(-500) || `exit ${result.exitCode ?? result.signal}`}`)
+    const reason = result.stderr.trim().slice(-500) || `exit ${result.exitCode ?? result.signal}`
+    super(`${command} failed: ${reason}`, result.stderr)
     this.command = command
     this.args = args
     this.exitCode = result.exitCode
@@ -105,7 +107,8 @@ export function spawnChild(command: string, args: readonly string[], options: Sp
   return spawn(command, args, {
     detached: true,
     stdio: options.stdio === undefined ? ['pipe', 'pipe', 'pipe'] : [...options.stdio],
-    ...(options.env === undefined ? {} : { env: options.env }),
+    // `ProgramError` reads what programs write.
+    env: options.env ?? { ...process.env, LC_ALL: 'C.UTF-8' },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
 }

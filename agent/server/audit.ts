@@ -133,10 +133,10 @@ function lineOf(record: AuditRecord): Record<string, unknown> {
   }
 }
 
-/** Logs the cause of an internal error, writes the audit line, and returns the problem response. */
+/** Logs the cause of an error that is a fault or not ours, writes the audit line, and returns the problem response. */
 export function refusalOf(error: unknown, facts: RequestFacts, deps: AuditDeps): HttpResponse {
   const known = asServiceError(error)
-  if (isFault(known)) {
+  if (isFault(known) || known !== error) {
     logBounded(`faults of ${accountIn(facts)}`, deps.lines, (leftOut) =>
       deps.logger.error('request failed', { request_id: facts.requestId, error, ...leftOut }),
     )

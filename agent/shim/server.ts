@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { ServiceError } from '../../shared/errors.ts'
+import { asServiceError, ServiceError } from '../../shared/errors.ts'
 import { LINE_BYTES, SHIM_LIMITS, type ShimMessage, type ShimRequest } from '../drivers/exec/shim-protocol.ts'
 import { readJsonLines, writeJsonLine } from '../lib/output/json-lines.ts'
 import type { ShimEvents } from './commands.ts'
@@ -121,7 +121,8 @@ function tooMany(): ServiceError {
 
 /** Builds the answer to a request that failed. */
 function failureMessage(id: number, error: unknown): ShimMessage {
-  if (error instanceof ServiceError) return { type: 'failed', id, code: error.code, detail: error.message }
+  const known = asServiceError(error)
+  if (known === error || known.code === 'storage_full') return { type: 'failed', id, code: known.code, detail: known.message }
   return { type: 'failed', id, code: null, detail: error instanceof Error ? error.message : String(error) }
 }
 

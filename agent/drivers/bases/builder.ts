@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BaseBuilder } from '../../ports/bases/builder.ts'
 import { buildBusyboxBase } from './busybox.ts'
 import { buildDebianBase } from './debian.ts'
@@ -15,6 +16,10 @@ export function createHostBaseBuilder(): BaseBuilder {
         else throw new ServiceError('base_not_found', 'There is no such base.')
       } catch (error) {
         if (error instanceof ServiceError || signal.aborted) throw error
+        if (isErrno(error, 'ENOSPC', 'EDQUOT'))
+          throw new ServiceError('storage_full', `The disk of this host has no room to build the base ${name}.`, {
+            cause: error,
+          })
         throw new ServiceError('internal', `The base ${name} could not be built; the reason is logged.`, {
           cause: error,
         })

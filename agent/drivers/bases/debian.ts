@@ -31,7 +31,9 @@ export async function buildDebianBase(root: string, options: DebianBuildOptions)
       await tidy(root, suite, host)
       return
     } catch (error) {
-      if (!(error instanceof CommandError) || index === suites.length - 1) throw error
+      const isLast = index === suites.length - 1
+      // Another suite needs the same room.
+      if (!(error instanceof CommandError) || error.code !== undefined || isLast) throw error
       options.progress(`The host's archive has no usable ${suite}: ${lastLine(error.stderr)}`)
       await emptyRoot(root)
     }

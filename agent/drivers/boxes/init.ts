@@ -1,8 +1,9 @@
 import fs from 'node:fs'
-import { ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { NetworkSlot } from '../../ports/boxes/network.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import { ProgramError } from '../../lib/program-error.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { boundNamespaces } from '../host/nesting.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
@@ -41,10 +42,12 @@ export function workHome({ workDir }: OciHost, boxId: string): string {
   return `${workDir}/boxes/${boxId}`
 }
 
-/** Returns the error of a start that failed for `reason`, which is only logged. */
+/** Returns the error of a start that failed for `reason`, which is only logged: `storage_full` if it names a full disk. */
 export function initFailure(reason: string): ServiceError {
+  const cause = new ProgramError(reason, reason)
+  if (cause.code !== undefined) return asServiceError(cause)
   return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
-    cause: new Error(reason),
+    cause,
   })
 }
 

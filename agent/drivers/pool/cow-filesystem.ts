@@ -135,12 +135,10 @@ function createTransfers(pool: MountedPool, accounts: ProjectGroups): Pick<CowFi
         try {
           await withSoundWrites(pool.rootFd, () => receiveChain(pool, { ...request, group }))
         } catch (error) {
-          if (isOverQuota(error))
-            throw Object.assign(new Error('the project is at its bound', { cause: error }), { code: 'EDQUOT' })
+          if (isErrno(error, 'EDQUOT')) throw error
           if (pool.isReadOnly()) throw Object.assign(new Error('the disk failed', { cause: error }), { code: 'EROFS' })
-          throw (await isFull(pool))
-            ? Object.assign(new Error('the pool is full', { cause: error }), { code: 'ENOSPC' })
-            : error
+          if (isErrno(error, 'ENOSPC') || !(await isFull(pool))) throw error
+          throw Object.assign(new Error('the pool is full', { cause: error }), { code: 'ENOSPC' })
         }
       }),
   }
@@ -199,12 +197,7 @@ async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
   }
 }
 
-// The program reports a bound as text only, in English under any locale.
-function isOverQuota(error: unknown): boolean {
-  return isErrno(error, 'EDQUOT') || (error instanceof Error && error.message.includes('Disk quota exceeded'))
-}
-
-// The programs report a full pool as text only.
+// A program that is killed or breaks off on a full pool may not say why.
 async function isFull(pool: MountedPool): Promise<boolean> {
   const { bavail, bsize } = await fs.statfs(pool.mountPath)
   return bavail * bsize < FULL_BYTES

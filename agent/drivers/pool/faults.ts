@@ -9,9 +9,7 @@ export async function convertErrors<T>(pool: Pick<MountedPool, 'isReadOnly'>, ac
     return await act()
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    if (isErrno(error, 'ENOSPC', 'EDQUOT')) {
-      throw new ServiceError('storage_full', 'The storage of this host is full.', { cause: error })
-    }
+    if (isErrno(error, 'ENOSPC', 'EDQUOT')) throw storageFull(error)
     // An aborted commit may fail its waiters with any error.
     if (isErrno(error, ...BROKEN) || pool.isReadOnly()) throw new ServiceError('internal', DISK_FAILS, { cause: error })
     throw new ServiceError('internal', 'The storage refused the operation; the reason is logged.', { cause: error })
@@ -28,9 +26,16 @@ export async function* convertReadErrors(
   try {
     yield* bytes
   } catch (error) {
-    if (signal?.aborted || failures(pool) === before) throw error
+    if (signal?.aborted) throw error
+    // Not the place where backups are kept, which would be named for it.
+    if (isErrno(error, 'ENOSPC', 'EDQUOT')) throw storageFull(error)
+    if (failures(pool) === before) throw error
     throw new ServiceError('internal', UNREADABLE, { cause: error })
   }
+}
+
+function storageFull(cause: unknown): ServiceError {
+  return new ServiceError('storage_full', 'The storage of this host is full.', { cause })
 }
 
 function failures({ rootFd }: Pick<MountedPool, 'rootFd'>): number {

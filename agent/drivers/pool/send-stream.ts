@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { ProgramError } from '../../lib/program-error.ts'
 
 /** A command of a stream of `btrfs send`, with the attributes that concern names. Paths have one character for each byte. */
 export interface SendCommand {
@@ -98,7 +99,7 @@ function decodeTime(bytes: Buffer, at: number): SendTime {
  * directory by directory.
  */
 export function sendFault(errorText: string): Error {
-  const cause = new Error(`btrfs send failed: ${errorText}`)
+  const cause = new ProgramError(`btrfs send failed: ${errorText}`, errorText)
   if (!errorText.includes(`failed with -${ENAMETOOLONG}:`)) return cause
   const detail = 'There is a path of more than 4,095 bytes, which can be neither compared nor backed up.'
   return new ServiceError('path_invalid', detail, { cause })

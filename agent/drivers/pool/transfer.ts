@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { repeat } from '../../../shared/repeat.ts'
 import { readPipe } from '../../lib/output/pipe-reader.ts'
+import { ProgramError } from '../../lib/program-error.ts'
 import { type ChildStdio, killGroup, spawnChild } from '../../lib/run.ts'
 import { closeFd, openPipe, widenPipe } from '../../lib/syscalls/descriptors.ts'
 import { type ReceiveRequest, type SendRequest, SendTooLongError } from '../../ports/pool/cow-filesystem.ts'
@@ -166,7 +167,7 @@ function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
 
 async function ended({ name, exit, errorText }: Program): Promise<void> {
   const status = await exit
-  if (status !== 0) throw new ProgramError(`${name} failed: ${errorText() || status}`)
+  if (status !== 0) throw new ProgramError(`${name} failed: ${errorText() || status}`, errorText())
 }
 
 /** Kills the running programs when called, or when `signal` aborts. */
@@ -206,8 +207,6 @@ function watchLength(
     end: isBounded ? repeat(look, { everyMs: LOOK_MS, onError: () => undefined }) : () => undefined,
   }
 }
-
-class ProgramError extends Error {}
 
 function isBrokenPipe(error: unknown): boolean {
   const { code } = error as { code?: string }
