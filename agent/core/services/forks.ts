@@ -34,8 +34,8 @@ export interface Forks {
    * fork: if it rejects, the fork is destroyed.
    */
   make(box: BoxRecord, withCopies: boolean, write: (fork: ForkRecord) => Promise<void>): Promise<void>
-  /** Starts the init of a fork, unless it runs. */
-  start(box: BoxRecord, fork: ForkRecord): Promise<void>
+  /** Starts the init of a fork, unless it runs. One that is new first gets an identity of its own, as any box that was forked. */
+  start(box: BoxRecord, fork: ForkRecord, options: { isNew: boolean }): Promise<void>
   /** Kills all processes of a fork; its disk stays. */
   halt(fork: ForkRecord): Promise<void>
   /** Destroys the forks that no record names any more; tries again if the records cannot be read. */
@@ -82,10 +82,12 @@ export function createForks(deps: ForksDeps): Forks {
         await sweep()
       }
     },
-    start: async (box, fork) => {
+    start: async (box, fork, { isNew }) => {
       const mounts = fork.mounts.map((mount) => ({ ...mount, volumeId: '', name: '' }))
       // A name of its own, so that the name of the box goes on to resolve to the box.
-      const own = { ...asFork(box, fork), name: fork.boxId.replace('_', '-'), root: fork.root, mounts }
+      const name = fork.boxId.replace('_', '-')
+      const observed = { ...box.observed, hasRun: !isNew }
+      const own = { ...asFork(box, fork), name, observed, root: fork.root, mounts }
       await runtime.start(boxSpecOf(own, filesystem, deps.limits))
     },
     halt: ({ boxId }) => runtime.stop(boxId, { graceMs: 0 }),

@@ -92,7 +92,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const { command } = instance.spec
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
-        if (instance.fork !== null) await forks.start(box, instance.fork)
+        if (instance.fork !== null) await forks.start(box, instance.fork, { isNew: !hasRun(instance) })
         if (isMoved || instance.fork !== null) await trySettle(deps, box.id)
         const { detached: exec } = await runtime.execDetached(host.id, execId, {
           ...task,
@@ -110,6 +110,11 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       }
     },
   }
+}
+
+/** Returns true if a run of a version ended in its fork. A failed start may have changed nothing there. */
+function hasRun({ runs }: InstanceRecord): boolean {
+  return runs.some(({ end }) => end !== null && (end.exitCode !== null || end.signal !== null))
 }
 
 /** Tests whether requests for a version go where those for the version before went, and by the same protocol. */
