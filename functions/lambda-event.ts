@@ -4,6 +4,7 @@ import { cancelStream, isStream } from '../shared/http/body-stream.ts'
 import { readWhole } from '../shared/http/gathered-pieces.ts'
 import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/http/messages.ts'
 import { NOSNIFF } from '../shared/http/nosniff.ts'
+import { refusal } from '../shared/refusals.ts'
 
 /** Converts an API Gateway HTTP API event (payload 2.0) to a request. */
 export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
@@ -18,7 +19,13 @@ export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
     signal: NEVER.signal,
     readBody: (maxBytes) => {
       if (body.length <= maxBytes) return Promise.resolve(body)
-      return Promise.reject(new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`))
+      return Promise.reject(
+        refusal(
+          'body_too_large',
+          `The body may be at most ${maxBytes} bytes.`,
+          'Send less, or send it to the data address with a ticket.',
+        ),
+      )
     },
     openBody: async function* () {
       yield body

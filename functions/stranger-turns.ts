@@ -3,6 +3,7 @@ import { createFairShares } from '../shared/fair-shares.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import type { HttpRequest } from '../shared/http/messages.ts'
 import { sourceKey } from '../shared/http/source-key.ts'
+import { refusal } from '../shared/refusals.ts'
 import type { Progress } from './reception.ts'
 
 /** Has those without a verified token wait for their refusals, by source address, once they have had very many. */
@@ -71,8 +72,12 @@ export function createStrangerTurns({ now }: { now(): number }): StrangerTurns {
 
 function tooMany(waitMs: number, headers: Record<string, string> = {}): ServiceError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
-  const detail = `Too many requests without a valid token; try again in ${seconds} s.`
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': String(seconds), ...headers } })
+  return refusal(
+    'rate_limited',
+    'Too many requests without a valid token come from this address.',
+    `Send a valid token, or try again in ${seconds} s.`,
+    { headers: { 'Retry-After': String(seconds), ...headers } },
+  )
 }
 
 const SOURCES_MAX = 10_000

@@ -69,6 +69,11 @@ const PROBLEMS = {
 /** One of the closed list of error codes; each maps to exactly one status. */
 export type ErrorCode = keyof typeof PROBLEMS
 
+/** The error codes of a status. */
+export type CodeOf<Status extends number> = {
+  [Code in ErrorCode]: (typeof PROBLEMS)[Code][0] extends Status ? Code : never
+}[ErrorCode]
+
 /** One fault in a request, at an RFC 6901 JSON Pointer into the body, or `/query/…`, `/path/…`, `/headers/…`. */
 export interface FieldFault {
   pointer: string
@@ -115,21 +120,25 @@ export class ServiceError extends Error {
 }
 
 /**
- * Converts any thrown value to a ServiceError, with the foreign one as `cause`: a full disk, of a system call or of a program that
- * the agent ran, becomes `storage_full`, all else `internal`.
+ * Converts any thrown value to a ServiceError, with a foreign one as `cause`. A system call or program that found its disk full becomes
+ * `storage_full`, all else `internal`.
  */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   if (isFullDisk(error))
-    return new ServiceError('storage_full', 'A disk of this host is full. Delete what is not needed, or tell its operator.', {
-      cause: error,
-    })
+    return new ServiceError(
+      'storage_full',
+      'A disk of this host is full. Delete what is not needed, or ask its operator for room.',
+      {
+        cause: error,
+      },
+    )
   return new ServiceError('internal', 'The request failed for a reason of ours; it is logged under the request id.', {
     cause: error,
   })
 }
 
-/** Returns true for errors with the code of a full disk, but not of a limit that the kernel reports likewise. */
+/** Returns true for errors with the code of a full disk, but not of a limit that the kernel reports by the same code. */
 function isFullDisk(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
   const { code, errno, syscall } = error as { code: unknown; errno?: unknown; syscall?: unknown }
@@ -139,7 +148,7 @@ function isFullDisk(error: unknown): boolean {
 }
 
 const EDQUOT = 122
-/** System calls that make watches and namespaces, of which there are limits. */
+/** System calls that make watches and namespaces, whose number is limited. */
 const NO_DISK: ReadonlySet<string> = new Set(['watch', 'inotify_add_watch', 'unshare', 'clone', 'clone3', 'setns'])
 
 /**

@@ -1,4 +1,17 @@
-import { ServiceError } from './errors.ts'
+import { type CodeOf, ServiceError, type ServiceErrorOptions } from './errors.ts'
+
+/** Codes of refusals whose cause a client or the operator can remove, other than by a right or a quota. */
+type RefusalCode = CodeOf<409 | 412 | 413 | 429 | 507>
+
+/** Refuses for the state of things: `why` names the field or thing and its limit, `wayOut` says what to do about it. Sentences. */
+export function refusal(
+  code: RefusalCode,
+  why: string,
+  wayOut: string,
+  options: ServiceErrorOptions = {},
+): ServiceError {
+  return new ServiceError(code, `${why} ${wayOut}`, options)
+}
 
 /** Refuses for want of a right: `why` names the field, permission or scope and its limit, `wayOut` says how to get it. Sentences. */
 export function permissionDenied(why: string, wayOut: string): ServiceError {
@@ -9,6 +22,11 @@ export function permissionDenied(why: string, wayOut: string): ServiceError {
 export function quotaExceeded(why: string, wayOut: string, cause?: unknown): ServiceError {
   return new ServiceError('quota_exceeded', `${why} ${wayOut}`, cause === undefined ? {} : { cause })
 }
+
+/** Ways out that several refusals have. */
+export const RESUME = 'Resume it first.'
+export const OTHER_NAME = 'Choose another name, or delete that one first.'
+export const FREE_POOL = 'Delete boxes, volumes, snapshots or bases, or have the operator grow the storage.'
 
 /** Names a list for people, of which the first few are shown. Pure. */
 export function someOf(names: readonly string[]): string {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../shared/errors.ts'
 import type { HttpResponse } from '../../shared/http/messages.ts'
+import { refusal } from '../../shared/refusals.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 
@@ -38,9 +39,14 @@ export async function runOnce(
     throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')
   }
   if (!entry.answer) {
-    throw new ServiceError('idempotency_in_progress', 'The first request with this Idempotency-Key still runs.', {
-      headers: { 'Retry-After': '1' },
-    })
+    throw refusal(
+      'idempotency_in_progress',
+      'The first request with this Idempotency-Key still runs.',
+      'Send the request again when that has ended, to get the same answer.',
+      {
+        headers: { 'Retry-After': '1' },
+      },
+    )
   }
   const { status, headers, body } = entry.answer.read === undefined ? entry.answer : await deps.read(entry.answer)
   return { status, headers: { ...headers, 'idempotent-replayed': 'true' }, body: body === '' ? null : body }

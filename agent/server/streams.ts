@@ -10,6 +10,7 @@ import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
 import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { logBounded } from '../../shared/log-budget.ts'
+import { refusal } from '../../shared/refusals.ts'
 import type { FlowOwner } from '../../shared/rotation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
@@ -259,8 +260,14 @@ async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
 }
 
 function tooMany(pool: Pool): ServiceError {
-  const what = pool === 'ports' ? 'connections to ports of boxes' : 'WebSockets'
-  return new ServiceError('rate_limited', `Too many ${what} are open.`, { headers: { 'Retry-After': '5' } })
+  const [what, limit] =
+    pool === 'ports' ? ['connections to ports of boxes', 'port_connections_at_once'] : ['WebSockets', 'streams_at_once']
+  return refusal(
+    'rate_limited',
+    `Too many ${what} are open. Projects and tokens share \`${limit}\` of \`GET /v1/config\`.`,
+    'Close some, or try again in 5 s.',
+    { headers: { 'Retry-After': '5' } },
+  )
 }
 
 const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
+import { refusal } from '../../shared/refusals.ts'
 import type { Valve } from '../../shared/valve.ts'
 import type { Frame } from '../drivers/exec/shim-frames.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
@@ -175,7 +176,11 @@ function createBackpressure({ sources, maxLagBytes }: BackpressureSource): Backp
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many are attached already; try again when some have left.')
+  return refusal(
+    'rate_limited',
+    `${SHIM_LIMITS.clientsEach} clients are attached already, the most of one command or session.`,
+    'Try again when one has left.',
+  )
 }
 
 const KEEP_MS = 5_000

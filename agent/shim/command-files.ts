@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
+import { refusal } from '../../shared/refusals.ts'
 import { execFile, makeExecDirectory } from '../drivers/exec/outputs.ts'
 import { type ExecFiles, type ExitNote } from '../drivers/exec/shim-protocol.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
@@ -30,7 +30,12 @@ export function openCommandRings(files: ExecFiles, key: ExecKey): CommandRings {
   } catch (error) {
     stdout?.close()
     if (!isErrno(error, 'ENOSPC', 'EDQUOT')) throw error
-    throw new ServiceError('storage_full', 'The host has no room for the output of a command.', { cause: error })
+    throw refusal(
+      'storage_full',
+      'The host has no room for the output of a command.',
+      'Delete commands that have ended, or have the operator make room below BOXYARD_DATA_DIR.',
+      { cause: error },
+    )
   }
 }
 

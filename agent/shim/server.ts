@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { asServiceError, ServiceError } from '../../shared/errors.ts'
+import { refusal } from '../../shared/refusals.ts'
 import { LINE_BYTES, SHIM_LIMITS, type ShimMessage, type ShimRequest } from '../drivers/exec/shim-protocol.ts'
 import { readJsonLines, writeJsonLine } from '../lib/output/json-lines.ts'
 import type { ShimEvents } from './commands.ts'
@@ -116,13 +117,18 @@ function createAttachServer(state: ShimState): AttachServer {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many are attached to commands and sessions already.')
+  return refusal(
+    'rate_limited',
+    `${SHIM_LIMITS.clients} clients are attached to commands and sessions already, the most of this agent.`,
+    'Try again when some have left.',
+  )
 }
 
 /** Builds the answer to a request that failed. */
 function failureMessage(id: number, error: unknown): ShimMessage {
   const known = asServiceError(error)
-  if (known === error || known.code === 'storage_full') return { type: 'failed', id, code: known.code, detail: known.message }
+  if (known === error || known.code === 'storage_full')
+    return { type: 'failed', id, code: known.code, detail: known.message }
   return { type: 'failed', id, code: null, detail: error instanceof Error ? error.message : String(error) }
 }
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares } from '../../shared/fair-shares.ts'
+import { refusal } from '../../shared/refusals.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
 /** Bounds the console sessions of all boxes, which accounts share. */
@@ -13,13 +14,16 @@ export function createSessionRoom(): SessionRoom {
   return {
     take: (accounts) => {
       const leave = shares.take(accounts)
-      if (leave === null) throw tooManySessions('All boxes together, or those of this project or token, have')
+      if (leave === null)
+        throw tooManySessions(
+          `Boxes share ${SHIM_LIMITS.sessions} sessions, and this box, project or token has its share of them.`,
+        )
       return leave
     },
   }
 }
 
-/** Creates the error for more sessions than `whose` may have. */
-export function tooManySessions(whose: string): ServiceError {
-  return new ServiceError('rate_limited', `${whose} as many sessions as may run at once.`)
+/** Creates the error for a session too many. `why` names the bound. */
+export function tooManySessions(why: string): ServiceError {
+  return refusal('rate_limited', why, 'End one first.')
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { refusal } from '../../shared/refusals.ts'
 import { createValve, type Valve } from '../../shared/valve.ts'
 import { type DetachedSession, type SessionTask, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { collectOutput, type OutputParts, type OutputTaker, type OutputTurns } from '../lib/output/collector.ts'
@@ -45,7 +46,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const takeRoom = (task: SessionTask): (() => void) => {
     const ofBox = [...sessions.values()].filter(({ facts }) => facts.boxId === task.boxId)
     if (ofBox.some(({ facts }) => facts.name === task.name)) throw nameTaken(task.name)
-    if (ofBox.length >= SHIM_LIMITS.sessionsPerBox) throw tooManySessions('The box has')
+    if (ofBox.length >= SHIM_LIMITS.sessionsPerBox)
+      throw tooManySessions(`The box has ${SHIM_LIMITS.sessionsPerBox} sessions, the most it may have.`)
     return room.take(task.request.accounts ?? [])
   }
   const drop = ({ sessionId, boxId }: SessionFacts): void => {
@@ -164,7 +166,11 @@ function attachmentsOf(
 }
 
 function nameTaken(name: string): ServiceError {
-  return new ServiceError('name_taken', `The box has a session named "${name}".`)
+  return refusal(
+    'name_taken',
+    `The box has a session named "${name}" already.`,
+    'Attach to it, or choose another name.',
+  )
 }
 
 const ENDED_MAX = 32

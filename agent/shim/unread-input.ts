@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type Owners } from '../../shared/fair-shares.ts'
+import { refusal } from '../../shared/refusals.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
 /** The initial input of one command, kept until the command has read it. */
@@ -42,5 +43,9 @@ export function createUnreadInput(): UnreadInput {
 }
 
 function tooMuch(): ServiceError {
-  return new ServiceError('rate_limited', 'Commands that run have too much input that they have not read yet.')
+  return refusal(
+    'rate_limited',
+    `Commands that run have not read their input yet: at most ${SHIM_LIMITS.unreadInputBytes / 1024 ** 2} MiB in all, shared by projects.`,
+    'Try again when they have, or end them.',
+  )
 }

@@ -138,7 +138,7 @@ function cookieName(suffix: string): string {
 }
 
 const FOREIGN =
-  'A session is for pages of this origin alone: Origin is not that of Host, or Sec-Fetch-Site not same-origin. A proxy must pass Host on.'
+  'A session is for pages of this origin only. Origin does not match Host, or Sec-Fetch-Site is not same-origin. Use a page of this address, or a token. A proxy must pass Host on.'
 const NOT_WHOLE =
   'This browser does not have the cookie of the session: it has expired, was deleted, or is of another browser. Sign in again.'
 const CIPHER = 'aes-256-gcm'

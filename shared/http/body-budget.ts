@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import { createFairShares, type Owners } from '../fair-shares.ts'
+import { refusal } from '../refusals.ts'
 import type { HttpRequest } from './messages.ts'
 
 /** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
@@ -32,7 +33,7 @@ export function heldBytes({ headers }: Pick<HttpRequest, 'headers'>, maxBytes: n
 }
 
 function tooMuch(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many requests with large bodies are not answered yet.', {
+  return refusal('rate_limited', 'Too many requests with large bodies are not answered yet.', 'Try again in 1 s.', {
     headers: { 'Retry-After': '1' },
   })
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../errors.ts'
+import { refusal } from '../refusals.ts'
 import { createGatheredPieces } from './gathered-pieces.ts'
 import { discardRest, incomingPieces } from './incoming-pieces.ts'
 import { notePassing } from './passing-bytes.ts'
@@ -154,7 +155,7 @@ function brokenBody(cause?: unknown): ServiceError {
 }
 
 function bodyTooLarge(maxBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`)
+  return refusal('body_too_large', `The body may be at most ${maxBytes} bytes.`, 'Send less.')
 }
 
 /** What the slowest honest client sends in a millisecond: who sends little is waited for less. */

@@ -1,5 +1,6 @@
 import { type BucketOptions, createBuckets } from '../../../shared/buckets.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 
 /** Counts one request of `key`. */
 export type RateLimit = (key: string) => void
@@ -14,14 +15,14 @@ export function createRateLimit(options: BucketOptions): RateLimit {
     const seconds = buckets.waitOf(key)
     buckets.take(key)
     if (seconds === null) return
-    const detail = `More than ${options.perSecond} requests a second; try again in ${seconds} s.`
-    throw rateLimited(detail, seconds)
+    const why = `More than ${options.perSecond} requests a second.`
+    throw rateLimited(why, seconds)
   }
 }
 
 /** Creates the error for too many requests, to be retried after `seconds`. */
-export function rateLimited(detail: string, seconds: number): ServiceError {
-  return new ServiceError('rate_limited', detail, {
+export function rateLimited(why: string, seconds: number): ServiceError {
+  return refusal('rate_limited', why, `Try again in ${seconds} s.`, {
     headers: { 'Retry-After': String(seconds), RateLimit: `"default";r=0;t=${seconds}` },
   })
 }

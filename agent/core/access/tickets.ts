@@ -3,6 +3,7 @@ import { markLink } from '../../../shared/auth/ticket-target.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import { newId } from '../../../shared/ids.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from '../common/caller.ts'
 
@@ -121,9 +122,10 @@ function invalidTicket(): ServiceError {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError(
+  return refusal(
     'rate_limited',
-    'Of the tickets that may be open, no more are left for this project or token.',
+    `\`tickets\`: of the ${TICKETS_AT_ONCE} that may be open, no more are left for this project or token.`,
+    'Use those that are open, or try again when they have expired, after a minute.',
     { headers: { 'Retry-After': '5' } },
   )
 }

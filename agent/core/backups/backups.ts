@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
@@ -61,7 +62,11 @@ export function createBackups(deps: BackupJobsDeps): Backups {
         const own = earlier.find((each) => isOwn(each, options))
         if (own) return own
         if (earlier.some(({ status }) => status === 'running')) {
-          throw new ServiceError('volume_busy', `A backup of the data volume "${volume.name}" is under way.`)
+          throw refusal(
+            'volume_busy',
+            `A backup of the data volume "${volume.name}" is under way.`,
+            'Try again when that is done.',
+          )
         }
         return jobs.start(await takeCopy(deps, { volume, options, last: lastOf(earlier) }), options.caller.requestId)
       })

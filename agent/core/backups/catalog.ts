@@ -11,6 +11,7 @@ import {
   volumesDirectory,
 } from '../../../shared/backup-manifest.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 
 /** A backup as found in the store. */
@@ -147,7 +148,11 @@ export function isListed({ manifest, files }: StoredBackup): boolean {
 }
 
 export function damaged(name: string): ServiceError {
-  return new ServiceError('backup_damaged', `The backup cannot be restored: "${name}" is missing or was altered.`)
+  return refusal(
+    'backup_damaged',
+    `The backup cannot be restored: "${name}" is missing or was altered.`,
+    'Restore another backup of the volume, or delete this one.',
+  )
 }
 
 /** @throws ServiceError `backup_damaged` for a backup whose manifest is not trusted, unless it is deleted */
@@ -158,9 +163,10 @@ export function checkTrusted(stored: StoredBackup | null): void {
 
 /** Makes the error of a manifest that this deployment cannot verify. */
 function distrusted(name: string, why: string): ServiceError {
-  return new ServiceError(
+  return refusal(
     'backup_damaged',
-    `The backup is not used, since nothing proves who wrote it: "${name}" ${why}. The operator can add the key of the deployment that made it (admin keys trust), or set BOXYARD_BACKUP_UNVERIFIED=true.`,
+    `The backup is not used, since nothing proves who wrote it: "${name}" ${why}.`,
+    'The operator can add the key of the deployment that made it (admin keys trust), or set BOXYARD_BACKUP_UNVERIFIED=true.',
   )
 }
 

@@ -1,6 +1,7 @@
 import { backupDirectory, DELETED } from '../../../shared/backup-manifest.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import type { Caller } from '../common/caller.ts'
@@ -187,8 +188,11 @@ async function fillFromBackup(
 function checkSize(chain: readonly ChainLink[], sizeGb: number | null): void {
   const usedBytes = chain.at(-1)?.manifest.volume.used_bytes ?? 0
   if (sizeGb === null || sizeGb * 1024 ** 3 >= usedBytes) return
-  const detail = `The backup holds ${Math.ceil(usedBytes / 1024 ** 2)} MiB, more than the data volume may.`
-  throw new ServiceError('volume_too_small', detail)
+  throw refusal(
+    'volume_too_small',
+    `\`size_gb\`: the backup holds ${Math.ceil(usedBytes / 1024 ** 2)} MiB, more than the data volume may.`,
+    'Ask for more, or leave the field out.',
+  )
 }
 
 function sizeOf(chain: readonly ChainLink[]): number {

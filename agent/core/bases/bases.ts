@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import { permissionDenied } from '../../../shared/refusals.ts'
+import { permissionDenied, refusal } from '../../../shared/refusals.ts'
 import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
 import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
@@ -111,7 +111,7 @@ export function createBases(deps: BaseImportDeps): Bases {
         } catch (error) {
           // The source may be deleted, or replaced, at any time.
           if ((await findBoxSource(store, options)).subvolume === subvolume) throw error
-          throw new ServiceError('box_busy', 'The box has another root by now; try again.', { cause: error })
+          throw refusal('box_busy', 'The box has another root by now.', 'Try again.', { cause: error })
         }
       })
     },

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import { quotaExceeded } from '../../../shared/refusals.ts'
+import { FREE_POOL, OTHER_NAME, quotaExceeded, refusal } from '../../../shared/refusals.ts'
 import { type Directory, OWNER_HEADER } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -86,7 +86,7 @@ export async function checkCreatable(
   if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
   if (project !== null) await bounds.checkRoom(project)
   const { availableBytes } = await filesystem.capacity()
-  if (availableBytes < ROOM_BYTES) throw new ServiceError('storage_full', 'The storage pool has no room for a base.')
+  if (availableBytes < ROOM_BYTES) throw refusal('storage_full', 'The storage pool has no room for a base.', FREE_POOL)
 }
 
 /** Finds the subvolume of a box's root as it is now, or was in a snapshot, and the `source` of a base made of it. */
@@ -107,7 +107,7 @@ function nameTaken(
   headers: Record<string, string> = {},
 ): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
-  return new ServiceError('name_taken', `${owner} a base named "${name}" already.`, { headers })
+  return refusal('name_taken', `${owner} a base named "${name}" already.`, OTHER_NAME, { headers })
 }
 
 function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {

@@ -2,6 +2,7 @@ import { PassThrough, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
 /**
@@ -92,12 +93,16 @@ function damaged(cause: unknown): ServiceError {
 }
 
 function tooLarge(maxBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `Unpacked, it has more than ${maxBytes} bytes.`)
+  return refusal('body_too_large', `Unpacked, it has more than ${maxBytes} bytes.`, 'Leave files out of it.')
 }
 
 function tooDense(bytes: number): ServiceError {
   const detail = `Its first ${bytes} bytes unpack to more than ${RATIO_MAX} times as much.`
-  return new ServiceError('body_too_large', detail)
+  return refusal(
+    'body_too_large',
+    detail,
+    'Send an archive of fewer zeros or repetitions, or one that is not compressed.',
+  )
 }
 
 const FREE_BYTES = 256 * 1024 ** 2

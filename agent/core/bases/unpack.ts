@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
 import { piecesByTurns } from '../../../shared/pulled-flow.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { FlowOwner } from '../../../shared/rotation.ts'
 import type { Files, FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -75,8 +76,12 @@ export async function checkRoot(files: Pick<Files, 'stat'>, root: FilesRoot): Pr
 }
 
 function tooMany(): ServiceError {
-  const detail = 'As many archives are made into bases as may be at once; try again later.'
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '10' } })
+  return refusal(
+    'rate_limited',
+    `This agent makes ${UPLOADS_AT_ONCE} archives into bases at once, shared by the projects.`,
+    'Try again in 10 s.',
+    { headers: { 'Retry-After': '10' } },
+  )
 }
 
 /** Counts as the owner of bytes that the service moves for itself, not for a project. */

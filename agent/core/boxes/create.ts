@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { FREE_POOL, OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { BoxConfig, CreateBoxBody } from '../../../shared/schemas/boxes.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
@@ -148,7 +149,10 @@ async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, 
   const { base: requested = null, fork = null } = body
   if (fork !== null) {
     if (requested === null) return findForkOrigin(store, project, fork)
-    throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
+    throw new ServiceError(
+      'base_and_fork',
+      'A box is made from a base or forked from a box, not both. Leave out `base` or `fork`.',
+    )
   }
   const name = requested ?? defaults.base
   const base = await baseCopies.find(project, name)
@@ -256,7 +260,11 @@ async function insert(store: Store, record: BoxRecord): Promise<void> {
     case 'volume_gone':
       throw volumeGone('A data volume of the box')
     case 'volume_in_use':
-      throw new ServiceError('volume_in_use', 'A data volume has a box that writes to it already: mount it read-only.')
+      throw refusal(
+        'volume_in_use',
+        '`data_mounts`: a data volume has a box that writes to it already.',
+        'Mount it read-only.',
+      )
     case 'stored':
   }
 }
@@ -266,11 +274,11 @@ async function checkRoom(filesystem: CowFilesystem): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return
   const mib = Math.floor(availableBytes / 1024 ** 2)
-  throw new ServiceError('storage_full', `The storage pool has ${mib} MiB left; delete boxes to make room.`)
+  throw refusal('storage_full', `The storage pool has ${mib} MiB left.`, FREE_POOL)
 }
 
 function nameTaken(project: string, name: string): ServiceError {
-  return new ServiceError('name_taken', `Project "${project}" has a box named "${name}" already.`)
+  return refusal('name_taken', `Project "${project}" has a box named "${name}" already.`, OTHER_NAME)
 }
 
 function baseNotFound(name: string): ServiceError {

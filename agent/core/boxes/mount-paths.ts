@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 
 /**
  * Refuses a path at which no data volume may be mounted (docs/api.md#data-volumes).
@@ -30,8 +31,8 @@ function invalid(path: string, why: string): ServiceError {
   return new ServiceError('path_invalid', `${path}: ${why}.`)
 }
 
-function taken(detail: string): ServiceError {
-  return new ServiceError('mount_path_taken', detail)
+function taken(why: string): ServiceError {
+  return refusal('mount_path_taken', why, 'Choose another path, or detach that volume.')
 }
 
 const KERNEL_TREES = ['proc', 'sys', 'dev']

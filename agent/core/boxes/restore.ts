@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { BoxRestoreBody } from '../../../shared/schemas/snapshots.ts'
 import type { BoxRecord, PendingRestore } from '../../ports/store/boxes.ts'
 import type { SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
@@ -75,8 +76,8 @@ async function checkVolumes(store: Store, box: BoxRecord, parts: readonly Snapsh
   const attachments = await store.volumes.attachments(parts.map(({ volumeId }) => volumeId))
   const other = attachments.find(({ boxId }) => boxId !== box.id)
   if (other === undefined) return
-  const detail = `The box "${other.box}" has a data volume of the snapshot: detach it there, or restore with include_data false.`
-  throw new ServiceError('volume_in_use', detail)
+  const why = `The box "${other.box}" has a data volume of the snapshot.`
+  throw refusal('volume_in_use', why, 'Detach it there, or restore with include_data false.')
 }
 
 // Names the box that is being restored with one of these volumes: without a refusal now, this one would fail once stopped.
@@ -87,7 +88,7 @@ async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecor
   let rival: string | null = null
   for await (const each of store.boxes.each()) if (rival === null && isRival(each)) rival = each.name
   const who = rival ? `The box "${rival}" is being restored with` : 'Another box just got'
-  return new ServiceError('volume_in_use', `${who} a data volume of the snapshot; try again later.`)
+  return refusal('volume_in_use', `${who} a data volume of the snapshot.`, 'Try again later.')
 }
 
 interface RestoreRequest {

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateBoxSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -147,5 +148,5 @@ function partOf({ volumeId, name, path, readOnly }: BoxRecord['mounts'][number],
 }
 
 function nameTaken(box: BoxRecord, name: string): ServiceError {
-  return new ServiceError('name_taken', `The box "${box.name}" has a snapshot named "${name}" already.`)
+  return refusal('name_taken', `The box "${box.name}" has a snapshot named "${name}" already.`, OTHER_NAME)
 }

@@ -117,7 +117,7 @@ async function applyConfig(
   const [before, after] = [record, next].map((each) => limitsOf(each, sharesOf(defaults.config)))
   if (isRunning && after && !isDeepStrictEqual(after, before)) await unlessEnded(runtime.resize(record.id, after))
   if (storageGb !== record.config.storage_gb)
-    await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)
+    await resizeTree(filesystem, { name: record.root, what: '`storage_gb`: the box' }, storageGb)
 }
 
 function growthOf(record: BoxRecord, next: BoxRecord) {

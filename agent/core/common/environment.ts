@@ -18,7 +18,10 @@ export function commandEnvironment(box: BoxRecord, own: Record<string, string> =
 export function checkEnvironment(environment: Record<string, string>): void {
   const reserved = Object.keys(environment).find((name) => name.startsWith('BOX_') || name.startsWith('BOXYARD_'))
   if (reserved === undefined) return
-  throw new ServiceError('environment_reserved', `${reserved}: names that begin with BOX_ and BOXYARD_ are reserved.`)
+  throw new ServiceError(
+    'environment_reserved',
+    `${reserved}: names that begin with BOX_ and BOXYARD_ are reserved. Choose other names.`,
+  )
 }
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 
 /** A work queue by key: one run of a key at a time, and one more if the key was added meanwhile. */
@@ -85,8 +86,7 @@ export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): Keye
         turns.set(key, waiting.add(run))
         void isOver.then(() => {
           // A turn that has begun is no longer in the set.
-          if (waiting.delete(run))
-            reject(new ServiceError('box_busy', 'Another step of the box is under way; try again.'))
+          if (waiting.delete(run)) reject(refusal('box_busy', 'Another step of the box is under way.', 'Try again.'))
         })
         start(key)
       }),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
 /** Returns the entity tag of a record's version, or of the id of a record that never changes. */
@@ -13,7 +13,11 @@ export function etagOf(version: number | string): string {
  */
 export function checkIfMatch(ifMatch: string | null, version: number | string): void {
   if (ifMatch === null || matchesEtag(ifMatch, etagOf(version))) return
-  throw new ServiceError('precondition_failed', 'The resource has changed: If-Match names another version.')
+  throw refusal(
+    'precondition_failed',
+    'The resource has changed, so If-Match names another version.',
+    'Read it again, and send its new ETag.',
+  )
 }
 
 /** True if a list of entity tags, or `*`, contains `etag`, byte for byte (If-Match). */

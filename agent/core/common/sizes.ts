@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 
 /** Converts a size in GiB to bytes. */
@@ -19,7 +19,7 @@ export async function resizeTree(
   if (quotaBytes < used) {
     const sizes = formatSizes(used, quotaBytes)
     const figures = `${sizes.used} are in use, ${sizes.asked} were asked for`
-    throw new ServiceError('below_use', `${tree.what} holds more than that: ${figures}.`)
+    throw refusal('below_use', `${tree.what} holds more than that: ${figures}.`, 'Delete files in it, or ask for more.')
   }
   await filesystem.setQuota(tree.name, quotaBytes)
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock, type KeyedLock } from '../../../shared/locks.ts'
-import { quotaExceeded } from '../../../shared/refusals.ts'
+import { quotaExceeded, refusal } from '../../../shared/refusals.ts'
 import type { StorageAccounts } from '../../ports/pool/accounts.ts'
 import type { QuotaStore } from '../../ports/store/volumes.ts'
 import type { Bounds } from './admission.ts'
@@ -104,7 +104,7 @@ export class StorageBounds {
     const kept = `The project "${project}" keeps ${gib(used)} GiB in boxes, volumes, snapshots, bases and what these share with deleted ones`
     if (held !== undefined && held <= most) {
       const why = 'the storage of this host is nearly full, so projects with much of it cannot grow'
-      return new ServiceError('storage_full', `${kept}; ${why}. ${REMEDY}.`, { cause })
+      return refusal('storage_full', `${kept}; ${why}.`, `${REMEDY}.`, { cause })
     }
     const why = `\`storage_gb\`: ${kept}; its quota allows ${gib(most)} GiB.`
     return quotaExceeded(why, `${REMEDY}, or ask an administrator to raise its quota.`, cause)

@@ -1,5 +1,6 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from './caller.ts'
 
@@ -119,7 +120,9 @@ function endingWith<T>(end: AbortController, steps: AsyncGenerator<StreamStep<T>
 }
 
 function tooManyStreams(kind: string): ServiceError {
-  return new ServiceError('rate_limited', `Too many streams of ${kind} are open.`, { headers: { 'Retry-After': '5' } })
+  return refusal('rate_limited', `Too many streams of ${kind} are open.`, 'End some, or try again in 5 s.', {
+    headers: { 'Retry-After': '5' },
+  })
 }
 
 const STILL_WAITING_MS = 15_000

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { PortConnection } from '../../ports/boxes/port-connection.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -147,7 +148,8 @@ function isClosedPort(error: unknown): boolean {
 }
 
 function timeoutFault({ name, restore }: BoxRecord): ServiceError {
-  if (restore !== null) return new ServiceError('box_busy', `The box "${name}" is being restored.`, RETRY)
+  if (restore !== null)
+    return refusal('box_busy', `The box "${name}" is being restored.`, 'Try again when that is done.', RETRY)
   return new ServiceError('agent_timeout', `The box "${name}" does not run yet; try again.`, RETRY)
 }
 

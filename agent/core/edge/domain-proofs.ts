@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { BackupKey } from '../../../shared/backup-manifest.ts'
-import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter } from '../../../shared/locks.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { TextRecords } from '../../ports/edge/text-records.ts'
 import { type EdgeAddress, isOwnHost } from '../common/urls.ts'
 
@@ -36,9 +36,10 @@ export class DomainProofs {
     const name = `${LABEL}.${domain}`
     const texts = await records.of(name)
     if (texts.some((text) => accepted.includes(text.trim()))) return
-    throw new ServiceError(
+    throw refusal(
       'domain_unproven',
-      `"${domain}" is not proven to be of the project "${project}". Add the TXT record ${name} with the value ${accepted[0]} to its DNS, and publish again.`,
+      `"${domain}" is not proven to be of the project "${project}".`,
+      `Add the TXT record ${name} with the value ${accepted[0]} to its DNS, and publish again.`,
     )
   }
 }

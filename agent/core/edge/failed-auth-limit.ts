@@ -17,7 +17,7 @@ export function createFailedAuthLimit({ clock }: { clock: Clock }): FailedAuthLi
   return {
     check: (clientAddress) => {
       const seconds = buckets.waitOf(sourceKey(clientAddress))
-      if (seconds !== null) throw rateLimited(`Too many wrong credentials; try again in ${seconds} s.`, seconds)
+      if (seconds !== null) throw rateLimited('Too many wrong credentials came from this address.', seconds)
     },
     countFailure: (clientAddress) => buckets.take(sourceKey(clientAddress)),
   }

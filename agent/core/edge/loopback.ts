@@ -1,6 +1,7 @@
 import { createBuckets } from '../../../shared/buckets.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { EdgeReach } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -36,12 +37,17 @@ export class Loopback {
     const isTooFast = this.#paces.waitOf(owner.project) !== null
     if (!isTooFast) this.#paces.take(owner.project)
     const release = isTooFast ? null : this.#shares.take([`project ${owner.project}`, `box ${owner.boxId}`])
-    if (release === null) throw new ServiceError('rate_limited', CROWDED, { headers: { 'Retry-After': '1' } })
+    if (release === null)
+      throw refusal(
+        'rate_limited',
+        CROWDED,
+        'Let the server listen on 0.0.0.0, which has no such limit, or try again in 1 s.',
+        { headers: { 'Retry-After': '1' } },
+      )
     return { owner, release, connect: () => runtime.connect(owner.boxId, target.port) }
   }
 }
 
 const PER_SECOND = 500
 const BURST = 1_000
-const CROWDED =
-  'Too many requests go to servers on the loopback of boxes, or to ports where nothing answers. Let the server listen on 0.0.0.0, which has no such limit.'
+const CROWDED = 'Too many requests go to servers on the loopback of boxes, or to ports where nothing answers.'

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import { quotaExceeded } from '../../../shared/refusals.ts'
+import { quotaExceeded, refusal } from '../../../shared/refusals.ts'
 import type { PublishBody } from '../../../shared/schemas/edge.ts'
 import type { DomainOwner } from '../../ports/fleet/domains.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -204,7 +204,11 @@ function checkDomains(
 }
 
 function domainTaken(domain: string): ServiceError {
-  return new ServiceError('domain_taken', `The domain "${domain}" belongs to another box or service.`)
+  return refusal(
+    'domain_taken',
+    `The domain "${domain}" belongs to another box or service.`,
+    'Remove it from that one first, or publish another domain.',
+  )
 }
 
 /** Domains per box, and per service. */

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { EdgeRoute } from '../../ports/edge/edge.ts'
 import type { Prober, ProbeTarget } from '../../ports/edge/prober.ts'
@@ -86,7 +87,12 @@ export function nextStep(
   now: number,
 ): 'wait' | 'resume' {
   const { desired, observed, urlSettings, restore } = box
-  if (desired.power === 'stopped' && !urlSettings.wake) throw new ServiceError('box_not_running', STOPPED_DETAIL)
+  if (desired.power === 'stopped' && !urlSettings.wake)
+    throw refusal(
+      'box_not_running',
+      STOPPED,
+      '`POST …/resume` starts it. With `url_settings.wake` a request for this address does.',
+    )
   if (restore !== null) return 'wait'
   if (desired.power === 'stopped' && observed.reason === 'failed' && now - observed.since < FAILED_BACKOFF_MS)
     throw new ServiceError('runtime_unavailable', 'The box behind this address could not be started.', RETRY)
@@ -122,7 +128,8 @@ function probeOf(runtime: WakerDeps['runtime'], { at }: HostTarget, { address, p
 }
 
 function timeoutFault({ restore }: BoxRecord): ServiceError {
-  if (restore !== null) return new ServiceError('box_busy', 'The box behind this address is being restored.', RETRY)
+  if (restore !== null)
+    return refusal('box_busy', 'The box behind this address is being restored.', 'Try again when that is done.', RETRY)
   return new ServiceError('agent_timeout', 'The box behind this address does not run yet; try again.', RETRY)
 }
 
@@ -136,5 +143,4 @@ const PROBE_TIMEOUT_MS = 1_000
 /** Pause after a failed start, so that not every request starts the box again. */
 const FAILED_BACKOFF_MS = 5_000
 const RETRY = { headers: { 'Retry-After': '5' } }
-const STOPPED_DETAIL =
-  'The box behind this address is stopped. `POST …/resume` starts it; with `url_settings.wake` a request for this address does.'
+const STOPPED = 'The box behind this address is stopped.'

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import { LINGERING_MAX } from '../../../shared/lingering.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../../shared/schemas/exec.ts'
 import type { ExecStreamQuery } from '../../../shared/schemas/exec-streams.ts'
 import type { ExecKey } from '../../ports/exec/outputs.ts'
@@ -201,8 +202,8 @@ function stateOf(exec: ReadableExec, maxBytes: number): ExecState {
 }
 
 function tooMany(most: number): ServiceError {
-  const detail = `Of the ${most} commands that this agent takes at once, no more are left for this box, project or token.`
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
+  const why = `Too many commands are running. This agent allows ${most} at once, shared by boxes, projects and tokens.`
+  return refusal('rate_limited', why, 'End some, or try again in 1 s.', { headers: { 'Retry-After': '1' } })
 }
 
 /**
@@ -211,8 +212,7 @@ function tooMany(most: number): ServiceError {
  */
 export function checkRunning({ name, observed }: BoxRecord): void {
   if (observed.status === 'running') return
-  const detail = `The box "${name}" is ${observed.status} (${observed.reason}); resume it first.`
-  throw new ServiceError('box_not_running', detail)
+  throw refusal('box_not_running', `The box "${name}" is ${observed.status} (${observed.reason}).`, 'Resume it first.')
 }
 
 const STARTED = { name: 'boxyard_execs_started_total', help: 'Commands that were started.', labels: [] } as const

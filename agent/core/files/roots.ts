@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
@@ -39,7 +39,11 @@ export interface WrittenRoot {
  */
 export async function checkSameRoot({ root, rootNow }: WrittenRoot): Promise<void> {
   if (isDeepStrictEqual(await rootNow(), root)) return
-  throw new ServiceError('box_busy', 'The box has another root or other volumes by now: nothing was written there.')
+  throw refusal(
+    'box_busy',
+    'The box has another root or other volumes by now, and nothing was written there.',
+    'Try again.',
+  )
 }
 
 /** Passes `bytes` on, and fails as `checkSameRoot` by their end. */

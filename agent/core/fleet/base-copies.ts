@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { FREE_POOL, refusal } from '../../../shared/refusals.ts'
 import type { BaseName, FleetBase } from '../../ports/fleet/bases.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -193,7 +194,7 @@ async function* only(stream: AsyncIterable<Uint8Array>): AsyncGenerator<AsyncIte
 async function checkRoom({ filesystem }: Pick<BaseCopiesDeps, 'filesystem'>): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return
-  throw new ServiceError('storage_full', 'The storage pool has no room for a copy of the base.')
+  throw refusal('storage_full', 'The storage pool has no room for a copy of the base.', FREE_POOL)
 }
 
 function notWhole({ name, cell }: FleetBase, cause: unknown): ServiceError {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { BaseName } from '../../ports/fleet/bases.ts'
 import type { Cell, Directory, Home, HomeName } from '../../ports/fleet/directory.ts'
@@ -133,9 +134,10 @@ function scattered(sources: readonly HomeName[], directory: Pick<Directory, 'fin
 
 /** Makes the error for a volume, or a box, that is not where it is needed. */
 export function elsewhereError(places: string): ServiceError {
-  return new ServiceError(
+  return refusal(
     'volume_elsewhere',
-    `Boxes and their data volumes must be on one node: ${places} Make the box where the volume is, by naming it in data_mounts, or bring a copy of the volume there by a backup (from_backup).`,
+    `Boxes and their data volumes must be on one node: ${places}`,
+    'Make the box where the volume is, by naming it in data_mounts, or bring a copy of the volume there by a backup (from_backup).',
   )
 }
 

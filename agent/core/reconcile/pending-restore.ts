@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, PendingRestore } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
@@ -10,7 +11,8 @@ import { bytesOf } from '../common/sizes.ts'
  * @throws ServiceError `box_busy`
  */
 export function checkNoRestore({ name, restore }: BoxRecord): void {
-  if (restore !== null) throw new ServiceError('box_busy', `A restore of the box "${name}" is under way.`)
+  if (restore !== null)
+    throw refusal('box_busy', `A restore of the box "${name}" is under way.`, 'Try again when that is done.')
 }
 
 /** Returns the error with the reason why a restore failed. */

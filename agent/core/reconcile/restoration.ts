@@ -1,4 +1,5 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, PendingRestore } from '../../ports/store/boxes.ts'
@@ -193,5 +194,5 @@ function restoredRecord(record: BoxRecord, pending: PendingRestore): BoxRecord {
 }
 
 function volumeInUse(fact: string): ServiceError {
-  return new ServiceError('volume_in_use', `${fact}: stop it, or detach the volume there.`)
+  return refusal('volume_in_use', `${fact}.`, 'Stop it, or detach the volume there.')
 }

@@ -1,6 +1,6 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import { createLimiter, type Limiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Labels, Meter } from '../../ports/host/meter.ts'
@@ -218,7 +218,11 @@ export class BoxSteps {
     const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
     // A box that is deleted while it starts does not wait for itself.
     if (await reaper.untilFree(trees, limits.stopSlackMs, record.id)) return
-    throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
+    throw refusal(
+      'volume_in_use',
+      'A deleted box that has not ended yet still has a data volume of this one.',
+      'Try again.',
+    )
   }
 
   async #halt({ id }: BoxRecord, graceMs: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
-import { quotaExceeded } from '../../../shared/refusals.ts'
+import { quotaExceeded, refusal } from '../../../shared/refusals.ts'
 import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
@@ -211,7 +211,7 @@ function unchanged(box: BoxRecord, present: MountRecord, requested: MountRecord)
   if (present.path === requested.path && present.readOnly === requested.readOnly) return box.mounts
   const mode = present.readOnly ? 'read-only' : 'read-write'
   const detail = `The data volume "${present.name}" is attached to "${box.name}" at ${present.path} (${mode}) already.`
-  throw new ServiceError('volume_in_use', detail)
+  throw refusal('volume_in_use', detail, 'Detach it first to change that.')
 }
 
 function without(mounts: MountRecord[], volumeId: string): MountRecord[] {
@@ -223,12 +223,12 @@ async function writerThere(store: Store, mount: MountRecord | undefined): Promis
   const attachments = await store.volumes.attachments(mount ? [mount.volumeId] : [])
   const writer = attachments.find(({ readOnly }) => !readOnly)
   const where = writer ? `The box "${writer.box}" writes to it, at ${writer.path}` : 'Another box writes to it'
-  return new ServiceError('volume_in_use', `${where}: detach it there, or attach it read-only.`)
+  return refusal('volume_in_use', `${where}.`, 'Detach it there, or attach it read-only.')
 }
 
 function stillMounted({ name }: MountRecord): ServiceError {
   const detail = `A deleted box that has not ended yet still has the data volume "${name}".`
-  return new ServiceError('volume_in_use', detail)
+  return refusal('volume_in_use', detail, 'Try again.')
 }
 
 function tooMany({ name }: BoxRecord): ServiceError {
@@ -237,7 +237,11 @@ function tooMany({ name }: BoxRecord): ServiceError {
 }
 
 function notAttached({ name }: VolumeRecord, box: BoxRecord): ServiceError {
-  return new ServiceError('not_attached', `The data volume "${name}" is not attached to "${box.name}".`)
+  return refusal(
+    'not_attached',
+    `The data volume "${name}" is not attached to "${box.name}".`,
+    '`GET …/data/{volume}` lists the boxes that have it.',
+  )
 }
 
 const MOUNTS_MAX = 64

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
@@ -147,10 +148,14 @@ async function findCopyOrigin(
 
 function tooSmall(from: string, sizeBytes: number, sizeGb: number): ServiceError {
   const sizes = formatSizes(sizeBytes, bytesOf(sizeGb))
-  return new ServiceError('volume_too_small', `"${from}" holds ${sizes.used}, ${sizes.asked} were asked for.`)
+  return refusal(
+    'volume_too_small',
+    `\`size_gb\`: "${from}" holds ${sizes.used}, ${sizes.asked} were asked for.`,
+    'Ask for more.',
+  )
 }
 
 /** Returns the error for a volume whose name is taken. */
 export function nameTaken({ project, name }: VolumeRef): ServiceError {
-  return new ServiceError('name_taken', `Project "${project}" has a data volume named "${name}" already.`)
+  return refusal('name_taken', `Project "${project}" has a data volume named "${name}" already.`, OTHER_NAME)
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -110,5 +111,5 @@ async function create(
 }
 
 function nameTaken({ owner, name }: NewSnapshot): ServiceError {
-  return new ServiceError('name_taken', `The data volume "${owner.name}" has a snapshot named "${name}" already.`)
+  return refusal('name_taken', `The data volume "${owner.name}" has a snapshot named "${name}" already.`, OTHER_NAME)
 }

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -98,13 +98,19 @@ async function boxesInTurn(
   for (const { boxId, box: name } of await store.volumes.attachments([volumeId])) {
     const box = await store.boxes.byId(boxId)
     if (box === null) continue
-    if (!boxIds.includes(boxId)) throw new ServiceError('volume_in_use', `The box "${name}" just got the data volume.`)
+    if (!boxIds.includes(boxId))
+      throw refusal('volume_in_use', `The box "${name}" just got the data volume.`, 'Try again.')
     if (box.restore?.data.some((each) => each.volumeId === volumeId))
-      throw new ServiceError('box_busy', `The box "${name}" is being restored with the data volume.`)
+      throw refusal(
+        'box_busy',
+        `The box "${name}" is being restored with the data volume.`,
+        'Try again when that is done.',
+      )
     if (box.observed.status === 'unknown' && !running.includes(boxId))
-      throw new ServiceError(
+      throw refusal(
         'volume_in_use',
         `The box "${name}" has the data volume, and it is not known whether it runs.`,
+        'Try again when its node answers.',
       )
     boxes.push(box)
   }
@@ -141,12 +147,9 @@ async function commit(
     case 'volume_gone':
       throw volumeNotFound(volume)
     case 'changed':
-      throw new ServiceError('volume_in_use', 'Another restore of the data volume was faster; try again.')
+      throw refusal('volume_in_use', 'Another restore of the data volume was faster.', 'Try again.')
     case 'volume_in_use':
-      throw new ServiceError(
-        'volume_in_use',
-        'A box just got the data volume, or is being restored with it; try again.',
-      )
+      throw refusal('volume_in_use', 'A box just got the data volume, or is being restored with it.', 'Try again.')
   }
 }
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -152,7 +153,8 @@ async function updateVolume(
   await admission.check(request)
   let isStored = false
   try {
-    if (growth !== 0) await resizeTree(filesystem, { name: record.subvolume, what: 'The data volume' }, sizeGb)
+    if (growth !== 0)
+      await resizeTree(filesystem, { name: record.subvolume, what: '`size_gb`: the data volume' }, sizeGb)
     isStored = await admission.admit(request, () => store.volumes.replace(next))
     return isStored ? next : null
   } catch (error) {
@@ -169,5 +171,5 @@ async function updateVolume(
 
 function inUse({ name }: VolumeRecord, attachments: readonly Attachment[]): ServiceError {
   const boxes = attachments.map(({ box }) => `"${box}"`).join(', ')
-  return new ServiceError('volume_in_use', `The data volume "${name}" is attached to ${boxes}: detach it first.`)
+  return refusal('volume_in_use', `The data volume "${name}" is attached to ${boxes}.`, 'Detach it first.')
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { FREE_POOL, refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BaseBuilder } from '../../ports/bases/builder.ts'
 import { buildBusyboxBase } from './busybox.ts'
@@ -17,7 +18,7 @@ export function createHostBaseBuilder(): BaseBuilder {
       } catch (error) {
         if (error instanceof ServiceError || signal.aborted) throw error
         if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-          throw new ServiceError('storage_full', `The disk of this host has no room to build the base ${name}.`, {
+          throw refusal('storage_full', `The disk of this host has no room to build the base ${name}.`, FREE_POOL, {
             cause: error,
           })
         throw new ServiceError('internal', `The base ${name} could not be built; the reason is logged.`, {

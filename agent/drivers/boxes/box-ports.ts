@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { ServiceError } from '../../../shared/errors.ts'
+import { RESUME, refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { isErrno, SyscallError, watchWritable } from '../../lib/syscalls/libc.ts'
 import { inNetworkNamespace } from '../../lib/syscalls/netlink.ts'
@@ -61,7 +62,11 @@ export function createBoxPorts({ handles, network }: BoxPortsDeps): BoxPorts {
       } finally {
         unregister()
       }
-      throw new ServiceError('port_not_listening', `Nothing listens at port ${port} of the box.`)
+      throw refusal(
+        'port_not_listening',
+        `Nothing listens at port ${port} of the box.`,
+        'Start a server there, or name its port.',
+      )
     },
     cut: (boxId) => {
       for (const onCut of [...(open.get(boxId) ?? [])]) onCut(boxEnded())
@@ -144,7 +149,7 @@ export function portConnectionOf(fd: number): PortConnection {
 }
 
 function boxEnded(): ServiceError {
-  return new ServiceError('box_not_running', 'The box is not running.')
+  return refusal('box_not_running', 'The box is not running.', RESUME)
 }
 
 const LOOPBACK = ['127.0.0.1', '::1']

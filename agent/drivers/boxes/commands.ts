@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { createProjectTurns } from '../../../shared/project-turns.ts'
+import { RESUME, refusal } from '../../../shared/refusals.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,
@@ -86,7 +86,7 @@ export function createBoxCommands(
 /** Returns the handle of a running box. Throws `box_not_running`. */
 export function requireRunning({ handles }: Pick<OciHost, 'handles'>, boxId: string): BoxHandle {
   const handle = handles.readRunning(boxId)
-  if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
+  if (handle === null) throw refusal('box_not_running', 'The box is not running.', RESUME)
   return handle
 }
 

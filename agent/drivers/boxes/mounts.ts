@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import { RESUME, refusal } from '../../../shared/refusals.ts'
 import type { Cover } from '../../lib/mounts/covers.ts'
 import { createMounter, type Mounter } from '../../lib/mounts/mounter.ts'
 import { type NamespaceOutcome, PATH_FAULTS } from '../../lib/mounts/namespace-mounts.ts'
@@ -161,9 +162,14 @@ async function cover(mounter: Mounter, box: MountedBox, covers: readonly Cover[]
 
 function explainFailure(path: string, error: unknown): unknown {
   if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-    return new ServiceError('storage_full', `There is no space left in the box for the directory ${path}.`, {
-      cause: error,
-    })
+    return refusal(
+      'storage_full',
+      `There is no space left in the box for the directory ${path}.`,
+      'Delete files in the box, or raise its `storage_gb`.',
+      {
+        cause: error,
+      },
+    )
   if (isErrno(error, 'EROFS'))
     return pathInvalid(path, 'a directory is missing, and the volume it would be in is read-only.', error)
   if (isErrno(error, ...PATH_FAULTS))
@@ -196,7 +202,7 @@ async function detach(
       busies++
     }
   }
-  throw new ServiceError('volume_busy', 'The volume is in use, or directories above it are being renamed.')
+  throw refusal('volume_busy', 'The volume is in use, or directories above it are being renamed.', 'Try again.')
 }
 
 /** Returns the error that names the users of a mount; null if there are none, so that a retry may succeed. */
@@ -204,16 +210,15 @@ async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly num
   const { all } = readMountTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
   if (inner !== undefined)
-    return new ServiceError(
+    return refusal(
       'volume_busy',
-      box.nesting === true
-        ? `Something is mounted inside it, at ${inner.path}: detach or unmount that first.`
-        : `Another volume is mounted inside it, at ${inner.path}: detach that first.`,
+      `${box.nesting === true ? 'Something' : 'Another volume'} is mounted inside it, at ${inner.path}.`,
+      box.nesting === true ? 'Detach or unmount that first.' : 'Detach that first.',
     )
   const users = await findTreeUsers(pids, fs.statSync(mount.source).dev)
   if (users.length === 0) return null
   const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
-  return new ServiceError('volume_busy', `Processes of the box use the volume at ${mount.path}: ${named}.`)
+  return refusal('volume_busy', `Processes of the box use the volume at ${mount.path}: ${named}.`, 'End them first.')
 }
 
 // The pid may be reused, so the check comes after opening: then the descriptors belong to the checked process.
@@ -248,7 +253,7 @@ function pathInvalid(path: string, why: string, cause?: unknown): ServiceError {
 }
 
 function notRunning(): ServiceError {
-  return new ServiceError('box_not_running', 'The box is not running.')
+  return refusal('box_not_running', 'The box is not running.', RESUME)
 }
 
 // Errors of a process that has ended: it has no mount namespace, or no pid.

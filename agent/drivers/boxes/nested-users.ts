@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readInnerPid } from '../host/handle.ts'
@@ -17,12 +18,21 @@ export async function checkNestedUsers(box: MountedBox, source: string, pids: re
   const users = await findTreeUsers(pids, fs.statSync(source).dev)
   if (users.length > 0) throw busy('Processes of the box use the volume', users)
   const own = readMountTable(box)
-  if (!own.isWhole) throw new ServiceError('volume_busy', 'The box has too many mounts to tell who uses the volume.')
+  if (!own.isWhole)
+    throw refusal(
+      'volume_busy',
+      'The box has too many mounts to find what uses the volume.',
+      'Unmount some, or stop the box.',
+    )
   const held = own.showing(source)
   const places = held.map(({ path }) => path)
   const overlay = own.all.find((line) => hasLayerIn(line, places))
   if (overlay !== undefined)
-    throw new ServiceError('volume_busy', `The overlay at ${overlay.path} in the box has layers in the volume.`)
+    throw refusal(
+      'volume_busy',
+      `The overlay at ${overlay.path} in the box has layers in the volume.`,
+      'Unmount it first, or stop its container.',
+    )
   const groups = new Set(held.map(({ peerGroup }) => peerGroup).filter((group) => group !== null))
   const shows = viewOf(box.rootPath, source)
   const others = processesByNamespace(pids, box.pid).filter((pid) => {
@@ -74,5 +84,5 @@ function nameOf(pid: number): string {
 
 function busy(what: string, users: readonly { pid: number; name: string }[]): ServiceError {
   const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
-  return new ServiceError('volume_busy', `${what}: ${named}.`)
+  return refusal('volume_busy', `${what}: ${named}.`, 'End them first.')
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { type RawEntry, readEntries, removeFile } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
@@ -126,9 +126,14 @@ function ensureDirectory(rootFd: number, name: string): void {
     makeDirectoryAt(rootFd, name, 0o755)
   } catch (error) {
     if (!isErrno(error, ...FULL)) throw error
-    throw new ServiceError('storage_full', 'The box has no space left for the directories it needs to start.', {
-      cause: error,
-    })
+    throw refusal(
+      'storage_full',
+      'The box has no space left for the directories it needs to start.',
+      'Delete files in the box, or raise its `storage_gb`.',
+      {
+        cause: error,
+      },
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
-import { clientTables, COUNT_REFUSAL, REFUSALS_COUNTED, tooManyRefusals } from './config-limits.ts'
+import { COUNT_REFUSAL, clientTables, REFUSALS_COUNTED, tooManyRefusals } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
 import { FALLBACK_SOCKET, REFUSAL_HEADER } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'

@@ -108,7 +108,8 @@ export const IS_LED = `so_id ${CELL_SOCKET}`
 const CELL_HEADER = 'x-boxyard-cell'
 const NO_EDGE: EdgeRefusal = {
   code: 'permission_denied',
-  detail: 'This address is for the edges of the fleet alone.',
+  detail: 'This address is for the edges of the fleet only.',
+  wayOut: 'Use the public address of the edge.',
 }
 const CELL_AWAY: EdgeRefusal = {
   code: 'agent_unavailable',

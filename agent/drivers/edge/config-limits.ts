@@ -107,8 +107,8 @@ export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: st
 }
 
 /**
- * Refuses requests to a port in whose place the agent answered lately, of a client for whom the agent has decided or answered too much: each
- * such answer costs it more than a decision. Requests of the client to other ports go on. Needs the counters of `COUNT_REFUSAL`.
+ * Refuses requests of a client for which the agent has decided or answered too much, to ports in whose place the agent answered lately.
+ * Such an answer costs the agent more than a decision. Requests to other ports continue. Needs the counters of `COUNT_REFUSAL`.
  */
 export function tooManyRefusals(
   { questionsPerSecond }: EdgeLimits,
@@ -122,7 +122,7 @@ export function tooManyRefusals(
   ]
 }
 
-/** What the table of ports stores for `tooManyRefusals`. */
+/** Data of the table of ports for `tooManyRefusals`. */
 export const REFUSALS_COUNTED = `gpc0,gpc0_rate(${PERIOD_SECONDS}s)`
 /** Actions that count an answer of the agent in place of a box, for its port and its client. */
 export const COUNT_REFUSAL = ['sc-inc-gpc0(0)', 'sc-inc-gpc0(1)']
@@ -132,20 +132,22 @@ const BUFFER_BYTES = 98_304
 const REWRITE_BYTES = 4_096
 const LARGE_HEAD: EdgeRefusal = {
   code: 'head_too_large',
-  detail:
-    'The head of the request, its headers and cookies included, is larger than 64 KiB. Delete cookies of this site, or send less.',
+  detail: 'The head of the request, its headers and cookies included, is larger than 64 KiB.',
+  wayOut: 'Delete cookies of this site, or send less.',
 }
 const CLIENT = 'src,ipmask(32,64)'
 const MANY_OPEN: EdgeRefusal = {
   code: 'rate_limited',
   detail: 'Too many requests of this address are open.',
+  wayOut: 'End some, or try again when they have ended.',
 }
 const MANY_REFUSED: EdgeRefusal = {
   code: 'rate_limited',
-  detail:
-    'This address sends too many requests to a port that nothing answers at. Start the server of the box, and try again in 10 s.',
+  detail: 'This address sends too many requests to a port that nothing answers at.',
+  wayOut: 'Start the server of the box, and try again in 10 s.',
 }
 const MANY_ASKED: EdgeRefusal = {
   code: 'rate_limited',
-  detail: 'This address makes too many requests that need a decision; send a valid token, and try again in 10 s.',
+  detail: 'This address makes too many requests that need a decision.',
+  wayOut: 'Send a valid token, and try again in 10 s.',
 }

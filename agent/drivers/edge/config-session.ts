@@ -77,5 +77,6 @@ const FOREIGN = [
 ]
 const OTHER_ORIGIN: EdgeRefusal = {
   code: 'permission_denied',
-  detail: 'A page of another origin may not do this in your name.',
+  detail: 'A page of another origin cannot do this in your session.',
+  wayOut: 'Open the address itself and do it there, or send a token.',
 }

@@ -1,23 +1,32 @@
-import { ERROR_STATUSES, type ErrorCode, problemFacts, problemOf, ServiceError } from '../../../shared/errors.ts'
+import {
+  type CodeOf,
+  ERROR_STATUSES,
+  type ErrorCode,
+  problemFacts,
+  problemOf,
+  ServiceError,
+} from '../../../shared/errors.ts'
 import { pageOf, pagePolicy } from '../../../shared/http/page.ts'
 
-/** An error that the edge answers itself. `detail` may contain HAProxy expressions, `%[…]`, and no other percent sign or quote. */
-export interface EdgeRefusal {
-  code: ErrorCode
-  detail: string
-}
+/** An error that the edge answers itself. The texts may contain HAProxy expressions, `%[…]`, and no other percent sign or quote. */
+export type EdgeRefusal =
+  | { code: Exclude<ErrorCode, RemovableCode>; detail: string }
+  | { code: RemovableCode; detail: string; wayOut: string }
+
+/** Codes whose cause a client can remove. Such a refusal names the way out. */
+type RemovableCode = CodeOf<403 | 409 | 413 | 429 | 431 | 507>
 
 /** Returns the arguments after `status <n>` of an HAProxy rule that answers with a problem (docs/api.md#errors). */
-export function problemAnswer({ code, detail }: EdgeRefusal): string {
-  const problem = problemOf(new ServiceError(code, detail), REQUEST_ID, '/.boxyard/problems')
+export function problemAnswer(refusal: EdgeRefusal): string {
+  const problem = problemOf(new ServiceError(refusal.code, textOf(refusal)), REQUEST_ID, '/.boxyard/problems')
   return `content-type application/problem+json ${HEADERS} lf-string '${JSON.stringify(problem)}'`
 }
 
 /** As `problemAnswer`, for browsers: a self-contained page. */
-export function pageAnswer({ code, detail }: EdgeRefusal): string {
-  const { title } = problemFacts(code)
+export function pageAnswer(refusal: EdgeRefusal): string {
+  const { title } = problemFacts(refusal.code)
   // Escapes percent signs that do not begin an expression.
-  const page = pageOf({ title, main: `<p>${detail}</p>` }).replaceAll(/%(?!\[)/g, '%%')
+  const page = pageOf({ title, main: `<p>${textOf(refusal)}</p>` }).replaceAll(/%(?!\[)/g, '%%')
   return `content-type "text/html; charset=utf-8" ${HEADERS} hdr content-security-policy "${pagePolicy()}" lf-string '${page}'`
 }
 
@@ -42,6 +51,10 @@ export function refusalRules(refusal: EdgeRefusal, condition: string): string[] 
     `  http-request return status ${status} ${pageAnswer(refusal)} if is_browser ${condition}`,
     `  http-request return status ${status} ${problemAnswer(refusal)} if ${condition}`,
   ]
+}
+
+function textOf(refusal: EdgeRefusal): string {
+  return 'wayOut' in refusal ? `${refusal.detail} ${refusal.wayOut}` : refusal.detail
 }
 
 // 26 characters as in an id, though not sortable by time.

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { RESUME, refusal } from '../../../shared/refusals.ts'
 import type { ChildStatus } from '../../lib/syscalls/children.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { ExecExit } from '../../ports/boxes/exec-exit.ts'
@@ -97,8 +97,14 @@ function createExecCgroup({ cgroups }: ExecDeps, { boxId, isRunning }: ExecTask,
   try {
     cgroups.createExec(boxId, name)
   } catch (error) {
-    if (isErrno(error, 'EAGAIN') && isRunning()) throw new ServiceError('box_busy', TOO_MANY_CGROUPS, { cause: error })
-    throw new ServiceError('box_not_running', 'The box is not running.', { cause: error })
+    if (isErrno(error, 'EAGAIN') && isRunning())
+      throw refusal(
+        'box_busy',
+        TOO_MANY_CGROUPS,
+        'Remove some of its own, or stop and start the box, which removes all.',
+        { cause: error },
+      )
+    throw refusal('box_not_running', 'The box is not running.', RESUME, { cause: error })
   }
 }
 
@@ -135,7 +141,7 @@ interface RefusedEnd extends ExecExit {
 function refusedExec(task: ExecTask, ends: ExecEnds, { line, ...exit }: RefusedEnd): RunningExec {
   if (!task.isRunning()) {
     ends.close()
-    throw new ServiceError('box_not_running', 'The box is not running.')
+    throw refusal('box_not_running', 'The box is not running.', RESUME)
   }
   return {
     cwd: task.cwd,
@@ -282,7 +288,7 @@ function exitOf(status: ChildStatus | null, outOfMemory: boolean, oomKills: numb
   return { exitCode: status?.exitCode ?? null, signal, outOfMemory, ...(oomKills > 0 ? { oomKills } : {}) }
 }
 
-const TOO_MANY_CGROUPS = `The box has ${DESCENDANTS_MAX} cgroups, the most it may have. Remove some of its own, or stop and start the box, which removes all.`
+const TOO_MANY_CGROUPS = `The box has ${DESCENDANTS_MAX} cgroups, the most it may have.`
 const SHELL_KILLED = 137
 const TRY_AGAIN = 'Resource temporarily unavailable'
 const OF_PROGRAM = /^(chdir|executable file|open executable|exec)\b/

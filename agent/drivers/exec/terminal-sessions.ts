@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts'
 import {
   type Attach,
@@ -75,7 +76,11 @@ export function createTerminalSessions({ shims, attach }: TerminalSessionsDeps):
       const key = `${task.boxId} ${task.name}`
       while (starting.has(key)) await starting.get(key)
       if (find(task.boxId, task.name) !== null)
-        throw new ServiceError('name_taken', `The box has a session named "${task.name}".`)
+        throw refusal(
+          'name_taken',
+          `The box has a session named "${task.name}" already.`,
+          'Attach to it, or choose another name.',
+        )
       const started = start(task)
       const over = started.catch(() => undefined).then(() => starting.delete(key))
       starting.set(key, over)

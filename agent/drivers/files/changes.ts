@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode } from '../../lib/syscalls/directories.ts'
 import { RENAME, renameBetween } from '../../lib/syscalls/files.ts'
@@ -155,5 +156,5 @@ function checkNothingMounted(directoryFd: number, name: RawPath, path: RawPath):
 }
 
 export function notADirectory(path: RawPath): ServiceError {
-  return new ServiceError('not_a_directory', `${showPath(path)}: it is no directory.`)
+  return refusal('not_a_directory', `${showPath(path)}: it is no directory.`, 'Name a directory.')
 }

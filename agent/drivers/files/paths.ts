@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 
 /** A path or name in a box as latin1, one character per byte: can be cut and compared without changing its bytes. */
 export type RawPath = string
@@ -51,7 +52,11 @@ export function pathInvalid(raw: RawPath, why: string, cause?: unknown): Service
 }
 
 export function isADirectory(raw: RawPath): ServiceError {
-  return new ServiceError('is_a_directory', `${showPath(raw)}: it is a directory.`)
+  return refusal(
+    'is_a_directory',
+    `${showPath(raw)}: it is a directory.`,
+    'Name a file in it, or use the archive of the directory.',
+  )
 }
 
 /** As in Linux, without the terminating zero. */

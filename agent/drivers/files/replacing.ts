@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { linkFd } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, RENAME, removeAt, renameBetween } from '../../lib/syscalls/files.ts'
@@ -162,7 +163,7 @@ function* discard(io: Turns, { parentFd, name, inode }: TemporaryFile): Steps<vo
 }
 
 function hasMoved(path: RawPath): ServiceError {
-  return new ServiceError('box_busy', `${showPath(path)}: it was moved while it was restored.`)
+  return refusal('box_busy', `${showPath(path)}: it was moved while it was restored.`, 'Try again.')
 }
 
 function finish(steps: Steps<void>): void {

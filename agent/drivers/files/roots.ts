@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
@@ -44,7 +45,9 @@ async function retryWhileTransitioning<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'box_not_running') throw error
       if (attempt >= ATTEMPTS_MAX)
-        throw new ServiceError('box_busy', 'The box is being stopped or started.', { cause: error })
+        throw refusal('box_busy', 'The box is being stopped or started.', 'Try again when that is done.', {
+          cause: error,
+        })
       await sleep(RETRY_MS)
     }
   }

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 
 /** Whose a transfer is: the box, and further accounts that share what all may have. */
@@ -21,9 +22,12 @@ export function createFileTransfers({ perBox, total }: FileLimits = FILE_LIMITS)
   const shares = createFairShares(total)
   const acquire: FileTransfers['acquire'] = ({ boxId, accounts = [] }) => {
     const count = counts.get(boxId) ?? 0
-    if (count >= perBox) throw tooMany('The box has as many long transfers of files under way as it may.')
+    if (count >= perBox) throw tooMany(`The box has ${perBox} long transfers of files under way, the most it may have.`)
     const leave = shares.take(accounts)
-    if (leave === null) throw tooMany('Too many long transfers of files are under way.')
+    if (leave === null)
+      throw tooMany(
+        `Too many long transfers of files are under way. This agent allows ${total} at once, shared by projects.`,
+      )
     counts.set(boxId, count + 1)
     let isReleased = false
     return () => {
@@ -48,8 +52,8 @@ export function createFileTransfers({ perBox, total }: FileLimits = FILE_LIMITS)
   }
 }
 
-function tooMany(detail: string): ServiceError {
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
+function tooMany(why: string): ServiceError {
+  return refusal('rate_limited', why, 'Try again when one has ended.', { headers: { 'Retry-After': '1' } })
 }
 
 interface FileLimits {

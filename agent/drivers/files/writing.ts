@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { changeOwner, closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode, linkFd, syncFd } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE, removeAt, renameBetween, writeFd } from '../../lib/syscalls/files.ts'
@@ -185,11 +186,11 @@ function applyOwnerAndMode(view: FileView, draftFd: number, { path, options, tar
 }
 
 function preconditionFailed(path: RawPath, why: string): ServiceError {
-  return new ServiceError('precondition_failed', `${showPath(path)}: ${why}.`)
+  return refusal('precondition_failed', `${showPath(path)}: ${why}.`, 'Read it again, and send its new ETag or none.')
 }
 
 function hasMoved(path: RawPath): ServiceError {
-  return new ServiceError('box_busy', `${showPath(path)}: its directory was moved while it was written.`)
+  return refusal('box_busy', `${showPath(path)}: its directory was moved while it was written.`, 'Try again.')
 }
 
 const DRAFT = { flags: O.TMPFILE | O.RDWR, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }

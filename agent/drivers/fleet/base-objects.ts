@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
 import type { BaseClaim, BaseName, FleetBase } from '../../ports/fleet/bases.ts'
@@ -40,7 +41,7 @@ export function decodeBase({ metadata, spec }: KubeObject): FollowedObject<Fleet
 export function baseTakenError({ project, name, createdBy }: BaseClaim, cell: string, other: FleetBase): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
   const isRepeat = createdBy !== null && other.createdBy === createdBy && other.cell !== cell
-  return new ServiceError('name_taken', `${owner} a base named "${name}" already.`, {
+  return refusal('name_taken', `${owner} a base named "${name}" already.`, OTHER_NAME, {
     headers: isRepeat ? { [OWNER_HEADER]: other.cell } : {},
   })
 }

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import { createListeners } from '../../../shared/listeners.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
 import type { DomainOwner, Domains } from '../../ports/fleet/domains.ts'
@@ -50,7 +50,11 @@ async function claimDomain(
 ): Promise<void> {
   const { uid, service } = (await claimed.claim(calledDomain(host), () => encodeDomain(host, owner))).value
   if (uid === owner.uid && service === owner.service) return
-  throw new ServiceError('domain_taken', `The domain "${host}" belongs to another box or service.`)
+  throw refusal(
+    'domain_taken',
+    `The domain "${host}" belongs to another box or service.`,
+    'Remove it from that one first, or publish another domain.',
+  )
 }
 
 function calledDomain(host: string): ClaimedName {

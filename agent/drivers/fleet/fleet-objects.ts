@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
 import {
   type Cell,
@@ -92,7 +93,7 @@ function textOr<T>(value: unknown, otherwise: T): string | T {
 export function nameTakenError({ kind, project, name, createdBy }: HomeClaim, cell: string, home: Home): ServiceError {
   const what = kind === 'box' ? 'box' : 'data volume'
   const isRepeat = createdBy !== null && home.createdBy === createdBy && home.cell !== cell
-  return new ServiceError('name_taken', `Project "${project}" has a ${what} named "${name}" already.`, {
+  return refusal('name_taken', `Project "${project}" has a ${what} named "${name}" already.`, OTHER_NAME, {
     headers: isRepeat ? { [OWNER_HEADER]: home.cell } : {},
   })
 }

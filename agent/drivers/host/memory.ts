@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
@@ -71,9 +72,14 @@ function readNumber(file: string): number {
 
 function belowUse(usedBytes: number, askedBytes: number, cause?: unknown): ServiceError {
   const [used, asked] = [Math.ceil(usedBytes / MIB), Math.floor(askedBytes / MIB)]
-  return new ServiceError('below_use', `The box uses ${used} MiB of memory, more than the ${asked} MiB asked for.`, {
-    cause,
-  })
+  return refusal(
+    'below_use',
+    `\`ram_mb\`: the box uses ${used} MiB of memory, more than the ${asked} MiB asked for.`,
+    'Stop programs in it, or ask for more.',
+    {
+      cause,
+    },
+  )
 }
 
 const ATTEMPTS = 10

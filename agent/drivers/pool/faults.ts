@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { FREE_POOL, refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readDeviceErrors } from './condition.ts'
 import type { MountedPool } from './pool.ts'
@@ -35,7 +36,7 @@ export async function* convertReadErrors(
 }
 
 function storageFull(cause: unknown): ServiceError {
-  return new ServiceError('storage_full', 'The storage of this host is full.', { cause })
+  return refusal('storage_full', 'The storage of this host is full.', FREE_POOL, { cause })
 }
 
 function failures({ rootFd }: Pick<MountedPool, 'rootFd'>): number {
@@ -52,7 +53,11 @@ export async function checkWritable(pool: Pick<MountedPool, 'isReadOnly' | 'miss
   if (pool.missingBytes() === 0) return
   const { missingBytes, availableBytes } = await pool.backing()
   if (availableBytes < Math.min(missingBytes, LEAST_BYTES))
-    throw new ServiceError('storage_full', 'The disk under the storage of this host is full.')
+    throw refusal(
+      'storage_full',
+      'The disk under the storage of this host is full.',
+      'Have the operator make room there.',
+    )
 }
 
 const BROKEN = ['EIO', 'EROFS', 'EUCLEAN', 'ENXIO', 'ENODEV', 'EREMOTEIO', 'ENODATA', 'EILSEQ']

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { writeDurably } from '../../lib/disk/durable-file.ts'
 import { killGroup, spawnChild } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
@@ -142,9 +143,14 @@ function noteStart(file: string, scrub: Scrub): void {
     writeNote(file, scrub)
   } catch (cause) {
     if (isErrno(cause, 'ENOSPC', 'EDQUOT'))
-      throw new ServiceError('storage_full', 'The disk of this host has no room to note the start of a scrub.', {
-        cause,
-      })
+      throw refusal(
+        'storage_full',
+        'The disk of this host has no room to note the start of a scrub.',
+        'Make room there, and try again.',
+        {
+          cause,
+        },
+      )
     throw new ServiceError('internal', 'The start of a scrub could not be noted; the reason is logged.', { cause })
   }
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { addressOf } from '../../lib/syscalls/libc.ts'
 import type { Steps, TaskIo } from '../../lib/threads/task.ts'
@@ -122,7 +123,7 @@ function convertRangeError(work: () => void): void {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('body_too_large', `The two differ by more than ${CHANGES_MAX} names; compare nearer ones.`)
+  return refusal('body_too_large', `The two differ by more than ${CHANGES_MAX} names.`, 'Compare nearer ones.')
 }
 
 /**

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
 /** Makes the error for an image that cannot become a base, for a reason that the client can act on. */
@@ -20,8 +21,9 @@ export function registryAnswerFault(registry: string, status: number): ServiceEr
     return imageFault('the registry has no such image, or does not give it to everybody')
   }
   if (status === 429) {
-    const detail = `The registry ${registry} was asked too often; try again later.`
-    return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '60' } })
+    return refusal('rate_limited', `The registry ${registry} was asked too often.`, 'Try again in a minute.', {
+      headers: { 'Retry-After': '60' },
+    })
   }
   return registryAway(registry, new Error(`the registry answered ${status}`))
 }

@@ -11,6 +11,7 @@ import {
   remoteManifestSchema,
 } from '../../../shared/image-manifest.ts'
 import { shapeFault } from '../../../shared/json-shape.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../lib/tar/headers.ts'
 import type { ImageReference, ImageRegistry, ImageRequest } from '../../ports/bases/image-registry.ts'
 import { openRegistryClient, type RegistryClient, type RegistryTimes } from './client.ts'
@@ -158,7 +159,7 @@ function wrongPlatform(architecture: string): ServiceError {
 }
 
 function tooLarge(maxBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `The layers of the image have more than ${maxBytes} bytes.`)
+  return refusal('body_too_large', `The layers of the image have more than ${maxBytes} bytes.`, 'Use a smaller image.')
 }
 
 const ACCEPTED = [

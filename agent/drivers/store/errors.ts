@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import { refusal } from '../../../shared/refusals.ts'
 
 /**
  * Converts an error of SQLite on a file of `directory` to a ServiceError: `storage_full` for a full disk, `runtime_unavailable`
@@ -41,7 +42,12 @@ export function isOneWriterConflict(error: unknown): boolean {
 }
 
 function storageFull(cause: unknown): ServiceError {
-  return new ServiceError('storage_full', 'The disk that holds the state of this deployment is full.', { cause })
+  return refusal(
+    'storage_full',
+    'The disk that holds the state of this deployment is full.',
+    'Deletes are still taken. Have the operator make room there.',
+    { cause },
+  )
 }
 
 function unreadable(cause: unknown): ServiceError {

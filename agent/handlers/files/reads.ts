@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { readWhole } from '../../../shared/http/gathered-pieces.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { isKnownEtag } from '../../core/common/preconditions.ts'
 import type { FileFacts, FilePath, OpenFile } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
@@ -103,8 +104,8 @@ function isJsonWanted(accept: string | null): boolean {
 }
 
 function tooLarge({ sizeBytes }: FileFacts): ServiceError {
-  const detail = `The file has ${sizeBytes} bytes, more than JSON carries (${FILE_JSON_BYTES}); ask for its bytes.`
-  return new ServiceError('body_too_large', detail)
+  const why = `The file has ${sizeBytes} bytes, more than JSON carries (${FILE_JSON_BYTES}).`
+  return refusal('body_too_large', why, 'Ask for its bytes (`Accept: application/octet-stream`).')
 }
 
 /** Longest file that is answered as JSON, in bytes. */

@@ -130,7 +130,8 @@ function admissionError(action: KubeAction, refusal: KubeStatus, cause: Error): 
     const detail = `The cluster's quota for namespace "${action.namespace}" is used up.`
     const remedy = 'Raise the ResourceQuota of the namespace, or delete boxes.'
     const fault = { code: 'kubernetes_quota', evidence: detail, remedy }
-    return new KubeError('quota', detail, { cause, fault })
+    const wayOut = 'Delete boxes, or have the operator raise the ResourceQuota.'
+    return new KubeError('quota', `${detail} ${wayOut}`, { cause, fault })
   }
   const what = action.resource.startsWith('pods') ? 'the pod of the box' : `a change of ${action.resource}`
   const detail = `A rule of the cluster refuses ${what}; the health report names it.`

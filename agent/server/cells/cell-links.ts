@@ -5,6 +5,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../../shared/fair-shares.ts'
 import { dialUpgrade } from '../../../shared/http/dial.ts'
 import type { HeaderMap } from '../../../shared/http/messages.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { CellSilence, createCellPulse, type LinkTls, type PulseTimes } from './cell-pulse.ts'
 
 /** A request as it came, for another cell. */
@@ -134,8 +135,8 @@ export function isUnsent(error: unknown): boolean {
 }
 
 function tooMany(): ServiceError {
-  const detail = 'Too many requests for boxes and volumes of one node are not answered yet.'
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
+  const why = 'Too many requests for boxes and volumes of one node are not answered yet.'
+  return refusal('rate_limited', why, 'Try again in 1 s.', { headers: { 'Retry-After': '1' } })
 }
 
 /**

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairTurns, type FairTurns } from '../../../shared/fair-turns.ts'
+import { refusal } from '../../../shared/refusals.ts'
 import { projectOwner } from '../../../shared/rotation.ts'
 import type { RateLimit } from '../../core/access/rate-limit.ts'
 import type { Directory, HomeName } from '../../ports/fleet/directory.ts'
@@ -62,8 +63,8 @@ function ownerOf(project: string): string {
 }
 
 function tooMany(cause: unknown): ServiceError {
-  const detail = 'Too many requests for names that were just made, or that nobody has, are not answered yet.'
-  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' }, cause })
+  const why = 'Too many requests for names that were just made, or that do not exist, are not answered yet.'
+  return refusal('rate_limited', why, 'Try again in 1 s.', { headers: { 'Retry-After': '1' }, cause })
 }
 
 /** Reads at once, of one project half of them: each takes some milliseconds. */

@@ -160,7 +160,7 @@ describe('data mounts of a running box', () => {
     for (const script of ['cd /data', 'exec 3>/data/file', 'cp /bin/busybox /data; cd /data/.; exec 4</data/busybox']) {
       const shell = await begin(script)
       const pid = await shell.process
-      const message = `Processes of the box use the volume at /data: ${pid} (sh).`
+      const message = `Processes of the box use the volume at /data: ${pid} (sh). End them first.`
       await expect(detach()).rejects.toMatchObject({ code: 'volume_busy', message })
       expect(await mounts()).toHaveLength(1)
       await finish(shell)
@@ -169,7 +169,10 @@ describe('data mounts of a running box', () => {
       '/data/busybox sleep 600 & until read -r it </proc/$!/comm && [ "$it" = busybox ]; do :; done',
     )
     const refusal = await detach().catch((error: unknown) => error)
-    expect(refusal).toMatchObject({ code: 'volume_busy', message: expect.stringMatching(/: \d+ \(busybox\)\.$/) })
+    expect(refusal).toMatchObject({
+      code: 'volume_busy',
+      message: expect.stringMatching(/: \d+ \(busybox\)\. End them first\.$/),
+    })
     const [user] = /\d+(?= \(busybox\))/.exec(String(refusal)) ?? []
     await finish(tool)
     // Not by name: killall ends all that run a program named busybox, the shell that waits included.

@@ -58,7 +58,7 @@ describe('limits of a running box', () => {
     const before = limits()
     await expect(resize(1, 32)).rejects.toMatchObject({
       code: 'below_use',
-      message: expect.stringMatching(/^The box uses 5\d MiB of memory, more than the 32 MiB asked for\.$/),
+      message: expect.stringMatching(/^`ram_mb`: the box uses 5\d MiB of memory, more than the 32 MiB asked for\. /),
     })
     expect(limits()).toEqual(before)
     await execute(lab.runtime, 'box_main', 'rm /dev/shm/held')
@@ -144,7 +144,7 @@ describe('the memory limit of a cgroup of version 2', () => {
     writeFileSync(`${home}/memory.max`, 'before')
     await expect(setMemoryLimit(home, 29, 2)).rejects.toMatchObject({
       code: 'below_use',
-      message: 'The box uses 30 MiB of memory, more than the 29 MiB asked for.',
+      message: expect.stringMatching(/^`ram_mb`: the box uses 30 MiB of memory, more than the 29 MiB asked for\. /),
     })
     expect(readFileSync(`${home}/memory.max`, 'utf8')).toBe('before')
     await setMemoryLimit(home, 30, 2)

@@ -127,7 +127,7 @@ test('no page of another origin shows the sign-in in a frame', async () => {
 /** At localhost over HTTP; elsewhere over HTTPS, where all hosts of boxes are of one site. */
 const ways = [
   { way: 'HTTP', settings: null, refusal: 'Token missing' },
-  { way: 'HTTPS', settings: encrypted, refusal: 'A page of another origin may not do this in your name.' },
+  { way: 'HTTPS', settings: encrypted, refusal: 'A page of another origin cannot do this in your session.' },
 ]
 
 describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {

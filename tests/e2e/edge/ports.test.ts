@@ -65,7 +65,7 @@ const shell = async (line: string, box = 'it'): Promise<string> =>
 
 /** The sockets that the agent has in the network namespaces of boxes, and the namespaces themselves, as descriptors. */
 const descriptors = (): number => readdirSync(`/proc/${service.agentPid}/fd`).length
-/** Connections to ports that are open, as the metrics tell. */
+/** Connections to ports that are open, as the metrics show. */
 async function openNow(): Promise<number> {
   const page = await (await fetch(service.metricsUrl)).text()
   return Number(/^boxyard_port_connections_open (\d+)/m.exec(page)?.[1])
@@ -126,7 +126,7 @@ describe('a port of a box over a WebSocket', () => {
   test('is refused where nothing listens, with the port, and without its permission', async () => {
     expect(await refusal(7999)).toMatchObject({
       ...{ status: 409, code: 'port_not_listening', retryable: true },
-      detail: 'Nothing listens at port 7999 of the box.',
+      detail: expect.stringMatching(/^Nothing listens at port 7999 of the box\. /),
     })
     expect(await refusal(7001, 'none')).toMatchObject({ code: 'box_not_found' })
     const body = { name: 'runs', projects: ['ports'], permissions: ['exec'], expires_in_seconds: 60 }

@@ -181,7 +181,7 @@ export function defineDeploysSuite(client: Client): void {
       const { active } = await get()
       expect((await act('rollback')).body).toMatchObject({
         code: 'preview_not_ready',
-        detail: 'The version before did not come up in the box. It ended with exit code 3.',
+        detail: expect.stringMatching(/^The version before did not come up in the box\. It ended with exit code 3\. /),
       })
       expect(await get()).toMatchObject({ active: { pid: active.pid }, previous: { alive: false } })
     })
@@ -286,7 +286,7 @@ export function defineDeploysSuite(client: Client): void {
       const { active } = await get()
       expect((await act('promote')).body).toMatchObject({
         code: 'preview_not_ready',
-        detail: 'The preview did not come up in the box. It ended with exit code 5.',
+        detail: expect.stringMatching(/^The preview did not come up in the box\. It ended with exit code 5\. /),
       })
       expect(await get()).toMatchObject({ active: { pid: active.pid, alive: true }, preview: { state: 'running' } })
     })

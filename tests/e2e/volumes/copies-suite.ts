@@ -46,7 +46,7 @@ export function defineVolumeCopiesSuite(client: Client): void {
     test('must be at least as large as its content', async () => {
       const small = await client.post(data, { name: 'none', from: 'source', size_gb: 0.02 })
       expect(told(small)).toEqual([409, 'volume_too_small'])
-      expect(small.body.detail).toMatch(/^"source" holds 2\d MiB, 21 MiB were asked for/)
+      expect(small.body.detail).toMatch(/^`size_gb`: "source" holds 2\d MiB, 21 MiB were asked for/)
       const past = { name: 'none', from: 'source', from_snapshot: 'then', size_gb: 0.02 }
       expect(told(await client.post(data, past))).toEqual([409, 'volume_too_small'])
       expect((await client.post(data, { ...past, size_gb: 0.03 })).status).toBe(201)

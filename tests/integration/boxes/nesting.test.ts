@@ -87,7 +87,7 @@ describe('a box with nesting', () => {
     )
     await expect(detach('box_users')).rejects.toMatchObject({
       code: 'volume_busy',
-      message: expect.stringMatching(/^Containers in the box have the volume mounted: \d+ \(sh\)\.$/),
+      message: expect.stringMatching(/^Containers in the box have the volume mounted: \d+ \(sh\)\. End them first\.$/),
     })
     await finish(holder)
     await detach('box_users')

@@ -20,5 +20,5 @@ test.each([
   ['sizes in the same MiB', 103.5 * MIB, 103.25 * MIB, '105984 KiB are in use, 105728 KiB were asked for'],
   ['sizes in the same KiB', 1024, 1000, '1024 bytes are in use, 1000 bytes were asked for'],
 ])('a size below the use is refused with figures that differ: %s', async (_, used, asked, figures) => {
-  expect(await refusalOf(used, asked)).toBe(`It holds more than that: ${figures}.`)
+  expect(await refusalOf(used, asked)).toBe(`It holds more than that: ${figures}. Delete files in it, or ask for more.`)
 })

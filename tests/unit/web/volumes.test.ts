@@ -36,7 +36,7 @@ describe('the list of volumes', () => {
 describe('the processes that keep a volume', () => {
   test('are read from the words of the refusal', () => {
     const users = parseVolumeUsers('Processes of the box use the volume at /a: b: 4 (sleep), 17 (my (odd), name).')
-    expect(parseVolumeUsers('Processes of the box use the volume at /var/lib/db: 4 (sleep).')).toEqual({
+    expect(parseVolumeUsers('Processes of the box use the volume at /var/lib/db: 4 (sleep). End them first.')).toEqual({
       path: '/var/lib/db',
       processes: [{ pid: '4', name: 'sleep' }],
     })
@@ -48,7 +48,7 @@ describe('the processes that keep a volume', () => {
   })
 
   test('are null where it names none', () => {
-    expect(parseVolumeUsers('Another volume is mounted inside it, at /db/inner: detach that first.')).toBeNull()
+    expect(parseVolumeUsers('Another volume is mounted inside it, at /db/inner. Detach that first.')).toBeNull()
   })
 })
 

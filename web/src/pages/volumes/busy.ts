@@ -7,7 +7,7 @@ export interface VolumeUsers {
 
 /** Reads the processes out of the detail of `volume_busy`; null if it names none. */
 export function parseVolumeUsers(detail: string): VolumeUsers | null {
-  const [, path, list] = / at (\/[^:]*): (\d+ \(.*\))\.$/.exec(detail) ?? []
+  const [, path, list] = / at (\/[^:]*): (\d+ \(.*\))\.(?: End them first\.)?$/.exec(detail) ?? []
   if (path === undefined || list === undefined) return null
   const processes = [...list.matchAll(/(\d+) \((.*?)\)(?=, \d+ \(|$)/g)]
   return { path, processes: processes.map(([, pid = '', name = '']) => ({ pid, name })) }
