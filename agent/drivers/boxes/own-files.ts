@@ -100,30 +100,25 @@ function withoutLastNewlines(text: string): string {
 }
 
 function writeHosts(etcFd: number, own: { hostname: string; address: string }, isFirst: boolean): void {
-  const isFile = isRegular(etcFd, 'hosts')
-  if (!isFile && !isFirst) return
-  const present = isFile ? read(etcFd, 'hosts', HOSTS_BYTES_MAX) : ''
-  const text = present === null ? null : hostsWith(present, own, isFirst)
+  const found = lookAtHosts(etcFd)
+  if (found === 'kept' || (found === 'none' && !isFirst)) return
+  const text = hostsWith(found === 'none' ? '' : found.text, own, isFirst)
   if (text !== null) replace(etcFd, 'hosts', text)
 }
 
-/** Tests whether a name is that of a regular file, and not a link to one. */
-function isRegular(etcFd: number, name: string): boolean {
-  let fd: number | undefined
+/** Looks at the hosts file. A socket or a device, which cannot be opened, is `none`. */
+function lookAtHosts(etcFd: number): Found {
   try {
-    fd = openBelow(etcFd, name, { flags: O.PATH | O.NOFOLLOW, resolve: STRICT })
-    return fs.fstatSync(fd).isFile()
+    return look(etcFd, 'hosts', HOSTS_BYTES_MAX)
   } catch (error) {
-    if (isErrno(error, ...UNWRITABLE)) return false
+    if (isErrno(error, 'ENXIO', 'EACCES', 'ENODEV')) return 'none'
     throw error
-  } finally {
-    if (fd !== undefined) closeFd(fd)
   }
 }
 
 function followIn(etcFd: number, resolvConf: string): void {
-  const present = read(etcFd, 'resolv.conf', BYTES_MAX)
-  if (present === null || !isUnchanged(present) || present === markedText(resolvConf)) return
+  const found = look(etcFd, 'resolv.conf', BYTES_MAX)
+  if (typeof found === 'string' || !isUnchanged(found.text) || found.text === markedText(resolvConf)) return
   replace(etcFd, 'resolv.conf', markedText(resolvConf))
 }
 
@@ -152,17 +147,24 @@ function errorOf(act: () => void): unknown {
   }
 }
 
-/** Returns the text of a small regular file, a character for each byte. Returns null for all else, also while a program of the box holds a lease on it. */
-function read(etcFd: number, name: string, bytesMax: number): string | null {
+/**
+ * The text of a regular file, a character for each byte. `kept` is a file that is too large, or that a program holds a lease on. `none` is
+ * anything else.
+ */
+type Found = { text: string } | 'kept' | 'none'
+
+function look(etcFd: number, name: string, bytesMax: number): Found {
   let fd: number | undefined
   try {
     fd = openBelow(etcFd, name, { flags: O.RDONLY | O.NONBLOCK | O.NOFOLLOW, resolve: STRICT })
     const facts = fs.fstatSync(fd)
-    if (!facts.isFile() || facts.size > bytesMax) return null
+    if (!facts.isFile()) return 'none'
+    if (facts.size > bytesMax) return 'kept'
     const bytes = Buffer.alloc(facts.size)
-    return bytes.toString('latin1', 0, fs.readSync(fd, bytes, 0, bytes.length, 0))
+    return { text: bytes.toString('latin1', 0, fs.readSync(fd, bytes, 0, bytes.length, 0)) }
   } catch (error) {
-    if (isErrno(error, ...UNWRITABLE)) return null
+    if (isErrno(error, 'EAGAIN', 'EWOULDBLOCK')) return 'kept'
+    if (isErrno(error, ...UNWRITABLE)) return 'none'
     throw error
   } finally {
     if (fd !== undefined) closeFd(fd)

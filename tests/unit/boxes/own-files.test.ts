@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import {
@@ -143,6 +143,19 @@ describe('the hosts file', () => {
     writeFileSync(path(), '#'.repeat(256 * 1024 + 1))
     start(true)
     expect(statSync(path()).size).toBe(256 * 1024 + 1)
+  })
+
+  test.each([
+    ['a link', () => symlinkSync('/etc/hostname', path())],
+    ['a fifo', () => make('mkfifo', path())],
+    ['a device', () => make('mknod', path(), 'c', '0', '0')],
+  ])('where %s is in its place is written at the first start only', (_what, prepare) => {
+    prepare()
+    expect(start(false)).toBeNull()
+    expect(lstatSync(path()).isFile()).toBe(false)
+    expect(start(true)).toBeNull()
+    expect(lstatSync(path()).isFile()).toBe(true)
+    expect(hosts()).toBe(`${LOCAL}10.213.0.5 web # this box, by Boxyard\n`)
   })
 
   test('of newlines takes no more time than any other', () => {
