@@ -1,5 +1,6 @@
 import { fstatSync, writeSync } from 'node:fs'
 import type { Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
@@ -29,7 +30,7 @@ export class Outputs {
    * has `GRACE_MS` to end. A reader that left (EPIPE) changes no code. Any other fault is `LOST_CODE`, with a message.
    */
   async exitAfter(work: Promise<number>): Promise<void> {
-    const late = this.#broken.then(() => new Promise<null>((resolve) => setTimeout(() => resolve(null), GRACE_MS)))
+    const late = this.#broken.then(() => pause(GRACE_MS, null))
     const code = await Promise.race([work, late])
     await flush()
     const fault = this.#fault()

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
@@ -86,7 +87,7 @@ const consoleVerb: Verb = {
         if (!isAway(error) || attempts === REATTACHES) throw error
         if (attempts === 0) tell('\r\nThe connection was lost; attaching again')
         attempts++
-        await new Promise((resolve) => setTimeout(resolve, REATTACH_MS))
+        await pause(REATTACH_MS)
       }
     }
   },
@@ -148,7 +149,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
   const typeEnd = async (): Promise<void> => {
     while (!isOver) {
       await stream.write(Buffer.of(CTRL_D)).catch(() => undefined)
-      await new Promise((resolve) => setTimeout(resolve, END_AGAIN_MS).unref())
+      await pause(END_AGAIN_MS, undefined, { ref: false })
     }
   }
   const endInput = (): void => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { AnswerOf, CallInput, FullAnswer } from '../../sdk/typescript/src/calls.ts'
 import { printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
@@ -149,7 +150,7 @@ async function printReady(context: VerbContext, path: ServicePath, answered: Ser
 }
 
 async function later({ boxyard }: VerbContext, path: ServicePath, waitMs = LOOK_MS): Promise<Service> {
-  await new Promise((resolve) => setTimeout(resolve, waitMs))
+  await pause(waitMs)
   return boxyard.call('getService', { path })
 }
 

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { absolutePathIn, requireRemotePath } from '../files/remote-path.ts'
 import { LeftOut } from '../files/special-files.ts'
@@ -73,7 +74,7 @@ async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'
       if (!isAway && (error instanceof ApiError || error instanceof UsageError)) throw error
       reportLine(`boxyard: ${error instanceof Error ? error.message : String(error)}`)
       if (isAway) {
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        await pause(RETRY_MS)
         continue
       }
     }

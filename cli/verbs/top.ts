@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
@@ -23,7 +24,7 @@ const top: Verb = {
     let before = await readAll(boxyard, project(), names)
     for (;;) {
       // A share of processor time is that between two looks.
-      await new Promise((resolve) => setTimeout(resolve, isLive ? timerMs(seconds) : ONCE_MS))
+      await pause(isLive ? timerMs(seconds) : ONCE_MS)
       const now = await readAll(boxyard, project(), names)
       const rows = now.map((box) =>
         usageRow(
