@@ -5,6 +5,7 @@ import { EXAMPLES } from '../examples/examples.ts'
 import { type Operation, opensByTicket } from '../operation.ts'
 import { errorsOf } from '../operation-errors.ts'
 import { OPERATIONS, type OperationId } from '../routes.ts'
+import { problemSchema } from '../schemas/problems.ts'
 import { isRanged, requestHeadersOf } from './headers.ts'
 import { plainSchemas } from './schemas.ts'
 import { ANY_BYTES, descriptionOf, TAGS, tagOf } from './texts.ts'
@@ -158,29 +159,6 @@ function errorsByStatus(operation: Operation): Map<number, ErrorCode[]> {
 function isEmpty(schema: z.ZodType): boolean {
   return schema instanceof z.ZodObject && Object.keys(schema.shape).length === 0
 }
-
-const problemSchema = z
-  .looseObject({
-    type: z.string().meta({ description: 'Path at the answering origin that explains the code.' }),
-    title: z.string().meta({ description: 'Short name of the code, for people.' }),
-    status: z.int().meta({ description: 'HTTP status of the response.' }),
-    detail: z.string().meta({ description: 'What went wrong with this request, for people.' }),
-    code: z.enum([...ERROR_STATUSES.keys()] as [ErrorCode, ...ErrorCode[]]).meta({ id: 'ErrorCode' }),
-    request_id: z.string().meta({ description: 'Id of the request, as in `X-Request-Id` and the logs.' }),
-    retryable: z.boolean().meta({ description: 'Whether the same request may succeed later.' }),
-    errors: z
-      .array(
-        z.looseObject({
-          pointer: z.string().meta({
-            description: 'JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`.',
-          }),
-          detail: z.string().meta({ description: 'What is wrong there.' }),
-        }),
-      )
-      .optional()
-      .meta({ description: 'Problems of the request, at most 50. Only with `invalid_request`.' }),
-  })
-  .meta({ id: 'Problem', description: 'The error format for all errors, from RFC 9457.' })
 
 const PAGE = { type: 'string' } as const
 const BYTES = { type: 'string', format: 'binary' } as const

@@ -2326,7 +2326,7 @@ export interface components {
              * @description HTTP status of the response.
              */
             status: number;
-            /** @description What went wrong with this request, for people. */
+            /** @description Reason of this error, for people. */
             detail: string;
             code: components["schemas"]["ErrorCode"];
             /** @description Id of the request, as in `X-Request-Id` and the logs. */
@@ -2337,7 +2337,7 @@ export interface components {
             errors?: ({
                 /** @description JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`. */
                 pointer: string;
-                /** @description What is wrong there. */
+                /** @description Fault at this place. */
                 detail: string;
             } & {
                 [key: string]: unknown;

@@ -24,7 +24,7 @@ class Problem:
         type_ (str): Path at the answering origin that explains the code.
         title (str): Short name of the code, for people.
         status (int): HTTP status of the response.
-        detail (str): What went wrong with this request, for people.
+        detail (str): Reason of this error, for people.
         code (ErrorCode):
         request_id (str): Id of the request, as in `X-Request-Id` and the logs.
         retryable (bool): Whether the same request may succeed later.

@@ -14,7 +14,7 @@ class ProblemErrorsItem:
     """
     Attributes:
         pointer (str): JSON Pointer (RFC 6901) into the body, or starting with `/query`, `/path` or `/headers`.
-        detail (str): What is wrong there.
+        detail (str): Fault at this place.
     """
 
     pointer: str
