@@ -65,6 +65,8 @@ export interface NetworkFacts {
   problems: Seen<readonly { code: string; evidence: string; remedy: string }[]>
   /** Nameservers that boxes use, and whether each answered. */
   nameservers: Seen<readonly { address: string; answered: boolean }[]>
+  /** Instance numbers whose host ids /etc/subuid or /etc/subgid delegates to others. */
+  lentNumbers: readonly number[]
 }
 
 /** A program of the host that the agent starts. */

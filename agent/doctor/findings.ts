@@ -9,6 +9,7 @@ export const DOCTOR_CODES = [
     'nft_unusable',
     'network',
     'dns_silent',
+    'ids_lent',
   ],
   ...['program_missing', 'program_old', 'program_unfixed', 'clock_behind', 'clock_unsynchronized'],
   ...['disk_full', 'disk_small', 'disk_read_only', 'disk_volatile', 'disk_remote', 'inodes_used_up'],

@@ -1,9 +1,15 @@
+import { HOST_IDS, INSTANCES_MAX } from '../../drivers/network/slots.ts'
 import type { Facts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
 /** Checks the packet filter, what the host does with packets of boxes, and nameservers. Pure. */
 export function checkNetwork({ network, kernel, service, settings }: NetworkInput): Finding[] {
-  return [...checkFilter({ network, kernel }), ...checkProblems(network, service), ...checkNames(network, settings)]
+  return [
+    ...checkFilter({ network, kernel }),
+    ...checkProblems(network, service),
+    ...checkIds(network),
+    ...checkNames(network, settings),
+  ]
 }
 
 type NetworkInput = Pick<Facts, 'network' | 'kernel' | 'service' | 'settings'>
@@ -40,6 +46,18 @@ function checkProblems({ problems }: Facts['network'], { holder }: Facts['servic
   return found.map(({ code, evidence, remedy }) =>
     NETWORK.problem({ code: 'network', evidence: `${code}: ${evidence}.`, remedy }),
   )
+}
+
+/** Checks that no user of the host can get the ids that processes of boxes have on it. */
+function checkIds({ lentNumbers }: Facts['network']): Finding[] {
+  if (lentNumbers.length === 0) return []
+  const which = lentNumbers.length === INSTANCES_MAX ? 'all' : `${lentNumbers.length}`
+  const fault = {
+    code: 'ids_lent',
+    evidence: `Ranges in /etc/subuid or /etc/subgid overlap the host ids of ${which} of the ${INSTANCES_MAX} instances of Boxyard that a host can have.`,
+    remedy: `Move these ranges out of ${HOST_IDS.start}–${HOST_IDS.end - 1}.`,
+  } as const
+  return [which === 'all' ? NETWORK.problem(fault) : NETWORK.note(fault)]
 }
 
 function checkNames({ nameservers }: Facts['network'], { agent }: Facts['settings']): Finding[] {

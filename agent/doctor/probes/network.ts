@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import type { AgentSettings } from '../../config/agent.ts'
+import { lentNumbers } from '../../drivers/network/claim.ts'
 import { readResolvers } from '../../drivers/network/host.ts'
 import { findNetworkProblems } from '../../drivers/network/problems.ts'
 import { run } from '../../lib/run.ts'
@@ -20,6 +21,7 @@ export async function probeNetwork({ network, runtime }: AgentSettings, isRoot: 
     nameservers: await look(() =>
       Promise.all(nameservers.map(async (address) => ({ address, answered: await answers(address) }))),
     ),
+    lentNumbers: runtime === 'embedded' ? lentNumbers() : [],
   }
 }
 

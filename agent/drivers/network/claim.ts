@@ -21,7 +21,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readBootId } from '../host/facts.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { hasInterfaces, processIdBases } from './host.ts'
-import { INSTANCES_MAX, instanceIds, isOverlapping, parseSubordinateIds } from './slots.ts'
+import { HOST_IDS, INSTANCES_MAX, instanceIds, lentInstances } from './slots.ts'
 
 /** The owner of an instance number of this host. */
 export interface HostClaim {
@@ -59,7 +59,7 @@ export async function claimInstance(
   const { pid } = process
   const mine: HostClaim = { ...owner, bootId: readBootId(), pid, startTicks: readStartTicks(pid) ?? 0 }
   return withLock(directory, () => {
-    const facts = Array.from({ length: INSTANCES_MAX }, (_, k) => gatherFacts(directory, k))
+    const facts = gatherFacts(directory)
     const k = chooseInstance(facts, mine)
     if (k === null) throw new ServiceError('runtime_unavailable', noInstanceDetail(facts))
     writeClaim(directory, k, mine)
@@ -94,26 +94,25 @@ function noInstanceDetail(facts: readonly InstanceFacts[]): string {
   const held = facts.length - lent
   return (
     `This host has ${facts.length} instance numbers: ${held} are held by other instances and ${lent} overlap ranges in ` +
-    '/etc/subuid or /etc/subgid. Take down an instance, or move those ranges out of 1073741824–1879048191.'
+    `/etc/subuid or /etc/subgid. Take down an instance, or move those ranges out of ${HOST_IDS.start}–${HOST_IDS.end - 1}.`
   )
 }
 
 // A claim whose agent is gone and left nothing running is free for others: its instance may get another number at its next start.
-function gatherFacts(directory: string, k: number): InstanceFacts {
-  const claim = readClaim(directory, k)
-  const isHeld = claim !== null && existsSync(claim.dataDir) && readStartTicks(claim.pid) === claim.startTicks
-  return { claim, isHeld, isLent: isLent(k), isAlive: hasInterfaces(k) || hasProcesses(k) }
+function gatherFacts(directory: string): InstanceFacts[] {
+  const lent = lentNumbers()
+  const bases = processIdBases()
+  return Array.from({ length: INSTANCES_MAX }, (_, k) => {
+    const claim = readClaim(directory, k)
+    const isHeld = claim !== null && existsSync(claim.dataDir) && readStartTicks(claim.pid) === claim.startTicks
+    const hasProcesses = instanceIds(k).some(({ start, end }) => bases.some((base) => base >= start && base < end))
+    return { claim, isHeld, isLent: lent.includes(k), isAlive: hasInterfaces(k) || hasProcesses }
+  })
 }
 
-function isLent(k: number): boolean {
-  return ['/etc/subuid', '/etc/subgid'].some((path) =>
-    isOverlapping(instanceIds(k), parseSubordinateIds(tryReadText(path))),
-  )
-}
-
-function hasProcesses(k: number): boolean {
-  const { start, end } = instanceIds(k)
-  return processIdBases().some((base) => base >= start && base < end)
+/** Returns the instance numbers whose ids /etc/subuid or /etc/subgid delegates to others. */
+export function lentNumbers(): number[] {
+  return lentInstances(['/etc/subuid', '/etc/subgid'].map(tryReadText))
 }
 
 function readClaim(directory: string, k: number): HostClaim | null {

@@ -90,6 +90,22 @@ export function findNameServers(directory: string, k: number): FoundNameServer[]
   })
 }
 
+/**
+ * Removes the files of all servers that are not in `kept`, also of servers that ended while no agent ran. Kills a server that an earlier agent
+ * was just starting. Before it enters its slot, only its record shows that it exists.
+ */
+export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerIdentity[]): void {
+  const { directory } = files
+  const own = new Set(kept.flatMap((server) => [recordPath(directory, server), lastWordsPath(directory, server)]))
+  for (const name of fs.readdirSync(directory)) {
+    const path = `${directory}/${name}`
+    if (own.has(path)) continue
+    const [pid = 0] = name.endsWith(RECORD) ? tryReadText(path).split(' ').map(Number) : []
+    if (pid > 0 && isServerOf(pid, files.hostsFile(name.split('.')[0] ?? ''))) signal(pid, 'SIGKILL')
+    fs.rmSync(path, { force: true, recursive: true })
+  }
+}
+
 /** Kills all processes of the servers of instance `k` whose number `isDoomed` accepts. */
 export function killServers(k: number, isDoomed: (number: number) => boolean): void {
   const isMeant = (base: number): boolean => {
@@ -153,6 +169,11 @@ function dnsmasqCommand(
     ...[`--cache-size=${CACHE_ENTRIES}`, `--dns-forward-max=${QUERIES_AT_ONCE}`],
     ...[`--min-port=${PORT_MIN}`, `--max-port=${PORT_MAX}`],
   ]
+}
+
+/** Returns true if a process is the server of a hosts file, or one of the programs that start it. */
+function isServerOf(pid: number, hostsFile: string): boolean {
+  return tryReadText(`/proc/${pid}/cmdline`).split('\0').includes(`--addn-hosts=${hostsFile}`)
 }
 
 /** Returns the first host id of a process of a slot; null if it has ended, or is of another kind. */

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Logger } from '../../../shared/log.ts'
 import type { NetworkProblem } from '../../ports/boxes/network.ts'
 import { createExitWatcher, type ExitWatcher } from '../host/exit-watcher.ts'
-import { findNameServers, forgetNameServer, killServers, type NameServerFiles } from './name-server-process.ts'
+import { type FoundNameServer, killServers, type NameServerFiles, removeStaleFiles } from './name-server-process.ts'
 import { ProjectServer, type ServerParts } from './project-server.ts'
 import { planServer, SLOTS_MAX } from './slots.ts'
 
@@ -34,22 +34,18 @@ export class NameServers {
     this.#parts = { ...options, watcher: this.#watcher }
   }
 
-  /** Adopts the servers of the projects with running boxes, by their addresses, and ends all others of an earlier process. */
-  adopt(addressesOf: (project: string) => readonly string[]): void {
+  /** Adopts the servers of projects with running boxes, by their addresses, and ends all others of an earlier process. */
+  adopt(servers: readonly FoundNameServer[], addressesOf: (project: string) => readonly string[]): void {
     const { files, filter, instance, subnet } = this.#options
-    const found = findNameServers(files.directory, instance).map((one) => ({
-      ...one,
-      addresses: addressesOf(one.project),
-    }))
+    const found = servers.map((one) => ({ ...one, addresses: addressesOf(one.project) }))
     // A project has two where the agent ended while one was being replaced.
     const isFirst = ({ project }: { project: string }, index: number): boolean =>
       found.findIndex((one) => one.project === project) === index
     const kept = found.filter((one, index) => one.addresses.length > 0 && isFirst(one, index))
     killServers(instance, (number) => !kept.some((one) => one.number === number))
-    for (const one of found.filter((each) => !kept.includes(each))) {
-      filter.remove(planServer(subnet, instance, one.number).address)
-      forgetNameServer(files.directory, one)
-    }
+    for (const { number } of found.filter((each) => !kept.includes(each)))
+      filter.remove(planServer(subnet, instance, number).address)
+    removeStaleFiles(files, kept)
     for (const { project, number, pid, addresses } of kept) this.#add(project, number).adopt(pid, addresses)
   }
 

@@ -101,16 +101,15 @@ class NftNetwork implements Network {
     const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
     const pool = this.#createPool(factory, instance)
     const first = this.#reserveRunning(instance, pool)
-    const servers = findNameServers(files.directory, instance).map(
-      ({ number }) => planServer(subnet, instance, number).interfaceName,
-    )
+    const found = findNameServers(files.directory, instance)
+    const servers = found.map(({ number }) => planServer(subnet, instance, number).interfaceName)
     filter.open((name) => servers.includes(name) || this.#unadopted.has(slotOfInterface(instance, name) ?? SLOTS_MAX))
     const live = new Set([...this.#unadopted].map((index) => planSlot(subnet, instance, index).address))
     const hosts = createHostsFiles(hostsDirectory(runDir), (one) => live.has(one))
     const names = new NameServers({ files, factory, filter, instance, subnet, logger })
     const parts: Parts = { instance, filter, factory, pool, hosts, names, maintenance }
     enableForwarding()
-    names.adopt((project) => hosts.addressesOf(project))
+    names.adopt(found, (project) => hosts.addressesOf(project))
     this.#parts = parts
     parts.pool.beginAt(first)
     const setResolvers = (nameservers: readonly string[]): void => {

@@ -92,9 +92,20 @@ export function instanceAddresses(subnet: string, k: number): { first: string; l
   }))
 }
 
-/** Returns the range of host ids of all slots of an instance. */
-export function instanceIds(k: number): IdRange {
-  return { start: idBase(k, 0), end: idBase(k + 1, 0) }
+/** Returns the ranges of host ids of an instance, for its boxes and for its name servers. */
+export function instanceIds(k: number): IdRange[] {
+  return [idBase, serverIdBase].map((baseOf) => ({ start: baseOf(k, 0), end: baseOf(k + 1, 0) }))
+}
+
+/** The host ids of all instances, first of boxes and then of name servers. */
+export const HOST_IDS: IdRange = { start: 0x4000_0000, end: 0x7000_6000 }
+
+/** Returns the numbers of the instances whose ids `texts` (/etc/subuid and /etc/subgid) delegate to others. */
+export function lentInstances(texts: readonly string[]): number[] {
+  const lent = texts.flatMap(parseSubordinateIds)
+  return Array.from({ length: INSTANCES_MAX }, (_, k) => k).filter((k) =>
+    instanceIds(k).some((range) => isOverlapping(range, lent)),
+  )
 }
 
 /** Parses the id ranges in the text of /etc/subuid or /etc/subgid; skips invalid lines. */
@@ -140,7 +151,7 @@ function slotAddress(subnet: string, n: number): string {
   return `${first}.${second}.${Math.floor(n / HOSTS_PER_OCTET)}.${(n % HOSTS_PER_OCTET) + 1}`
 }
 
-const ID_BASE = 0x4000_0000
+const ID_BASE = HOST_IDS.start
 /** After the ids of all boxes. Greater ones than 2³¹ are no good: some programs take them for negative. */
 const SERVER_ID_BASE = ID_BASE + INSTANCES_MAX * SLOTS_MAX * IDS_PER_SLOT
 /** Root, which enters the slot, and the user of the server. */

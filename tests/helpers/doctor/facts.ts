@@ -25,6 +25,7 @@ export function soundFacts(): Facts {
       nft: { value: { isUsable: true, output: '' } },
       problems: { value: [] },
       nameservers: { value: [{ address: '192.0.2.1', answered: true }] },
+      lentNumbers: [],
     },
     tools: [{ name: 'crun', package: 'crun', minVersion: '1.8', path: '/usr/bin/crun', version: '1.21' }],
     crunPackage: { value: { name: 'crun', installed: '1.21-1', lacks: null, offered: null } },

@@ -133,6 +133,20 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'R.',
   ],
   [
+    'ids_lent',
+    'problem',
+    (f) => Object.assign(f.network, { lentNumbers: Array.from({ length: 12 }, (_, k) => k) }),
+    'all of the 12',
+    '1073741824–1879072767',
+  ],
+  [
+    'ids_lent',
+    'note',
+    (f) => Object.assign(f.network, { lentNumbers: [0] }),
+    '/etc/subuid or /etc/subgid overlap the host ids of 1 of the 12',
+    'Move these ranges',
+  ],
+  [
     'dns_silent',
     'problem',
     (f) => nameservers(f, [{ address: '192.0.2.9', answered: false }]),

@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import {
+  HOST_IDS,
   INSTANCES_MAX,
   instanceAddresses,
   instanceIds,
   isMappedTo,
   isOverlapping,
   isSlotSubnet,
+  lentInstances,
   parseSubordinateIds,
   planServer,
   planSlot,
@@ -100,15 +104,27 @@ describe('ranges of /etc/subuid', () => {
     ])
   })
 
-  test('overlap an instance by a single id', () => {
-    const { start, end } = instanceIds(2)
-    expect(isOverlapping(instanceIds(2), [{ start: end - 1, end: end + 5 }])).toBe(true)
-    expect(
-      isOverlapping(instanceIds(2), [
-        { start: end, end: end + 5 },
-        { start: start - 9, end: start },
-      ]),
-    ).toBe(false)
+  test.each([0, 1])('overlap an instance by a single id, of its boxes or its name servers (range %i)', (index) => {
+    const range = instanceIds(2)[index] ?? { start: 0, end: 0 }
+    const { start, end } = range
+    expect(isOverlapping(range, [{ start: end - 1, end: end + 5 }])).toBe(true)
+    const beside = [
+      { start: end, end: end + 5 },
+      { start: start - 9, end: start },
+    ]
+    expect(isOverlapping(range, beside)).toBe(false)
+    expect(lentInstances(['', `ann:${start}:1\n`])).toEqual([2])
+    expect(lentInstances([`ann:${start - 1}:${end - start + 2}\n`, ''])).toEqual([1, 2, 3])
+  })
+
+  test('of all instances are those that are documented', () => {
+    const ranges = Array.from({ length: INSTANCES_MAX }, (_, k) => instanceIds(k)).flat()
+    expect(Math.min(...ranges.map(({ start }) => start))).toBe(HOST_IDS.start)
+    expect(Math.max(...ranges.map(({ end }) => end))).toBe(HOST_IDS.end)
+    expect(instanceIds(3)[1]?.start).toBe(planServer(SUBNET, 3, 0).idBase)
+    expect(lentInstances(['root:100000:65536\n', 'root:100000:65536\n'])).toEqual([])
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/install.md'), 'utf8')
+    expect(page).toContain(`${HOST_IDS.start}–${HOST_IDS.end - 1}`)
   })
 })
 
