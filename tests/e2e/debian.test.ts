@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/front/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
+import { testNamesOnDebian } from './boxes/debian-names-suite.ts'
 import { testWholeDebian } from './boxes/whole-debian-suite.ts'
 import { testDocumentedCommands } from './docs-suite.ts'
 
@@ -18,6 +19,7 @@ afterAll(() => service.close())
 
 testDocumentedCommands(() => service)
 testWholeDebian(() => service)
+testNamesOnDebian(() => service)
 
 test('a user of a Debian box becomes root by su, as the box allows', async () => {
   const exec = (body: object) => client.post('/v1/projects/setuid/boxes/debian/exec', body)

@@ -161,7 +161,8 @@ function dnsmasqCommand(
     ...[
       `--addn-hosts=${hostsFile(project)}`,
       ...upstream,
-      '--domain-needed',
+      // Keeps names without a dot here, for every type of record. `--domain-needed` forwards queries for MX, HTTPS and others.
+      '--local=//',
       `--local=/${second}.${first}.in-addr.arpa/`,
     ],
     // An answer from outside cannot name a box.

@@ -26,6 +26,8 @@ import { nameServers } from '../../helpers/network/name-servers.ts'
 import { replaceResolvers, TURN_MS } from '../../helpers/network/resolvers.ts'
 
 const RESOLVER = '10.99.7.9'
+/** Of records, by their numbers. */
+const TYPES = { A: 1, NS: 2, SOA: 6, MX: 15, TXT: 16, AAAA: 28, SRV: 33, HTTPS: 65, ANY: 255 }
 let outside: Outside
 let upstream: ChildProcess
 let asked = ''
@@ -101,6 +103,30 @@ describe('the names of boxes', () => {
       await lookUp(box, '10.213.9.9', 'PTR')
       expect(asked).toContain('query[A] nowhere.test')
       expect(asked).not.toMatch(/secretbox|\bbox\b|213\.10\.in-addr/)
+    })
+  })
+
+  test.each([
+    ['udp', ''],
+    ['udp', 'edns'],
+    ['tcp', ''],
+    ['tcp', 'edns'],
+  ])('have one answer to each type of record over %s %s', async (protocol, extension) => {
+    await withNetwork(labSettings({ allowPrivate: true }), async (network) => {
+      const [box] = [await join(network, 'demo', 'typed'), await join(network, 'other', 'foreign')]
+      const before = asked.length
+      const types = Object.values(TYPES)
+      const names = ['typed', 'absent', 'foreign']
+      const said = await dns(box, 'raw', NAME_SERVER, names.join(), types.join(), protocol, extension)
+      const additional = extension === '' ? 0 : 1
+      const expected = names.flatMap((name) =>
+        types.map((type) => {
+          const answers = type === TYPES.A || type === TYPES.ANY ? 1 : 0
+          return `${name} ${type} ${name === 'typed' ? `NOERROR ${answers}` : 'NXDOMAIN 0'} ${additional}`
+        }),
+      )
+      expect(said.split('\n')).toEqual(expected)
+      expect(asked.slice(before)).not.toMatch(/typed|absent|foreign/)
     })
   })
 

@@ -106,9 +106,11 @@ export function testWholeDebian(started: () => TestService): void {
 
 const BOXES = '/v1/projects/whole/boxes'
 const PACKAGES = ['nodejs', 'openjdk-21-jre-headless', 'postgresql', 'sudo']
-const INSTALL =
+/** Begins a command that installs packages. */
+export const INSTALL =
   'DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Options::=--force-unsafe-io install -y --no-install-recommends'
-const INSTALL_MS = 600_000
+/** How long that may take. */
+export const INSTALL_MS = 600_000
 const GO_PROGRAM = `package main
 
 import (
