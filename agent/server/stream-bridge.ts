@@ -16,10 +16,12 @@ import {
   type BridgeFacts,
   type ClientEnd,
   endSoon,
+  OutputWindow,
   PAUSE_BYTES,
   RESUME_BYTES,
   type StreamBridge,
   sendUncopied,
+  WINDOW_BYTES,
 } from './bridge.ts'
 import { messageHead } from './message-head.ts'
 import type { Intake } from './message-pace.ts'
@@ -32,6 +34,7 @@ export interface BridgeEnds {
 /**
  * Passes bytes both ways. A slow reader makes the other side wait, with at most 512 KiB of each direction in memory and one
  * message of the client's. Once the command has ended and its output is sent, sends its status and closes the socket.
+ * OutputWindow bounds the output of a terminal further.
  */
 export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds): StreamBridge {
   const { socket, wire, intake, openOutput } = client
@@ -75,7 +78,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
     send(CHANNELS.status, status, () => closeWith(1000, ''))
   }
   const answer = (): void => void (socket.bufferedAmount === 0 && send(CHANNELS.stdout, EMPTY, () => undefined))
-  const input = createInput(stream, { intake, answer })
+  const input = createInput(stream, { intake, answer, onPause: () => outputs.resume() })
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     facts.bytesIn += data.length
@@ -96,41 +99,51 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
     release(false)
     closed.resolve({ ...facts, closeCode: closeCode ?? code })
   })
-  const outputsSent = passOutputs(stream, { socket, openOutput }, send)
-  Promise.all([stream.ended, outputsSent]).then(
+  const outputs = passOutputs(stream, { socket, openOutput }, send)
+  Promise.all([stream.ended, outputs.sent]).then(
     ([end]) => sendStatus(end),
     () => close(1011, 'The output of the command broke off.'),
   )
   return { socket, wire, outlivesClient: stream.outlivesClient, closed: closed.promise, close }
 }
 
-/** Resolves once both outputs have ended and are sent, as far as the socket takes them. */
-async function passOutputs(
-  { stdout, stderr, comesByTurns }: CommandStream,
+/** Sends both outputs. `sent` resolves once they have ended and are sent, as far as the socket takes them. */
+function passOutputs(
+  { stdout, stderr, comesByTurns, terminal }: CommandStream,
   { socket, openOutput }: Pick<ClientEnd, 'socket' | 'openOutput'>,
   send: (channel: number, payload: Uint8Array, onSent: () => void) => void,
-): Promise<void> {
+): Outputs {
   const valves = { stdout: createValve(stdout), stderr: createValve(stderr) }
   let isBehind = false
-  const onSent = (): void => {
-    if (!isBehind || socket.bufferedAmount > RESUME_BYTES) return
+  const resume = (): void => {
+    if (!isBehind || socket.bufferedAmount > RESUME_BYTES || window?.exceeds(WINDOW_BYTES / 2) === true) return
     isBehind = false
     for (const valve of Object.values(valves)) valve.release('reader')
   }
+  const window = terminal === null ? null : new OutputWindow(socket, resume)
   const pass = async (channel: number, valve: Valve): Promise<void> => {
     const flow = comesByTurns ? null : openOutput(valve)
     valve.stream.on('data', (chunk: Buffer) => {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
-        send(channel, chunk.subarray(at, at + FRAME_BYTES), onSent)
+        send(channel, chunk.subarray(at, at + FRAME_BYTES), resume)
       }
       flow?.count(chunk.length)
-      if (isBehind || socket.bufferedAmount <= PAUSE_BYTES) return
+      window?.count(chunk.length)
+      const isAhead = socket.bufferedAmount > PAUSE_BYTES || window?.exceeds(WINDOW_BYTES) === true
+      if (isBehind || !isAhead) return
       isBehind = true
       for (const each of Object.values(valves)) each.hold('reader')
     })
     await endOf(valve.stream).finally(() => flow?.close())
   }
-  await Promise.all([pass(CHANNELS.stdout, valves.stdout), pass(CHANNELS.stderr, valves.stderr)])
+  const both = [pass(CHANNELS.stdout, valves.stdout), pass(CHANNELS.stderr, valves.stderr)]
+  return { sent: Promise.all(both), resume }
+}
+
+interface Outputs {
+  sent: Promise<unknown>
+  /** Reads on where nothing is in the way. */
+  resume(): void
 }
 
 function endOf(output: Readable): Promise<void> {
@@ -149,7 +162,7 @@ function endOf(output: Readable): Promise<void> {
  */
 function createInput(
   { stdin, terminal }: CommandStream,
-  { intake, answer }: { intake: Intake; answer(): void },
+  { intake, answer, onPause }: { intake: Intake; answer(): void; onPause(): void },
 ): ClientInput {
   const sizes = createSizes((size) => terminal?.resize(size))
   const resume = (): void => intake.resume()
@@ -163,7 +176,9 @@ function createInput(
     if (frame.bytes.length === 0) return answer()
     if (!isWritable(stdin)) return
     sizes.flush()
-    if (!stdin.write(frame.bytes)) intake.pause()
+    if (stdin.write(frame.bytes)) return
+    intake.pause()
+    onPause()
   }
   return { take, end: sizes.end }
 }

@@ -44,6 +44,8 @@ export interface StreamTarget {
   query: Query
   /** For `openPort`. */
   port?: number | undefined
+  /** As in SocketAddress. */
+  queuedMaxBytes?: number | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -74,13 +76,14 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
   return {
     openSocket: async (id, target, protocol) => {
       const open = isNode() ? openNodeSocket : openWebSocket
-      const { signal } = target
+      const { signal, queuedMaxBytes } = target
       signal?.throwIfAborted()
+      const opening = { protocol, signal, queuedMaxBytes }
       if (!needsTickets && tickets !== 'front') {
         const headers = { ...authorizationOf(token()) }
         try {
-          const address = { url: addressOf(url, id, target).replace(/^http/, 'ws'), protocol, signal }
-          return boundTo(await openNodeSocket(address, headers), signal)
+          const address = addressOf(url, id, target).replace(/^http/, 'ws')
+          return boundTo(await openNodeSocket({ url: address, ...opening }, headers), signal)
         } catch (error) {
           if (!(error instanceof ApiError && CANNOT_STREAM.has(error.code))) throw error
           needsTickets = true
@@ -88,7 +91,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       }
       const ticket = await takeTicket(id, target)
       const address = tickets === 'front' ? atFront(url, ticket.url) : checkTicket(url, ticket.url, SCHEMES.socket)
-      const socket = await open({ url: address, protocol, signal }, {})
+      const socket = await open({ url: address, ...opening }, {})
       // Browsers tell no header of the answer.
       return boundTo({ ...socket, id: socket.id ?? ticket.id }, signal)
     },

@@ -104,8 +104,9 @@ export async function streamExec(
   signal?.throwIfAborted()
   const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
   const start = startOf(command, env)
+  const queuedMaxBytes = tty === true ? TERMINAL_QUEUED_BYTES : undefined
   const open = async (bound: AbortSignal | undefined): Promise<MessageSocket> => {
-    const target = { ...box, query: { ...query, ...start.query }, signal: bound }
+    const target = { ...box, query: { ...query, ...start.query }, queuedMaxBytes, signal: bound }
     const socket = await deps.doors.openSocket('streamExec', target, CHANNEL_PROTOCOL)
     if (start.message !== null) await sendStart(socket, start.message)
     return socket
@@ -140,7 +141,7 @@ export async function streamExec(
 /** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
   const { signal, ...fields } = options
-  const target = { ...box, query: queryOf(fields), signal }
+  const target = { ...box, query: queryOf(fields), queuedMaxBytes: TERMINAL_QUEUED_BYTES, signal }
   const socket = await doors.openSocket('openConsole', target, CHANNEL_PROTOCOL)
   return createTerminalStream(channelsOf(socket), 'anew')
 }
@@ -242,6 +243,8 @@ function bytesOf(base64: unknown): Uint8Array {
   }
 }
 
+/** Output of a terminal that may wait for its reader. A page shows as much in a fraction of a second, and a key that stops a flood takes effect behind it. */
+const TERMINAL_QUEUED_BYTES = 128 * 1024
 const AWAY = new Set([502, 503, 504])
 const PATIENCE = 120
 /** Signals that end commands, on Linux of every architecture of ours. */

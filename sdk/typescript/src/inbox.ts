@@ -15,8 +15,8 @@ interface Inbox {
   closed(): { code: number; reason: string } | null
 }
 
-/** Creates a queue of messages that stops its source while more than `QUEUED_MAX_BYTES` wait. */
-export function createInbox(source: { pause(): void; resume(): void }): Inbox {
+/** Creates a queue of messages that stops its source while more than `maxBytes` wait. */
+export function createInbox(source: { pause(): void; resume(): void }, maxBytes = QUEUED_MAX_BYTES): Inbox {
   const messages: Message[] = []
   let queuedBytes = 0
   let closed: { code: number; reason: string } | null = null
@@ -25,7 +25,7 @@ export function createInbox(source: { pause(): void; resume(): void }): Inbox {
   const takeReady = (): Message | null => {
     const message = messages.shift() ?? null
     queuedBytes -= message === null ? 0 : message.length + MESSAGE_COST
-    if (queuedBytes <= QUEUED_MAX_BYTES) source.resume()
+    if (queuedBytes <= maxBytes) source.resume()
     return message
   }
   return {
@@ -33,7 +33,7 @@ export function createInbox(source: { pause(): void; resume(): void }): Inbox {
       if (failure !== null) return 0
       messages.push(message)
       queuedBytes += message.length + MESSAGE_COST
-      if (queuedBytes > QUEUED_MAX_BYTES) source.pause()
+      if (queuedBytes > maxBytes) source.pause()
       wake?.()
       return queuedBytes
     },

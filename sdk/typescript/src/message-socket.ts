@@ -31,11 +31,13 @@ export interface SocketAddress {
   protocol: string
   /** Gives up the opening, and rejects with its reason. */
   signal?: AbortSignal | undefined
+  /** Bytes that may wait for the reader before the socket is not read. Default: 1 MiB. */
+  queuedMaxBytes?: number | undefined
 }
 
 /** Opens a socket with the `ws` package, which sends headers. @throws ApiError of a refusal, ConnectionError */
 export async function openNodeSocket(
-  { url, protocol, signal, openMs = OPEN_MS }: SocketAddress & { openMs?: number },
+  { url, protocol, signal, queuedMaxBytes, openMs = OPEN_MS }: SocketAddress & { openMs?: number },
   headers: Record<string, string>,
 ): Promise<MessageSocket> {
   const { WebSocket } = await import('ws')
@@ -52,7 +54,7 @@ export async function openNodeSocket(
     const named = answered['x-exec-id'] ?? answered['x-session-id']
     id = typeof named === 'string' ? named : null
   })
-  const inbox = createInbox({ pause: () => socket.pause(), resume: () => socket.resume() })
+  const inbox = createInbox({ pause: () => socket.pause(), resume: () => socket.resume() }, queuedMaxBytes)
   socket.on('message', (data: Buffer, isBinary) => inbox.put(isBinary ? data : data.toString('utf8')))
   socket.on('close', (code, reason) => inbox.close(code, reason.toString('utf8')))
   await untilOpen(socket, { url, signal, openMs })
@@ -130,10 +132,11 @@ function leaveUnmasked(mask: Uint8Array): void {
 }
 
 /** Opens a socket with the platform's own class, as in a browser: the URL carries a ticket. @throws ConnectionError */
-export async function openWebSocket({ url, protocol, signal }: SocketAddress): Promise<MessageSocket> {
+export async function openWebSocket(address: SocketAddress): Promise<MessageSocket> {
+  const { url, protocol, signal } = address
   const { WebSocketStream: StreamSocket } = globalThis as { WebSocketStream?: StreamSocketClass }
   signal?.throwIfAborted()
-  if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), { url, signal })
+  if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), address)
   const socket = new WebSocket(url, [protocol])
   // The types of browsers take no bytes that could be shared.
   const sink = socket as { send(message: Message): void }
@@ -185,18 +188,16 @@ type StreamSocketClass = new (url: string, options: { protocols: string[] }) => 
 
 async function openStreamSocket(
   socket: StreamSocketInstance,
-  { url, signal }: Pick<SocketAddress, 'url' | 'signal'>,
+  { url, signal, queuedMaxBytes }: SocketAddress,
 ): Promise<MessageSocket> {
   let isPaused = false
   let isLeft = false
   let wake = (): void => undefined
-  const inbox = createInbox({
-    pause: () => (isPaused = true),
-    resume: () => {
-      isPaused = false
-      wake()
-    },
-  })
+  const resume = (): void => {
+    isPaused = false
+    wake()
+  }
+  const inbox = createInbox({ pause: () => (isPaused = true), resume }, queuedMaxBytes)
   const ended = socket.closed.catch(() => ({ closeCode: ABNORMAL, reason: '' }))
   const opened = socket.opened.catch((error: unknown) => {
     throw new ConnectionError(`${originOf(new URL(url))} refused the connection`, { cause: error })

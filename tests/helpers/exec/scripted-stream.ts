@@ -17,8 +17,8 @@ export interface ScriptedStream {
   end(how?: Partial<StreamEnd>, keepsOutput?: boolean): void
 }
 
-/** Creates a command that runs until `end`. */
-export function makeScriptedStream(id = 'exe_00000000000000000000000001'): ScriptedStream {
+/** Creates a command that runs until `end`, by default on a terminal. */
+export function makeScriptedStream(id = 'exe_00000000000000000000000001', hasTerminal = true): ScriptedStream {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const sizes: TerminalSize[] = []
   const ended = Promise.withResolvers<StreamEnd>()
@@ -31,7 +31,7 @@ export function makeScriptedStream(id = 'exe_00000000000000000000000001'): Scrip
     stderr,
     comesByTurns: false,
     outlivesClient: false,
-    terminal: { resize: (size) => void sizes.push(size) },
+    terminal: hasTerminal ? { resize: (size) => void sizes.push(size) } : null,
     ended: ended.promise,
     disconnect: () => {
       hasLeft = true

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
 import { makeScriptedStream, type ScriptedStream } from '../../helpers/exec/scripted-stream.ts'
 import { openStream, refusedStream } from '../../helpers/exec/stream-client.ts'
 import { CAT, PIECE, type StreamLab, startStreamLab, writePieces } from '../../helpers/exec/stream-lab.ts'
@@ -55,6 +56,7 @@ describe('a client that reads slowly', () => {
 
   test('costs less than a mebibyte', async () => {
     at = await startStreamLab()
+    at.respond = async () => makeScriptedStream(undefined, false)
     const { client, command } = await at.join()
     client.socket.pause()
     const isWritten = writePieces(command.stdout, 1024)
@@ -122,6 +124,69 @@ describe('a client that reads slowly', () => {
   })
 })
 
+describe('output of a terminal', () => {
+  /** More than waits on the way of a terminal's output, with what streams of the test take themselves. */
+  const FEW_PIECES = 12
+
+  test('waits at the command, and not in buffers of the system, while its client does not read', async () => {
+    at = await startStreamLab()
+    const { client, command } = await at.join()
+    client.socket.pause()
+    const isWritten = writePieces(command.stdout, 512)
+    at.respond = async () => makeScriptedStream(undefined, false)
+    const plain = await at.join()
+    plain.client.socket.pause()
+    const isPlainWritten = writePieces(plain.command.stdout, 512)
+    await eventually(() => isPlainWritten.soFar() > FEW_PIECES + 4)
+    await eventually(() => isWritten.soFar() >= 4)
+    expect(isWritten.soFar()).toBeLessThan(FEW_PIECES)
+    for (const each of [client, plain.client]) each.socket.resume()
+    await Promise.all([isWritten.done, isPlainWritten.done])
+    command.end()
+    await client.closed
+    expect(client.text(1)).toHaveLength(512 * PIECE.length)
+    expect(client.status()?.status).toBe('Success')
+    plain.client.socket.terminate()
+  })
+
+  test('flows on while its client is not read, whose answers to pings wait then', async () => {
+    at = await startStreamLab()
+    const { client, command } = await at.join()
+    const [bytes, pieces] = [4 * 1024 ** 2, 32]
+    for (let sent = 0; sent < bytes; sent += 64 * 1024) client.send(0, Buffer.alloc(64 * 1024))
+    const isWritten = writePieces(command.stdout, pieces)
+    await isWritten.done
+    await eventually(() => client.text(1).length === pieces * PIECE.length)
+    let read = 0
+    command.stdin.on('data', (piece: Buffer) => {
+      read += piece.length
+    })
+    await eventually(() => read === bytes)
+    command.end()
+    expect((await client.closed).code).toBe(1000)
+  })
+
+  test('is not let on by answers to pings that were never sent', async () => {
+    at = await startStreamLab()
+    const { client, command } = await at.join()
+    client.socket.pause()
+    const isWritten = writePieces(command.stdout, 512)
+    const forged = [1e9, Number.MAX_VALUE, Number.NaN, -1].map((value) => {
+      const mark = Buffer.alloc(8)
+      mark.writeDoubleBE(value)
+      return mark
+    })
+    for (const mark of [...forged, Buffer.alloc(0), Buffer.alloc(125)]) client.socket.pong(mark)
+    client.send(0, 'x')
+    await new Promise((resolve) => command.stdin.once('data', resolve))
+    await eventually(() => isWritten.soFar() >= 4)
+    expect(isWritten.soFar()).toBeLessThan(FEW_PIECES)
+    client.socket.terminate()
+    await command.left
+    await isWritten.done
+  })
+})
+
 describe('a peer', () => {
   test('is pinged, and dropped if it sends no pong', async () => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 60, silenceMs: 400 } })
@@ -138,6 +203,7 @@ describe('a peer', () => {
 
   test('is not dropped while it reads pending output, however slowly', async () => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 90, silenceMs: 900 } })
+    at.respond = async () => makeScriptedStream(undefined, false)
     const raw = await at.shakeHands()
     const command = await at.next()
     const written = writePieces(command.stdout, 100_000)
