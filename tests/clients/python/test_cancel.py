@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
@@ -133,7 +134,8 @@ def test_one_is_ended_by_ctrl_c_while_it_is_opened(what: str) -> None:
     project = "python-interrupted"
     opening = _make_box(project)
     program = "import os, signal, sys, threading, time, boxyard\n"
-    program += f"name, box = '7320', boxyard.Boxyard{opening}\nbox.info()\n"
+    name = {"no_hup": "7320", "with": "7321"}[what]
+    program += f"name, box = '{name}', boxyard.Boxyard{opening}\nbox.info()\n"
     program += "threading.Timer(float(sys.argv[1]), os.kill, (os.getpid(), signal.SIGINT)).start()\n"
     program += _PROGRAMS[what]
 
@@ -142,7 +144,7 @@ def test_one_is_ended_by_ctrl_c_while_it_is_opened(what: str) -> None:
             for seconds in ("0.002", "0.01", "0.02", "0.03", "0.05"):
                 ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", program, seconds], capture_output=True)
                 assert b"KeyboardInterrupt" in ended.stderr, ended.stderr.decode()
-                await _until(yard.box(project, "web"), "7320", runs=False)
+                await _until(yard.box(project, "web"), name, runs=False)
 
     asyncio.run(look())
 
@@ -222,6 +224,47 @@ class _Held:
 
     async def close(self) -> None:
         self.closes += 1
+
+
+class _BlockingHeld:
+    """A socket of a program that blocks."""
+
+    id = "exec_1"
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_one_is_ended_by_ctrl_c_as_its_opening_begins(monkeypatch: pytest.MonkeyPatch, has_begun: bool) -> None:
+    opened: list[str] = []
+    ended: list[str] = []
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            if has_begun:
+                super().start()
+                self.join()
+            raise KeyboardInterrupt
+
+    def open_socket(*_: object) -> _BlockingHeld:
+        opened.append("exec_1")
+        return _BlockingHeld()
+
+    def end(exec_id: str) -> Flow[None]:
+        ended.append(exec_id)
+        yield Pause(0)
+
+    with Boxyard("http://127.0.0.1:9", "byt_secret") as yard:
+        box = yard.box("demo", "web")
+        monkeypatch.setattr("boxyard._sync_box.Thread", Interrupted)
+        monkeypatch.setattr(box, "_open", open_socket)
+        monkeypatch.setattr(box, "_end", end)
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            box.stream(["true"], no_hup=True)
+        assert time.monotonic() - begun < 4
+    assert opened == ended == (["exec_1"] if has_begun else [])
 
 
 def test_a_second_cancellation_closes_the_socket_and_ends_the_command_once() -> None:

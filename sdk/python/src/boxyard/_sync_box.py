@@ -143,9 +143,9 @@ class BoxHandle:
             no_hup=no_hup,
             timeout_seconds=timeout_seconds,
         )
-        is_left_running = no_hup and on_cancel == "end"
-        socket = self._open_to_end(call, start) if is_left_running else self._open(call, start)
-        return TerminalStream(self._driver, socket, self._follow if no_hup else None, self._end if is_left_running else None)
+        if no_hup and on_cancel == "end":
+            return self._open_to_end(call, start)
+        return TerminalStream(self._driver, self._open(call, start), self._follow if no_hup else None, None)
 
     def console(
         self,
@@ -234,7 +234,7 @@ class BoxHandle:
         return self._run(wait_for_box(self._session, self.project, self.name, BoxStatus(status), timeout))
 
     def _open(self, call: Call[None], start: str | None) -> Socket:
-        socket = self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
+        socket: Socket = self._run(open_socket(self._session, call, CHANNEL_PROTOCOL))
         if start is not None:
             try:
                 socket.send(start)
@@ -244,34 +244,38 @@ class BoxHandle:
                 raise
         return socket
 
-    def _open_to_end(self, call: Call[None], start: str | None) -> Socket:
+    def _open_to_end(self, call: Call[None], start: str | None) -> TerminalStream:
         """
         Opens the stream of a command that goes on without its client. What interrupts it, such as Ctrl-C, ends the command, whose id
         only the answer tells: so the opening has a thread of its own, and goes on.
         """
-        opening: Future[Socket] = Future()
+        opening: Future[TerminalStream] = Future()
 
         def work() -> None:
+            if not opening.set_running_or_notify_cancel():
+                return
             try:
-                opening.set_result(self._open(call, start))
-            except BaseException as error:  # noqa: BLE001
+                opening.set_result(TerminalStream(self._driver, self._open(call, start), self._follow, self._end))
+            except BaseException as error:
                 opening.set_exception(error)
 
-        Thread(target=work, name="boxyard-opening", daemon=True).start()
         try:
+            # It waits until the thread runs, and may be interrupted then.
+            Thread(target=work, name="boxyard-opening", daemon=True).start()
             return opening.result()
         except BaseException as error:
-            if not opening.done() or opening.exception() is not error:
+            # An opening that has not begun is cancelled.
+            if not opening.cancel() and (not opening.done() or opening.exception() is not error):
                 self._driver.finish(self._abandon(opening))
             raise
 
-    def _abandon(self, opening: Future[Socket]) -> Flow[None]:
-        socket = opening.result()
+    def _abandon(self, opening: Future[TerminalStream]) -> Flow[None]:
+        stream = opening.result()
         try:
-            if socket.id is not None:
-                yield from self._end(socket.id)
+            if stream.id is not None:
+                yield from self._end(stream.id)
         finally:
-            socket.close()
+            stream.close()
 
     def _end(self, exec_id: str) -> Flow[None]:
         return end_exec(replace(self._session, attempts=1), self.project, self.name, exec_id)
