@@ -105,6 +105,11 @@ describe('a create is carried out', () => {
     expect(place(request, { cells: THREE, homes: { 'volume demo/pg': 'bb' } })).toEqual(['bb'])
   })
 
+  test('where its sources are before any region or node that it names', () => {
+    const request = requestOf({ sources: [volume('pg')], region: 'west', node: 'node-cc', repeatKey: 'tok_1\nkey' })
+    expect(place(request, { cells: THREE, homes: { 'volume demo/pg': 'bb' } })).toEqual(['bb'])
+  })
+
   test('nowhere if these are at several cells', () => {
     const request = requestOf({ sources: [volume('pg'), volume('media')] })
     const homes = { 'volume demo/pg': 'bb', 'volume demo/media': 'cc' }
