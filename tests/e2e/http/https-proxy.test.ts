@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { ROOT } from '../../../infra/commands.ts'
+import { agentCommand } from '../../../infra/commands.ts'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
-import { certifyHosts } from '../../helpers/edge/certificates.ts'
+import { PageReader, partOf, settingsIn } from '../../helpers/clients/page-reader.ts'
 import { makeSites } from '../../helpers/edge/sites.ts'
 import { askTls, openTls } from '../../helpers/edge/tls-client.ts'
 import { untilSucceeds } from '../../helpers/eventually.ts'
@@ -12,11 +12,13 @@ import { openStream } from '../../helpers/exec/stream-client.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { freePort } from '../../helpers/service.ts'
 
-const PAGE = readFileSync(join(ROOT, 'docs/access.md'), 'utf8')
+const PAGE = 'docs/how-to/https-and-domain.md'
+const PART = 'Recipe: one proxy for everything'
 const API = 'api.example.org'
-const DATA = 'data.example.org'
+/** Where a reader's names lead, at the ports of the page. */
+const HOST = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 let port: number
-let proxy: ChildProcess
+let proxy: ChildProcess | null = null
 
 const commandLine = useCommandLine(
   useOwnService(async () => {
@@ -25,21 +27,47 @@ const commandLine = useCommandLine(
   }),
 )
 const { client, directory, service } = commandLine
-const place = () => ({ port, ca: readFileSync(join(directory(), 'authority.crt'), 'utf8') })
+const path = (name: string): string => join(directory(), name)
+const place = () => ({ port, ca: readFileSync(path('ca.pem'), 'utf8') })
 
-beforeAll(async () => {
-  const { cert, key } = certifyHosts(directory(), 'proxy', [API, DATA, '*.boxes.example.org'])
-  const pem = join(directory(), 'boxyard.pem')
-  writeFileSync(pem, `${cert}${key}`)
-  writeFileSync(join(directory(), 'haproxy.cfg'), await documentedProxy(pem))
-  proxy = spawn('haproxy', ['-db', '-f', join(directory(), 'haproxy.cfg')], { stdio: ['ignore', 'ignore', 'inherit'] })
+const reader = new PageReader({
+  page: PAGE,
+  part: PART,
+  commandLine,
+  here: (text) =>
+    text === 'boxyard doctor' ? doctor() : text.replace('/etc/haproxy/boxyard.pem', path('boxyard.pem')),
+  enter: () => `unshare --mount --propagation private bash ${path('enter')}`,
+  env: () => ({ ...FROM_LOGIN, CURL_CA_BUNDLE: path('ca.pem'), NODE_EXTRA_CA_CERTS: path('ca.pem') }),
+  perform: (command) => (command === 'systemctl restart haproxy boxyard-agent boxyard-front' ? startProxy() : null),
+})
+/** The login of the page counts. */
+const FROM_LOGIN = { BOXYARD_URL: '', BOXYARD_TOKEN: '' }
+
+/** What the package installs as /usr/bin/boxyard, with the settings of this service. */
+function doctor(): string {
+  const settings = Object.entries(service().environment).map(([name, value = '']) => `'${name}=${value}'`)
+  return `env -i ${settings.join(' ')} ${agentCommand(['doctor']).join(' ')}`
+}
+
+async function startProxy(): Promise<void> {
+  writeFileSync(path('haproxy.cfg'), await documentedProxy(path('boxyard.pem')))
+  proxy = spawn('haproxy', ['-db', '-f', path('haproxy.cfg')], { stdio: ['ignore', 'ignore', 'inherit'] })
   await untilSucceeds(async () => void (await openTls(place(), API)).destroy())
-  await makeSites(client, { page: 'public' })
+}
+
+beforeAll(() => {
+  const names = [API, 'data.example.org', 'web--demo.boxes.example.org']
+  writeFileSync(path('hosts'), `127.0.0.1 localhost\n${HOST} ${names.join(' ')}\n`)
+  writeFileSync(path('enter'), `mount --bind ${path('hosts')} /etc/hosts && exec "$@"\n`)
+  writeFileSync(path('token'), service().adminToken)
 })
 
-afterAll(() => void proxy.kill())
+afterAll(() => void proxy?.kill())
+
+test.each(reader.commands)('line $line: $command', (command) => reader.follow(command))
 
 test('the documented proxy serves the API by HTTPS, and tells it who asks', async () => {
+  await makeSites(client, { page: 'public' })
   const authorization = `Bearer ${service().adminToken}`
   expect(await askTls(place(), API, { path: '/v1/me', headers: { authorization } })).toMatchObject({ status: 200 })
   // What needs no token is answered at known names alone: the proxy passes the name on.
@@ -50,7 +78,8 @@ test('the documented proxy serves the API by HTTPS, and tells it who asks', asyn
 test('a ticket leads to the data address, whose WebSockets pass the proxy', async () => {
   const box = '/v1/projects/browser/boxes/page'
   const { url } = (await client.post(`${box}/tickets`, { operation: 'streamExec', query: { command: 'id' } })).body
-  expect(url).toMatch(`wss://${DATA}/`)
+  expect(url).toMatch(`wss://data.example.org/`)
+  const DATA = 'data.example.org'
   const trust = { headers: { host: DATA }, servername: DATA, ca: place().ca }
   const stream = await openStream(url.replace(DATA, `127.0.0.1:${port}`), trust)
   await stream.closed
@@ -69,21 +98,15 @@ test('the URL of a box names the proxy, and the box is told who asks', async () 
   expect(heard).not.toContain('203.0.113.9')
 })
 
-test('the command line trusts a CA of its own, and refuses the proxy without it', async () => {
-  const url = `https://localhost:${port}`
-  const trusting = { BOXYARD_URL: url, NODE_EXTRA_CA_CERTS: join(directory(), 'authority.crt') }
-  expect(await commandLine.run(['ls'], { env: { BOXYARD_URL: url } })).toMatchObject({ code: 1, stdout: '' })
-  const { stderr } = await commandLine.run(['ls'], { env: trusting })
-  // The names of the documented certificate do not resolve here; that it is trusted shows in what is complained of.
-  expect(stderr).toMatch(/localhost.*not in the cert|altnames/)
+test('the command line refuses the proxy without its CA', async () => {
+  const { code, stderr } = await commandLine.run(['ls'], { env: { BOXYARD_URL: `https://localhost:${port}` } })
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/certificate/)])
 })
 
-/** The settings that the page exports for Boxyard. */
 function documentedSettings(): Record<string, string> {
-  const section = sectionOf('```sh\n')
-  const pairs = [...section.matchAll(/\b(BOXYARD_\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value])
-  expect(pairs.length).toBeGreaterThan(4)
-  return Object.fromEntries(pairs) as Record<string, string>
+  const settings = settingsIn(partOf(PAGE, PART).text)
+  expect(Object.keys(settings).length).toBeGreaterThan(4)
+  return settings
 }
 
 /** The page's configuration, with the ports and paths of this test. */
@@ -91,21 +114,17 @@ async function documentedProxy(pem: string): Promise<string> {
   const { environment } = service()
   const ports: [string, string | undefined][] = [
     ['bind :80\n', `bind 127.0.0.1:${await freePort()}\n`],
-    ['bind :443 ', `bind 127.0.0.1:${port} `],
+    ['bind :443 ', `bind ${HOST}:443,127.0.0.1:${port} `],
     ['/etc/haproxy/boxyard.pem', pem],
     ['127.0.0.1:8080', `127.0.0.1:${environment['BOXYARD_PORT']}`],
     ['127.0.0.1:8091', `127.0.0.1:${environment['BOXYARD_DATA_PORT']}`],
     ['127.0.0.1:8081', `127.0.0.1:${environment['BOXYARD_EDGE_PORT']}`],
   ]
-  return ports.reduce((text, [from, to = '']) => {
-    expect(text).toContain(from)
-    return text.replace(from, to)
-  }, sectionOf('```haproxy\n'))
-}
-
-/** The first block of the page's part on HTTPS that begins so. */
-function sectionOf(beginning: string): string {
-  const part = PAGE.slice(PAGE.indexOf('## HTTPS\n'))
-  const start = part.indexOf(beginning) + beginning.length
-  return part.slice(start, part.indexOf('```', start))
+  return ports.reduce(
+    (text, [from, to = '']) => {
+      expect(text).toContain(from)
+      return text.replace(from, to)
+    },
+    /^```haproxy\n([^]*?)^```$/m.exec(partOf(PAGE, PART).text)?.[1] ?? '',
+  )
 }
