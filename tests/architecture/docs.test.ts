@@ -97,6 +97,7 @@ test('every page that shows commands with their output is run by a test', () => 
     'tests/e2e/operations.test.ts',
     'tests/e2e/clients/ssh-docs.test.ts',
     'tests/fleet/up.test.ts',
+    'tests/e2e/debian-company-network.test.ts',
     'tests/e2e/http/https-proxy.test.ts',
   ]
   const runners = files.map(read).join('\n')
