@@ -52,11 +52,11 @@ export const SUITES: readonly Suite[] = [
   {
     name: 's3',
     turn: 0,
-    what: 'backups to a real S3 server',
-    minutes: 0.5,
+    what: 'backups to a real S3 server; the how-to page on Postgres',
+    minutes: 2.5,
     paths: ['tests/object-store/'],
     peers: ['object-store'],
-    touchedBy: ['agent/drivers/backups/', 'infra/object-store/'],
+    touchedBy: ['agent/drivers/backups/', 'infra/object-store/', 'docs/how-to/postgres.md'],
     workers: 2,
   },
   {
@@ -66,7 +66,7 @@ export const SUITES: readonly Suite[] = [
     minutes: 1,
     paths: ['tests/acme/'],
     peers: ['acme-server'],
-    touchedBy: ['agent/drivers/edge/', 'infra/acme-server/'],
+    touchedBy: ['agent/drivers/edge/', 'infra/acme-server/', 'docs/how-to/https-and-domain.md'],
     workers: 2,
     needsPackages: true,
   },
