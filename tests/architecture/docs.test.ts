@@ -99,6 +99,7 @@ test('every page that shows commands with their output is run by a test', () => 
     'tests/fleet/up.test.ts',
     'tests/e2e/debian-company-network.test.ts',
     'tests/e2e/http/https-proxy.test.ts',
+    'tests/e2e/several-nodes-page.test.ts',
     'tests/object-store/postgres-page.test.ts',
   ]
   const runners = files.map(read).join('\n')
