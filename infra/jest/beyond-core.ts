@@ -4,7 +4,7 @@ export const E2E = 'tests/e2e'
 export const INTEGRATION = 'tests/integration'
 
 /** Files of tests/e2e/clients that show the way from a command to a box, and those for which a whole Debian is made. */
-const CLIENTS_IN_CORE = ['cli.test', 'ssh.test', 'port-forward']
+const CLIENTS_IN_CORE = ['agent-loop', 'cli.test', 'ssh.test', 'port-forward']
 const CLIENTS_ON_DEBIAN = ['postgres', 'cli-completion', 'ssh-docs']
 
 /** Suites of files in tests/contract, tests/integration and tests/e2e that `core` leaves out. */

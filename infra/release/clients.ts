@@ -35,7 +35,8 @@ export async function packSdk(tree: string, directory: string): Promise<string> 
   return await pack(tree, from, stage)
 }
 
-async function packCli(tree: string, directory: string): Promise<string> {
+/** Packs the command line of the files below `tree`. Returns the path, in `directory`. */
+export async function packCli(tree: string, directory: string): Promise<string> {
   const stage = join(directory, 'cli')
   const { buildSync } = loadEsbuild()
   for (const bundle of cliBundles(tree, join(stage, 'dist'))) buildSync(bundle)

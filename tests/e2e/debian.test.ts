@@ -3,7 +3,7 @@ import { createClient } from '../helpers/front/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
 import { testNamesOnDebian } from './boxes/debian-names-suite.ts'
 import { testWholeDebian } from './boxes/whole-debian-suite.ts'
-import { testDocumentedCommands } from './docs-suite.ts'
+import { SUBJECT_PAGES, testDocumentedCommands } from './docs-suite.ts'
 
 let service: TestService
 const client = createClient(
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-testDocumentedCommands(() => service)
+testDocumentedCommands(() => service, SUBJECT_PAGES)
 testWholeDebian(() => service)
 testNamesOnDebian(() => service)
 

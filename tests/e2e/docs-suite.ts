@@ -1,16 +1,19 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { buildCli } from '../../infra/cli-bundle.ts'
-import { ROOT } from '../../infra/commands.ts'
-import { commandsIn, type DocumentedCommand, missingFrom } from '../helpers/console-blocks.ts'
+import { agentCommand, ROOT } from '../../infra/commands.ts'
+import { commandsIn, type DocumentedCommand, filesIn, missingFrom } from '../helpers/console-blocks.ts'
 import { untilSucceeds } from '../helpers/eventually.ts'
 import type { TestService } from '../helpers/service.ts'
 
-/** Pages whose commands run here, each with what a reader has done before. */
-const PAGES: Record<string, string> = {
+/** Pages with commands, each with what a reader has done before. */
+export type DocumentedPages = Readonly<Record<string, string>>
+
+/** The README and the pages of `docs/` by subject. */
+export const SUBJECT_PAGES: DocumentedPages = {
   'README.md': '',
   'docs/tour.md': '',
   'docs/cli.md': '',
@@ -24,47 +27,71 @@ const PAGES: Record<string, string> = {
   'docs/bases.md': `mkdir -p root/bin && cp /bin/busybox root/bin/ && ln -sf busybox root/bin/sh
     tar --zstd -C root -cf alpine.tar.zst .`,
 }
+
+/** Pages of `docs/how-to/`, whose files and commands run here. */
+export const HOW_TO_PAGES: DocumentedPages = {
+  'docs/how-to/agent-loop.md': '',
+  'docs/how-to/ci.md': '',
+  'docs/how-to/pull-request-previews.md': '',
+  'docs/how-to/team.md': '',
+}
+
 /** Commands that other tests run: they need a terminal, the Internet, or the service that runs here. */
 const ELSEWHERE: readonly [RegExp, string][] = [
   [/^npm run up$/, 'tests/e2e/up.test.ts'],
   [/^boxyard console /, 'tests/e2e/clients/cli.test.ts'],
   [/^boxyard port-forward /, 'tests/e2e/clients/port-forward.test.ts'],
   [/"image":/, 'tests/e2e/bases/pulled-bases-suite.ts'],
+  [/^node agent\.mts/, 'tests/e2e/clients/agent-loop.test.ts'],
+  [/^python3 agent\.py/, 'tests/clients/agent-loop.test.ts'],
 ]
 
 /** Commands that are run once: others read, and are repeated until what the page shows is there. */
-const CHANGES = /--json|-X|-T|--data|npm |boxyard (?!ls|ps|logs|cat|info|url|events)/
+const CHANGES = /--json|-X|-T|--data|npm |boxyard (?!ls|ps|logs|cat|info|url|events|audit)|sh \w/
 
 let service: TestService
 let directory: string
+let pages: DocumentedPages
+/** Where the reader of the page works. */
+let workplace: string
 /** Assignments of the page so far. */
 let variables: string[]
 
-/** Defines the tests of the commands in README and `docs/`, for a service with the Debian base and a fixed port of its edge. */
-export function testDocumentedCommands(started: () => TestService): void {
+/** Defines the tests of the commands in pages, for a service with the Debian base and a fixed port of its edge. */
+export function testDocumentedCommands(started: () => TestService, tested: DocumentedPages): void {
+  pages = tested
   beforeAll(async () => {
     service = started()
     directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
     const program = await buildCli(directory)
+    const host = agentCommand([]).map((word) => `'${word}'`)
     mkdirSync(join(directory, 'programs'))
-    writeFileSync(join(directory, 'programs/boxyard'), `#!/bin/sh\nexec node ${program} "$@"\n`, { mode: 0o755 })
+    // As the Debian package installs it: one program for the client and the host.
+    const either = `#!/bin/sh\n[ "$1" != admin ] || exec ${host.join(' ')} "$@"\nexec node ${program} "$@"\n`
+    writeFileSync(join(directory, 'programs/boxyard'), either, { mode: 0o755 })
   })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
-  describe.each(Object.keys(PAGES))('the commands in %s', testPage)
+  describe.each(Object.keys(pages))('the commands in %s', testPage)
 
   test('every command that does not run here runs elsewhere', () => {
-    const all = Object.keys(PAGES).flatMap((page) => commandsIn(page, readFileSync(join(ROOT, page), 'utf8')))
+    const all = Object.keys({ ...SUBJECT_PAGES, ...HOW_TO_PAGES }).flatMap((page) => commandsIn(page, read(page)))
     for (const [pattern, file] of ELSEWHERE) {
       expect([pattern, all.some(({ command }) => pattern.test(command))]).toEqual([pattern, true])
-      expect(readFileSync(join(ROOT, file), 'utf8')).toContain('test(')
+      expect(read(file)).toContain('test(')
     }
   })
 }
 
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
 function testPage(page: string): void {
-  const commands = commandsIn(page, readFileSync(join(ROOT, page), 'utf8'))
+  const commands = commandsIn(page, read(page))
 
   beforeAll(async () => {
+    workplace = workplaceOf(page)
+    mkdirSync(workplace, { recursive: true })
     variables = [
       `API=${service.url}`,
       `TOKEN=${service.adminToken}`,
@@ -72,8 +99,12 @@ function testPage(page: string): void {
       'P=$API/v1/projects/demo B=$P/boxes/web',
     ]
     // Nobody has logged in.
-    await runScript('rm -rf .config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
-    expect(await runScript(PAGES[page] ?? '')).toMatchObject({ code: 0 })
+    await runScript('rm -rf ~/.config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
+    expect(await runScript(pages[page] ?? '')).toMatchObject({ code: 0 })
+    for (const [path, content] of filesIn(read(page))) {
+      mkdirSync(dirname(join(workplace, path)), { recursive: true })
+      writeFileSync(join(workplace, path), here(content))
+    }
   })
 
   test('are some', () => expect(commands.length).toBeGreaterThan(0))
@@ -89,6 +120,11 @@ function testPage(page: string): void {
   )
 }
 
+/** Returns the directory in which a reader of a page works. */
+export function workplaceOf(page: string): string {
+  return page in HOW_TO_PAGES ? join(directory, basename(page, '.md')) : directory
+}
+
 function isElsewhere(command: string): boolean {
   return ELSEWHERE.some(([pattern]) => pattern.test(command))
 }
@@ -102,7 +138,7 @@ async function follow({ command, shown }: DocumentedCommand): Promise<void> {
   expect({ output, missing: missingFrom(output, shown.map(here)) }).toEqual({ output, missing: [] })
   // A problem where the page shows none.
   if (!shown.join().includes('/problems/')) expect(output).not.toContain('"type":"/problems/')
-  if (/^\w+=/.test(command)) variables.push(here(command))
+  if (/^(export )?\w+=/.test(command)) variables.push(here(command))
 }
 
 /** Replaces the addresses and directories of a reader's service by those of this one, and shortens its longest sleep. */
@@ -117,10 +153,10 @@ function here(command: string): string {
     .replaceAll('sleep 20;', 'sleep 3;')
 }
 
-/** Runs a script after the assignments of the page. */
-function runScript(script: string): Promise<{ code: number | null; output: string }> {
+/** Runs a script after the assignments of the page, by default in its directory. */
+export function runScript(script: string, cwd = workplace): Promise<{ code: number | null; output: string }> {
   const child = spawn('bash', ['-o', 'pipefail', '-c', [...variables, here(script)].join('\n')], {
-    cwd: directory,
+    cwd,
     env: {
       ...service.environment,
       // What the reader installs comes before what is there for the other pages.

@@ -27,6 +27,12 @@ export function commandsIn(page: string, text: string): DocumentedCommand[] {
   return found
 }
 
+/** Returns the files that a reader of a page saves, by path: blocks whose first line is a comment with nothing but a path. */
+export function filesIn(text: string): Map<string, string> {
+  const blocks = text.matchAll(/^```\w+\n((?:#|\/\/) (\S*[./]\S+|Makefile)\n[^]*?)^```$/gm)
+  return new Map([...blocks].map(([, content = '', path = '']) => [path, content]))
+}
+
 /**
  * Returns what a page shows of an output and is not in it: of JSON the fields that have the same value each time, of headers the
  * names, of other text whole lines, or what is before `…`; ids and times that are shown whole stand for any.

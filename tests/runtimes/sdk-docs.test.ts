@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
+import { readLoop } from '../helpers/clients/agent-loop.ts'
 import { installSdk, type UserDirectory } from '../helpers/clients/installed-sdk.ts'
 import { useScriptPage } from '../helpers/clients/script-page.ts'
 import { type DocumentedProgram, programsIn } from '../helpers/clients/sdk-page.ts'
@@ -20,7 +21,9 @@ const isOfPage = ({ text }: DocumentedProgram): boolean => text.includes('new Ev
 beforeAll(async () => {
   user = await installSdk()
   // The compiler reads the types of the SDK and of Node.js once for all, which takes far longer than a program.
-  await user.compile(Object.fromEntries(programs.map((program) => [moduleOf(program), sourceOf(program)])))
+  const modules = programs.map((program) => [moduleOf(program), sourceOf(program)])
+  // tests/e2e/clients/agent-loop.test.ts runs this one, by a Node.js that does not look at types.
+  await user.compile({ ...Object.fromEntries(modules), 'agent-loop': readLoop('agent.mts').text })
 })
 afterAll(() => user.close())
 
