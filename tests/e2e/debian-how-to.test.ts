@@ -39,14 +39,20 @@ describe('ci.sh', () => {
       until grep -q ^waiting ci.log; do sleep 0.1; done
       boxyard -p ci ls -o name
       kill $job; wait $job`
-    expect(await runScript(script, workplaceOf(CI))).toMatchObject({ code: 143, output: expect.stringContaining('job-9\n') })
+    expect(await runScript(script, workplaceOf(CI))).toMatchObject({
+      code: 143,
+      output: expect.stringContaining('job-9\n'),
+    })
     expect(await boxesOf('ci')).toEqual([])
   })
 })
 
 /** Returns the assignments with which a page's scripts run. */
 function here(page: string): string {
-  const token = readFileSync(join(dirname(workplaceOf(page)), page === CI ? 'ci.token' : 'previews.token'), 'utf8').trim()
+  const token = readFileSync(
+    join(dirname(workplaceOf(page)), page === CI ? 'ci.token' : 'previews.token'),
+    'utf8',
+  ).trim()
   return `BOXYARD_URL=${service.url} BOXYARD_TOKEN=${token}`
 }
 

@@ -61,7 +61,10 @@ export function testLoop({ client, service }: UsedService, runner: LoopRunner): 
     const { child, output } = await startLong('job-2')
     expect(await boxes()).toEqual(['job-2'])
     child.kill(signal)
-    expect({ code: await ended(child), output: output() }).toEqual({ code: 130, output: expect.stringContaining('stopped') })
+    expect({ code: await ended(child), output: output() }).toEqual({
+      code: 130,
+      output: expect.stringContaining('stopped'),
+    })
     expect(await boxes()).toEqual([])
   })
 
