@@ -161,7 +161,9 @@ const urlSettingsSchema = z.looseObject({
     .meta({ description: 'Seconds without use until the box is stopped. Null for never.' }),
 })
 
-const seconds = z.int().min(0).max(2_147_483_647)
+/** Whole numbers of 32 bits, as the specification has them. */
+const portNumber = z.int().min(0).max(65_535).meta({ format: 'int32' })
+const seconds = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' })
 
 /**
  * `PUT B`: an absent field stays, null resets it to its default. `config` and `url_settings` merge by field, maps are
@@ -171,7 +173,7 @@ export const updateBoxBodySchema = z
   .strictObject({
     config: boxConfigInputSchema.nullable(),
     environment: boxEnvironmentSchema.nullable(),
-    port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
+    port: portNumber.nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
     protocol: protocolSchema.nullable(),
     tags: tagsSchema.nullable(),
     termination_grace_period_seconds: seconds
@@ -239,11 +241,11 @@ export const boxSchema = z
     config: boxConfigSchema,
     data_mounts: z.array(dataMountSchema).meta({ description: 'Data volumes attached to the box.' }),
     environment: environmentSchema.meta({ description: 'Shown to tokens with `write`. Empty for others.' }),
-    port: z.int().nullable().meta({ description: 'Port that its URL forwards to. Null for 8080.' }),
+    port: portNumber.nullable().meta({ description: 'Port that its URL forwards to. Null for 8080.' }),
     protocol: protocolSchema,
     published_domains: z.array(z.string()).meta({ description: 'Custom domains, in addition to its URL.' }),
     tags: tagsSchema.meta({ description: 'Tags that clients set. Filter lists with the `tag` parameter.' }),
-    termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
+    termination_grace_period_seconds: seconds.meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
     url: z.string().nullable().meta({ description: 'URL that forwards to `port`. Every box has one.' }),
     url_settings: urlSettingsSchema,
     lease_until: timestampSchema

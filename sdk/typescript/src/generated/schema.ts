@@ -1829,11 +1829,17 @@ export interface components {
         UpdateBox: {
             config?: components["schemas"]["BoxConfigInput"] | null;
             environment?: components["schemas"]["Environment"] | null;
-            /** @description Port its URL forwards to. 0 and null unset it. */
+            /**
+             * Format: int32
+             * @description Port its URL forwards to. 0 and null unset it.
+             */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
             tags?: components["schemas"]["Tags"] | null;
-            /** @description Seconds from SIGTERM to SIGKILL on stop. */
+            /**
+             * Format: int32
+             * @description Seconds from SIGTERM to SIGKILL on stop.
+             */
             termination_grace_period_seconds?: number | null;
             url_settings?: {
                 /** @description `token` requires a token with `read` in the project. `public` allows anyone. */
@@ -3178,7 +3184,7 @@ export interface components {
             /** @description Shown to tokens with `write`. Empty for others. */
             environment: components["schemas"]["Environment"];
             /**
-             * Format: int64
+             * Format: int32
              * @description Port that its URL forwards to. Null for 8080.
              */
             port: number | null;
@@ -3192,7 +3198,7 @@ export interface components {
             /** @description Tags that clients set. Filter lists with the `tag` parameter. */
             tags: components["schemas"]["Tags"];
             /**
-             * Format: int64
+             * Format: int32
              * @description Seconds from SIGTERM to SIGKILL on stop.
              */
             termination_grace_period_seconds: number;
