@@ -29,8 +29,8 @@ async function exitCodeOf(args: readonly string[], load: () => Promise<Program>)
     return 0
   }
   if (HOST_WORDS.has(word)) {
-    const where = 'run it on the host of the service, where its package is installed (in a checkout: npm run)'
-    reportLine(`boxyard ${word} is a command of the host's own program: ${where}.`)
+    const where = 'Run it on a host with the Boxyard package, or with npm run in a checkout.'
+    reportLine(`boxyard ${word} manages a host, so only the host's own program has it. ${where}`)
     return 2
   }
   const { runProgram, verbOf, keepCompiled } = await load()

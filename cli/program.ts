@@ -52,17 +52,17 @@ export function verbOf(args: readonly string[]): string {
 
 function createProgram(version: string): Command {
   return new Command('boxyard')
-    .description('The command line of Boxyard: boxes, their commands, files, volumes and services')
+    .description('Create and manage Linux boxes: commands, files, volumes, snapshots and services')
     .version(version)
-    .option('--context <name>', 'the service to use, of `boxyard context ls`')
-    .option('-p, --project <project>', 'the project')
-    .addOption(new Option('-o, --output <format>', 'form of the answer').choices(FORMATS).default('table'))
-    .addHelpText('after', `\nOn the host of a service also, of its own: boxyard ${[...HOST_WORDS].join('|')} --help`)
+    .option('--context <name>', 'service to use, one of `boxyard context ls`')
+    .option('-p, --project <project>', 'project to use')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table'))
+    .addHelpText('after', `\nOn a host that runs the service, also: boxyard ${[...HOST_WORDS].join('|')} --help`)
     .enablePositionalOptions()
     .addHelpText('after', HELP)
     .helpCommand(false)
     .configureOutput({ outputError: (text) => reportLine(text.replace(/^error: /, 'boxyard: ').trimEnd()) })
-    .showHelpAfterError('(boxyard --help tells of all commands)')
+    .showHelpAfterError('(boxyard --help lists all commands)')
     .exitOverride()
 }
 
@@ -81,9 +81,9 @@ async function understood(args: readonly string[]): Promise<readonly string[]> {
   if (known.length > 0 && (second === undefined || known.includes(second) || known.includes(undefined))) return words
   const { wordHere } = await import('./verbs/words-elsewhere.ts')
   const here = wordHere(known.length === 0 ? word : (second ?? ''))
-  if (here !== null && known.length === 0) throw new UsageError(`There is no "${word}"; did you mean ${here}?`)
+  if (here !== null && known.length === 0) throw new UsageError(`There is no command "${word}". Did you mean ${here}?`)
   if (here !== null && known.includes(here))
-    throw new UsageError(`There is no "${word} ${second}"; did you mean ${word} ${here}?`)
+    throw new UsageError(`There is no command "${word} ${second}". Did you mean ${word} ${here}?`)
   return known.length === 0 ? [word] : words
 }
 
@@ -107,7 +107,7 @@ function addCompletion(program: Command): void {
     // What the shell asks for: `words -- TYPED...`.
     .addArgument(new Argument('[typed...]').default([], ''))
     .usage('<shell>')
-    .description('Print the completion of a shell')
+    .description('Print the completion script for a shell')
     .helpGroup('The command line itself:')
     .action(async (shell: string, typed: string[]) => {
       const { completionScript } = await import('./completion/scripts.ts')
@@ -123,11 +123,13 @@ function positionalsOf(args: readonly string[]): string[] {
 }
 
 const HELP = `
-A directory may have a file .boxyard, for itself and those below:
+A .boxyard file sets defaults for its directory and all directories below it:
   project = "demo"
   box = "web"
-Then . stands for that box where a command takes one: boxyard exec . ls; boxyard cp a.txt .:/srv/
-BOXYARD_PROJECT, BOXYARD_BOX, BOXYARD_CONTEXT, and BOXYARD_URL with BOXYARD_TOKEN, win over the file, flags over all.
-Files of other users are ignored; commands report on stderr what a file chose.`
+
+Then "." means that box in any command: boxyard exec . ls, or boxyard cp a.txt .:/srv/
+Flags override variables, and variables override the file. The variables are BOXYARD_PROJECT, BOXYARD_BOX,
+BOXYARD_CONTEXT, and BOXYARD_URL with BOXYARD_TOKEN.
+Boxyard ignores files that another user owns. Commands report on stderr what they take from a file.`
 
 const COMPLETION_WORD = 'completion'

@@ -31,6 +31,7 @@ export function versionText(program: string, option: string): string {
 
 function webUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) throw new Error(`Not a URL of a web page: ${text}`)
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new Error(`This is not the URL of a web page: ${text}`)
   return url.href
 }

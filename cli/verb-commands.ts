@@ -60,7 +60,7 @@ function withCommand(shape: string, args: string[]): string[] {
   const first = args[at]
   if (at < 0 || first === undefined || !first.startsWith('-')) return args
   if (first !== '--')
-    throw new UsageError(`Flags such as ${first} stand before the box. A command so called: -- ${first}`)
+    throw new UsageError(`${first}: put flags before the box. To run a command with this name, write -- ${first}`)
   return args.toSpliced(at, 1)
 }
 
@@ -71,7 +71,7 @@ function addFlag(command: Command, flag: string, meaning: string): void {
   const valuesOf = (text: string): string[] => (hasCommas ? text.split(',') : [text])
   const collect = (text: string, before: string[] | undefined): string[] => [...(before ?? []), ...valuesOf(text)]
   const plain = flag.replace(hasCommas ? ',...>' : '...>', '>')
-  const told = hasCommas ? 'repeatable, or with commas' : 'repeatable'
+  const told = hasCommas ? 'repeat it, or separate values with commas' : 'repeatable'
   command.addOption(new Option(plain, `${meaning}; ${told}`).argParser(collect))
 }
 

@@ -5,9 +5,9 @@ export const COMPLETION = {
   words: 'completion',
   args: '<shell>',
   flags: [],
-  summary: 'Print the completion of a shell',
+  summary: 'Print the completion script for a shell',
   details:
-    'For bash, zsh or fish; the shell evaluates it when it starts. Verbs and flags are completed, and names of what is in the project.',
+    'For bash, zsh or fish. The shell evaluates the script when it starts. It completes commands, flags, and names in the project.',
   examples: [
     `echo 'eval "$(boxyard completion bash)"' >> ~/.bashrc`,
     `echo 'eval "$(boxyard completion zsh)"' >> ~/.zshrc`,
@@ -19,7 +19,7 @@ export const COMPLETION = {
 /** Returns the completion of a shell, which asks this program for the words that may come next. @throws UsageError for another shell */
 export function completionScript(shell: string): string {
   const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
-  if (script === undefined) throw new UsageError('Completion is for bash, zsh and fish.')
+  if (script === undefined) throw new UsageError('<shell>: must be bash, zsh or fish.')
   return script
 }
 

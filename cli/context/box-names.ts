@@ -11,7 +11,7 @@ export async function withBoxName(boxyard: Boxyard, project: string, text: strin
   const [id = ''] = BOX_ID.exec(text) ?? []
   for await (const box of boxyard.list('listBoxes', { path: { project } }))
     if (box.id === id) return `${box.name}${text.slice(id.length)}`
-  throw new UsageError(`No box of project "${project}" has the id ${id}.`)
+  throw new UsageError(`Project "${project}" has no box with the id ${id}.`)
 }
 
 const BOX_ID = /^box_[0-9a-z]{26}(?=$|[:@])/

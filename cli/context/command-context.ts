@@ -23,7 +23,7 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
     found = findConnection(flags, process.env, process.cwd())
     for (const path of found.ignored) remark(`ignored ${path}: another user owns it.`)
     if (found.chosen?.hasContext === true)
-      remark(`using the context "${found.context}" (${found.url}), chosen by ${found.chosen.path}.`)
+      remark(`using the context "${found.context}" (${found.url}) from ${found.chosen.path}.`)
     return found
   }
   return {
@@ -39,10 +39,11 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
     format: flags.output,
     project: () => {
       const { project, chosen } = connection()
-      if (project === null) throw new UsageError('No project: boxyard use PROJECT, or --project PROJECT.')
+      if (project === null)
+        throw new UsageError('No project is selected. Run boxyard use PROJECT, or add --project PROJECT.')
       if (chosen?.hasProject === true && mayChange(verb) && !isProjectReported) {
         isProjectReported = true
-        remark(`in the project "${project}", chosen by ${chosen.path}.`)
+        remark(`using the project "${project}" from ${chosen.path}.`)
       }
       return project
     },

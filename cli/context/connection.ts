@@ -50,7 +50,7 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
   const name = given.context ?? fileContext ?? stored.current ?? null
   const login = name === null ? undefined : contextNamed(stored, name)
   if (name !== null && name !== stored.current && login === undefined)
-    throw new UsageError(`There is no context "${name}": boxyard login.`)
+    throw new UsageError(`There is no context "${name}". boxyard context ls lists them, and boxyard login adds one.`)
   return {
     ...addressOf({ url, login, name, isFlag: flags.context !== undefined }, environment),
     project: given.project ?? file.project ?? login?.project ?? null,
@@ -112,7 +112,7 @@ function addressOf(
     return { ...localService(environment, token), context: login === undefined ? null : name }
   if (token !== undefined)
     throw new UsageError(
-      `BOXYARD_TOKEN is set without BOXYARD_URL. A token is sent only to the address it came with: set both, or unset it to use the login "${name}".`,
+      `BOXYARD_TOKEN is set without BOXYARD_URL, so its service is unknown. Set both, or unset it to use the login "${name}".`,
     )
   const found = login.token ?? null
   return { url: login.url, token: () => found, context: name }

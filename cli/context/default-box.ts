@@ -9,7 +9,8 @@ import { checkBoxName } from './names.ts'
 export function withDefaultBox(shape: string, given: readonly string[], boxOf: () => string | null): string[] {
   const name = (): string => {
     const box = boxOf()
-    if (box === null) throw new UsageError('No box here: BOXYARD_BOX, or box = "NAME" in a file .boxyard.')
+    if (box === null)
+      throw new UsageError('"." has no box in this directory. Set BOXYARD_BOX, or box = "NAME" in a .boxyard file.')
     return box
   }
   return given.map((text, index) => {

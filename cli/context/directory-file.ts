@@ -55,7 +55,7 @@ function readDefaults(path: string): DirectoryDefaults {
     check: (text: string, source: string) => string,
   ): string | undefined => {
     if (value === undefined) return undefined
-    if (typeof value !== 'string') throw new UsageError(`${path}: ${name} must be text in quotes.`)
+    if (typeof value !== 'string') throw new UsageError(`${path}: ${name}: must be a string in quotes.`)
     return check(value, path)
   }
   return {

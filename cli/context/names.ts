@@ -19,13 +19,15 @@ export function checkBoxName(name: string, source: string): string {
  */
 export function checkContextName(name: string, source: string): string {
   if (CONTEXT.test(name)) return name
-  throw new UsageError(`${source}: a context has a name such as staging or boxes.example:8080, not "${name}".`)
+  throw new UsageError(
+    `${source}: must be the name of a context, such as staging or boxes.example:8080, not "${name}".`,
+  )
 }
 
 function checkName(name: string, source: string): string {
   if (NAME.test(name)) return name
-  const rule = 'must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends'
-  throw new UsageError(`${source}: ${rule}: a name such as my-app, not "${name}".`)
+  const rule = 'must be 1–63 characters of a–z, 0–9 and single hyphens, with a letter or digit at both ends'
+  throw new UsageError(`${source}: ${rule}, such as my-app, not "${name}".`)
 }
 
 /** Stands for every project in lists. */

@@ -40,9 +40,9 @@ export function copyPlaceOf(source: CopySource, target: CopyTarget, isOneOfSever
     return { path: source.isContents ? path : inside, parents: isNew, isName: !isNew && !source.isContents }
   }
   if (isOneOfSeveral)
-    throw new UsageError(`${path} is no directory; end it with a slash for a new one that several copies come into.`)
+    throw new UsageError(`${path} is not a directory, which several sources need. End it with a slash to create one.`)
   if (kind === 'other' && source.kind === 'directory')
-    throw new Error(`${path} is no directory, and a directory cannot replace it.`)
-  if (kind === 'other' && endsInSlash) throw new Error(`${path} is no directory.`)
+    throw new Error(`${path} exists and is not a directory, so a directory cannot replace it.`)
+  if (kind === 'other' && endsInSlash) throw new Error(`${path} is not a directory.`)
   return { path, parents: endsInSlash, isName: false }
 }

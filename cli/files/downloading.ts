@@ -41,7 +41,7 @@ export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, 
 export async function saveLink(path: string, text: string): Promise<void> {
   const target = resolve(path)
   if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new Error(`${target} is a directory, and would become a link.`)
+    throw new Error(`${target} is a directory, so a link cannot replace it.`)
   await withTemporaryBeside(target, (temporary) => {
     symlinkSync(text, temporary)
     renameSync(temporary, target)
@@ -64,7 +64,7 @@ export async function saveTree(path: string, archive: ReadableStream<Uint8Array>
     cleanTree(temporary, '', saving)
     const there = lstatSync(target, { throwIfNoEntry: false })
     if (there?.isDirectory() === true) return mergeInto(temporary, target)
-    if (there?.isFile() === true) throw new Error(`${target} is a file, and would become a directory.`)
+    if (there?.isFile() === true) throw new Error(`${target} is a file, so a directory cannot replace it.`)
     if (there !== undefined) rmSync(target)
     chmodSync(temporary, modeHere(saving))
     renameSync(temporary, target)
@@ -108,7 +108,7 @@ function mergeInto(from: string, to: string): void {
       mergeInto(sourceText, targetText)
       chmodSync(target, statSync(source).mode & 0o7777)
     } else {
-      if (there?.isDirectory() === true) throw new Error(`${targetText} is a directory, and would become a file.`)
+      if (there?.isDirectory() === true) throw new Error(`${targetText} is a directory, so a file cannot replace it.`)
       if (entry.isDirectory() && there !== undefined) rmSync(target)
       renameSync(source, target)
     }
@@ -162,7 +162,7 @@ async function writeWhole(file: FileHandle, pieces: readonly Uint8Array[]): Prom
 function endOf(child: ReturnType<typeof startProgram>): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`tar ended with code ${code}.`))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`tar exited with code ${code}.`))))
   })
 }
 

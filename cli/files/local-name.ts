@@ -13,7 +13,7 @@ export function isLocalName(name: string, platform: NodeJS.Platform = process.pl
 /** Checks a name of a box by that gate. @throws Error */
 export function checkLocalName(name: string): string {
   if (isLocalName(name)) return name
-  throw new Error(`The box has sent the name ${JSON.stringify(name)}, which no file here can have.`)
+  throw new Error(`The box sent the file name ${JSON.stringify(name)}, which this system does not allow.`)
 }
 
 /**

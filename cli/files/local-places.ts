@@ -31,7 +31,7 @@ export function localTargetOf(path: string): CopyTarget {
   const endsInSlash = bare !== path || path === '/'
   const stats = statSync(bare, { throwIfNoEntry: false })
   if (stats === undefined && endsInSlash && lstatSync(bare, { throwIfNoEntry: false }) !== undefined)
-    throw new Error(`${bare} is a link that leads nowhere.`)
+    throw new Error(`${bare} is a link to a missing file.`)
   const kind = stats === undefined ? null : stats.isDirectory() ? 'directory' : 'other'
   // Without the slash a link is replaced by what is in a directory: an earlier copy may have brought it.
   return { path: endsInSlash && kind === 'directory' ? realpathSync(bare) : bare, kind, endsInSlash }

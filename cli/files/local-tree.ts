@@ -81,7 +81,7 @@ export function describeLocal(root: string, path: string): LocalEntry | null {
 function tooMany(root: string, most: number): UsageError {
   const count = most.toLocaleString('en')
   return new UsageError(
-    `${root} has more than ${count} files and directories, the most that are copied at once: copy parts of it, or leave some out (sync --exclude, .boxyardignore).`,
+    `${root} has more than ${count} files and directories, the most that one copy allows. Copy it in parts, or exclude some (sync --exclude, .boxyardignore).`,
   )
 }
 

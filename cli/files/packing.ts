@@ -78,7 +78,7 @@ async function* bytesOf(file: FileHandle, { start, sizeBytes }: DataRange, place
   for (let done = 0; done < sizeBytes; ) {
     const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, sizeBytes - done))
     const { bytesRead } = await file.read(buffer, 0, buffer.length, start + done)
-    if (bytesRead === 0) throw new Error(`${place} became shorter while it was read.`)
+    if (bytesRead === 0) throw new Error(`${place} was truncated while it was being read.`)
     yield buffer.subarray(0, bytesRead)
     done += bytesRead
   }

@@ -8,13 +8,13 @@ import { systemPath } from './local-places.ts'
  * @throws UsageError for what is not a file, and for one that is larger
  */
 export function readRegularFile(path: string): string {
-  if (!statSync(path).isFile()) throw new UsageError(`${path} is not a file.`)
+  if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file.`)
   // It may have been replaced by a FIFO since; Windows has neither FIFOs nor this flag.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const stats = fstatSync(file)
-    if (!stats.isFile()) throw new UsageError(`${path} is not a file.`)
-    if (stats.size > MAX_BYTES) throw new UsageError(`${path} has ${stats.size} bytes; at most ${MAX_BYTES} are read.`)
+    if (!stats.isFile()) throw new UsageError(`${path} is not a regular file.`)
+    if (stats.size > MAX_BYTES) throw new UsageError(`${path} has ${stats.size} bytes. The limit is ${MAX_BYTES}.`)
     return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)

@@ -39,7 +39,7 @@ export class LeftOut {
     const all = [...this.#paths]
     this.#paths.clear()
     for (const [path, kind] of all.slice(0, NAMED_MAX))
-      reportLine(`boxyard: left out ${visibleLine(path)}: it is a ${NAMES[kind] ?? kind}.`)
+      reportLine(`boxyard: left out ${visibleLine(path)} (${NAMES[kind] ?? kind}).`)
     if (all.length > NAMED_MAX)
       reportLine(`boxyard: left out ${all.length - NAMED_MAX} more devices, FIFOs and sockets.`)
   }

@@ -77,7 +77,9 @@ async function carryOut({ isTrial, ...options }: SyncOptions, plan: SyncPlan, tr
   const { send, replace, remove } = plan
   const trees = replace.filter((path) => tree.entries.get(path)?.kind === 'directory')
   if (trees.length > 0 && !options.removes)
-    throw new UsageError(`--delete is needed: these are directories in the box: ${trees.join(', ')}`)
+    throw new UsageError(
+      `These are directories in the box and not here: ${trees.join(', ')}. Add --delete to replace them.`,
+    )
   const sent = new Set(send.map(({ path }) => path))
   if (!isTrial) {
     await removeAll(options, replace, tree)

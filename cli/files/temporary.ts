@@ -8,7 +8,7 @@ export async function withTemporaryBeside<T>(path: string, work: (temporary: str
   const name = `.${basename(path)}.boxyard-${randomBytes(4).toString('hex')}`
   const temporary = join(dirname(path), name)
   // Else the system would tell of a name that nobody has given.
-  if (!existsSync(dirname(path))) throw new Error(`There is no directory ${dirname(path)} here.`)
+  if (!existsSync(dirname(path))) throw new Error(`There is no directory ${dirname(path)} on this machine.`)
   const remove = (): void => rmSync(temporary, { recursive: true, force: true })
   try {
     return await whileInterruptible(remove, () => work(temporary))

@@ -72,7 +72,7 @@ async function* exactly(
     left -= piece.length
     yield piece
   }
-  if (left > 0) throw new Error(`${from} was cut while it was sent`)
+  if (left > 0) throw new Error(`${from} was truncated while it was being sent.`)
 }
 
 /**
@@ -84,7 +84,7 @@ export async function sendTree(target: UploadTarget, from: string): Promise<void
   const place = { project: box.project, name: box.name }
   const there = await describeRemote(boxyard, place, path)
   if (there !== null && there.type !== 'directory')
-    throw new Error(`${path} in ${box.name} is no directory, and a directory cannot replace it.`)
+    throw new Error(`${path} in ${box.name} exists and is not a directory, so a directory cannot replace it.`)
   const isThere = there !== null
   const into = isThere ? path : posix.dirname(path)
   if (!isThere) await checkDirectory({ boxyard, box, path, parents })
@@ -136,7 +136,7 @@ async function checkDirectory({
 function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error {
   const directory = posix.dirname(path)
   return new Error(
-    `There is no ${directory} in ${name}; to make it: boxyard files mkdir --parents ${name} ${directory}`,
+    `There is no ${directory} in ${name}. To create it: boxyard files mkdir --parents ${name} ${directory}`,
     {
       cause,
     },
@@ -144,6 +144,6 @@ function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error 
 }
 
 const STDIN_GONE =
-  'The front takes no body of this length, and stdin cannot be read again for the data address: put it into a file first.'
+  'This is too long for the front, and stdin cannot be read again for the data address. Save it to a file, and copy the file.'
 const ROOT = { uid: 0, gid: 0 }
 const READ_BYTES = 1024 * 1024

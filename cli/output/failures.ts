@@ -39,6 +39,6 @@ function pathText(error: unknown): string | null {
 
 /** What shows the limit that a request has met, by the code of its refusal. */
 const WAYS: Readonly<Record<string, string>> = {
-  permission_denied: 'To see what your token may do: boxyard me',
-  quota_exceeded: 'To see what is allowed and used: boxyard quota, and boxyard limits',
+  permission_denied: 'To see what your token allows: boxyard me',
+  quota_exceeded: 'To see limits and usage: boxyard quota, boxyard limits',
 }

@@ -35,8 +35,8 @@ export class Outputs {
     await flush()
     const fault = this.#fault()
     if (fault === null) process.exit(code ?? 0)
-    const ended = code === null ? 'had not ended' : `ended with code ${code}`
-    reportLine(`boxyard: ${fault}: some output is lost. The command itself ${ended}.`)
+    const ended = code === null ? 'had not finished' : `exited with code ${code}`
+    reportLine(`boxyard: ${fault}: some output was lost. The command ${ended}.`)
     await flush()
     process.exit(LOST_CODE)
   }

@@ -10,7 +10,7 @@ import { isSeen, redrawLine, reportLine } from './terminal.ts'
  */
 export async function followOperation(boxyard: Boxyard, location: string): Promise<Operation> {
   const id = location.slice(location.lastIndexOf('/') + 1)
-  const goesOn = `boxyard: it goes on by itself; to see how: boxyard operation ${id}`
+  const goesOn = `boxyard: the operation continues in the background. To check on it: boxyard operation ${id}`
   return whileInterruptible(
     () => reportLine(`${isSeen() ? '\n' : ''}${goesOn}`),
     async () => {

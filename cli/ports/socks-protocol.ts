@@ -43,7 +43,7 @@ export function parseGreeting(bytes: Uint8Array): ParsedSocks<readonly number[]>
   checkVersion(bytes)
   const [, count] = bytes
   if (count === undefined) return null
-  if (count === 0) throw new SocksError('It knows no method of authentication.', null)
+  if (count === 0) throw new SocksError('The client offers no authentication method.', null)
   const length = 2 + count
   return bytes.length < length ? null : { message: [...bytes.subarray(2, length)], length }
 }
@@ -57,21 +57,21 @@ export function parseRequest(bytes: Uint8Array): ParsedSocks<SocksTarget> | null
   const [, command, reserved, kind, nameLength] = bytes
   if (command === undefined || reserved === undefined || kind === undefined) return null
   if (reserved !== 0) throw new SocksError('The reserved byte is not 0.', SOCKS_REPLY.failed)
-  if (command !== CONNECT) throw new SocksError('Only CONNECT is served.', SOCKS_REPLY.commandNotSupported)
+  if (command !== CONNECT) throw new SocksError('The proxy supports only CONNECT.', SOCKS_REPLY.commandNotSupported)
   if (kind !== DOMAIN_NAME)
     throw new SocksError(
-      'Boxes are reached by name: let the proxy resolve it (socks5h, --socks5-hostname).',
+      'The request has an IP address instead of a name. Let the proxy resolve names (socks5h, --socks5-hostname).',
       kind === IPV4 || kind === IPV6 ? SOCKS_REPLY.notAllowed : SOCKS_REPLY.addressTypeNotSupported,
     )
   if (nameLength === undefined) return null
-  if (nameLength === 0) throw new SocksError('The name is empty.', SOCKS_REPLY.failed)
+  if (nameLength === 0) throw new SocksError('The host name is empty.', SOCKS_REPLY.failed)
   const length = 5 + nameLength + 2
   if (bytes.length < length) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const port = view.getUint16(length - 2)
   const host = Buffer.from(bytes.subarray(5, length - 2)).toString('latin1')
-  if (!/^[A-Za-z0-9._-]+$/.test(host)) throw new SocksError('That is no host name.', SOCKS_REPLY.failed)
-  if (port === 0) throw new SocksError('Port 0 cannot be reached.', SOCKS_REPLY.failed)
+  if (!/^[A-Za-z0-9._-]+$/.test(host)) throw new SocksError('The request has no valid host name.', SOCKS_REPLY.failed)
+  if (port === 0) throw new SocksError('Port 0 is not valid.', SOCKS_REPLY.failed)
   return { message: { host, port }, length }
 }
 
@@ -86,7 +86,7 @@ export function formatReply(reply: SocksReply): Uint8Array {
 }
 
 function checkVersion([version]: Uint8Array): void {
-  if (version !== undefined && version !== VERSION) throw new SocksError('That is not SOCKS5.', null)
+  if (version !== undefined && version !== VERSION) throw new SocksError('The client does not speak SOCKS5.', null)
 }
 
 /** The method of a client that shows no credentials. */

@@ -31,7 +31,7 @@ export async function serveSocks(
     const methods = await read(socket, parseGreeting)
     const isTaken = methods.includes(NO_AUTHENTICATION)
     socket.write(formatMethod(isTaken ? NO_AUTHENTICATION : null))
-    if (!isTaken) throw new SocksError('It wants to authenticate.', null)
+    if (!isTaken) throw new SocksError('The client requires authentication, which this proxy does not have.', null)
     target = await read(socket, parseRequest)
     socket.setTimeout(0)
     const port = await connect(openBox, target)
@@ -53,7 +53,8 @@ async function read<T>(socket: Socket, parse: (bytes: Uint8Array) => ParsedSocks
   for (;;) {
     const piece = socket.read() as Buffer | null
     if (piece === null) {
-      if (socket.readableEnded || socket.destroyed) throw new SocksError('It left before it had asked.', null)
+      if (socket.readableEnded || socket.destroyed)
+        throw new SocksError('The client disconnected before it sent a request.', null)
       await untilMore(socket)
       continue
     }

@@ -66,7 +66,7 @@ export class BoxFiles {
 
   /** Throws unless a path leads to a file. */
   async checkFile(path: string): Promise<void> {
-    if ((await this.follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: it is no file.`)
+    if ((await this.follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: not a regular file.`)
   }
 
   /** Lists a directory from the beginning, or where a page has ended. */
@@ -107,7 +107,7 @@ export class BoxFiles {
   async remove(path: string, kind: 'directory' | 'other'): Promise<void> {
     const isDirectory = (await this.lstat(path)).type === 'directory'
     if (isDirectory !== (kind === 'directory'))
-      throw new FileError('failed', `${path}: it is ${isDirectory ? 'a' : 'no'} directory.`)
+      throw new FileError('failed', `${path}: ${isDirectory ? 'is a' : 'not a'} directory.`)
     await this.#boxyard.call('deleteFile', { path: this.#at, query: pathFields(path) })
   }
 
@@ -153,7 +153,7 @@ export class BoxFiles {
   }
 
   async #checkFree(path: string): Promise<void> {
-    if ((await orNull(this.lstat(path))) !== null) throw new FileError('failed', `${path}: it exists.`)
+    if ((await orNull(this.lstat(path))) !== null) throw new FileError('failed', `${path}: already exists.`)
   }
 
   /** The API makes files for root. */

@@ -47,7 +47,7 @@ export function createClientChannel(channel: ServerChannel, gone: AbortSignal): 
 }
 
 function clientIsGone(): Error {
-  return new Error('The client is gone.')
+  return new Error('The client has disconnected.')
 }
 
 const WAITING_CHUNKS = ['_chunk', '_chunkcb', '_chunkErr', '_chunkcbErr'] as const

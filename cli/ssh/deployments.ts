@@ -19,9 +19,9 @@ export function checkDeployment(
   if (before === url) return
   if (before !== null && chosen?.hasContext === true)
     throw new UsageError(
-      `${host} is a box of ${before}, but ${chosen.path} chose ${url}. To reach that one: ssh ${box.name}.${box.project}.${context}.boxyard`,
+      `${host} is a box of ${before}, but ${chosen.path} selects ${url}. To reach that one: ssh ${box.name}.${box.project}.${context}.boxyard`,
     )
-  if (before !== null) report(`${host} is now a box of ${url}; it was one of ${before} before.`)
+  if (before !== null) report(`${host} is now a box of ${url}. Before, it was a box of ${before}.`)
   remember(names, host, url)
 }
 

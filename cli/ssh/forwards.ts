@@ -24,7 +24,7 @@ export async function serveForward(request: ForwardRequest, { box, hostName, gon
   const { host, port } = request
   const here = [...LOCAL_HOSTS, box.name, `${box.name}.${box.project}`, hostName.toLowerCase()]
   if (!here.includes(host.toLowerCase())) {
-    tell(`${host}:${port} is not the box: only its own ports are reached, as localhost.`)
+    tell(`${host}:${port} is not the box. Forwarding reaches only ports of the box, as localhost.`)
     return request.reject()
   }
   let stream: PortStream

@@ -62,7 +62,7 @@ export async function openToRead(
         return cursor.take(length)
       }
     },
-    write: () => Promise.reject(new FileError('denied', 'It is open to read.')),
+    write: () => Promise.reject(new FileError('denied', 'The file is open for reading only.')),
     stat: async () => (await files.follow(path)).file,
     change: (change) => files.change(path, change),
     close: async () => cursor.close(),

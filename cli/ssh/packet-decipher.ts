@@ -49,7 +49,7 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   const begin = (): void => {
     bytes = length.readUInt32BE()
     if (bytes < BLOCK_BYTES || bytes > PACKET_BYTES_MAX || bytes % BLOCK_BYTES !== 0)
-      throw new Error(`A packet of SSH has ${bytes} bytes, and at most ${PACKET_BYTES_MAX} are taken.`)
+      throw new Error(`An SSH packet has ${bytes} bytes. The limit is ${PACKET_BYTES_MAX}.`)
     gcm = createDecipheriv(slow._decipherSSLName, key, nonce)
     gcm.setAAD(length)
   }

@@ -21,7 +21,7 @@ export function ensureKey(path: string, kept: KeptKey): string {
   const reason = faultOf(readFileSync(path, 'utf8'))
   if (reason !== null) {
     replace(path, kept)
-    kept.tell(`Made a new key, because ${path} could not be read: ${reason}.`)
+    kept.tell(`Created a new key, because ${path} is not readable: ${reason}.`)
   }
   return readFileSync(path, 'utf8')
 }

@@ -89,7 +89,7 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
     for await (const { stream: name, bytes } of stream) await channel.send(name, bytes)
     const { exitCode, message, oomKills } = await stream.ended()
     if (exitCode === null || oomKills !== undefined)
-      await tell(channel, message ?? 'It is not known how the command ended.')
+      await tell(channel, message ?? 'The exit code of the command is unknown.')
     channel.close(exitCode ?? LOST)
   } catch (error) {
     stream?.close()

@@ -26,7 +26,7 @@ export function announceExtensions(sftp: SFTPWrapper): void {
 export function serveExtension(server: SftpServer, name: string, data: Uint8Array | undefined): Promise<SftpReply> {
   const extension = Object.hasOwn(EXTENSIONS, name) ? EXTENSIONS[name] : undefined
   const [path, other = ''] = stringsOf(data ?? new Uint8Array())
-  if (extension === undefined || path === undefined) throw new FileError('unsupported', `${name}: it is not supported.`)
+  if (extension === undefined || path === undefined) throw new FileError('unsupported', `${name}: not supported.`)
   return extension.serve(server, path, other)
 }
 

@@ -40,7 +40,7 @@ export function createSftpHandles(): SftpHandles {
   const numberOf = (handle: Buffer): number => (handle.length === HANDLE_BYTES ? handle.readUInt32BE() : -1)
   return {
     checkRoom: () => {
-      if (open.size >= OPEN_MAX) throw new FileError('failed', `More than ${OPEN_MAX} files are open.`)
+      if (open.size >= OPEN_MAX) throw new FileError('failed', `Too many open files. The limit is ${OPEN_MAX}.`)
     },
     addFile: (file) => add({ file }),
     addDirectory: (path) => add({ directory: { path, names: [], next: null } }),
@@ -72,7 +72,7 @@ export function createSftpHandles(): SftpHandles {
 }
 
 function notOpen(): FileError {
-  return new FileError('failed', 'That is not open.')
+  return new FileError('failed', 'The handle is not open.')
 }
 
 const HANDLE_BYTES = 4

@@ -61,7 +61,7 @@ export async function createSftpServer(guest: SshGuest, account: BoxAccount): Pr
       handles.checkRoom()
       await handles.appearAll()
       const found = await files.follow(absolute(path))
-      if (found.file.type !== 'directory') throw new FileError('failed', `${path}: it is no directory.`)
+      if (found.file.type !== 'directory') throw new FileError('failed', `${path}: not a directory.`)
       return handles.addDirectory(found.path)
     },
     leave: handles.leaveAll,
@@ -99,9 +99,9 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
     realPath: async (path) => ({ kind: 'names', names: [nameOf(posix.resolve(absolute(path)))] }),
     readLink: async (path) => {
       const { target, size_bytes: sizeBytes } = await files.lstat(absolute(path))
-      if (target === null) throw new FileError('failed', `${path}: it is no link.`)
+      if (target === null) throw new FileError('failed', `${path}: not a link.`)
       if (Buffer.byteLength(target) !== sizeBytes)
-        throw new FileError('failed', `${path}: it leads to a name that is not UTF-8.`)
+        throw new FileError('failed', `${path}: links to a name that is not UTF-8.`)
       return { kind: 'names', names: [nameOf(target)] }
     },
     link: async (path, target) => {
@@ -173,7 +173,7 @@ function createOpener(guest: SshGuest, files: BoxFiles): Opener {
     if (has(OPEN.CREAT) && has(OPEN.TRUNC) && !has(OPEN.EXCL))
       return openToWrite(guest.box, files, { ...opening, content: 'replaced' })
     const isNew = has(OPEN.CREAT) && (await files.create(path, mode))
-    if (has(OPEN.EXCL) && !isNew) throw new FileError('failed', `${path}: it exists.`)
+    if (has(OPEN.EXCL) && !isNew) throw new FileError('failed', `${path}: already exists.`)
     if (!isNew) await files.checkFile(path)
     const content = isNew ? 'new' : has(OPEN.TRUNC) ? 'replaced' : 'kept'
     return openToWrite(guest.box, files, { ...opening, content })

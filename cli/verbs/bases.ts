@@ -13,14 +13,14 @@ const create: Verb = {
   words: 'base create',
   args: '<base>',
   flags: [
-    ['--box <box>', 'of the disk of a box, as it is now'],
-    ['--snapshot <snapshot>', 'as it was in this snapshot of the box'],
-    ['--image <reference>', 'of a public image of a registry, such as debian:12'],
-    ['--tar <file>', 'of the tar of a root filesystem, plain or compressed; - is stdin'],
-    ['--image-tar <file>', 'of the archive of an image (docker save, or an OCI image layout); - is stdin'],
-    ['--shared', 'for all projects'],
+    ['--box <box>', 'copy the current disk of a box'],
+    ['--snapshot <snapshot>', 'with --box: copy this snapshot of it instead'],
+    ['--image <reference>', 'pull a public image, such as debian:12'],
+    ['--tar <file>', 'unpack a tar archive of a root filesystem, also a compressed one (- is stdin)'],
+    ['--image-tar <file>', 'unpack an image archive from docker save, or an OCI image layout (- is stdin)'],
+    ['--shared', 'share it with all projects'],
   ],
-  summary: 'Make a base: of a box, an image of a registry, or an archive; and wait until boxes can be made from it',
+  summary: 'Create a base from a box, a registry image or an archive, and wait until it is ready',
   examples: [
     'boxyard base create tools --box web',
     'boxyard base create bookworm --image debian:12',
@@ -30,7 +30,7 @@ const create: Verb = {
   operations: ['createBase', 'getBase', 'createProjectTicket'],
   run: async (context, [name = ''], flags) => {
     const sources = ['box', 'image', 'tar', 'imageTar'].filter((flag) => flags[flag] !== undefined)
-    if (sources.length !== 1) throw new UsageError('One of --box, --image, --tar and --image-tar is needed.')
+    if (sources.length !== 1) throw new UsageError('Give exactly one source: --box, --image, --tar or --image-tar.')
     const file = flags['tar'] ?? flags['imageTar']
     const location =
       typeof file === 'string' ? await sendArchive(context, { name, file, flags }) : await ask(context, name, flags)
@@ -43,9 +43,9 @@ const create: Verb = {
 const list: Verb = {
   words: 'base ls',
   args: '',
-  flags: [['--prefix <text>', 'only names that begin so']],
-  summary: 'List the bases that a project can make boxes of: its own, and those that all projects share',
-  details: '-o json and -o yaml tell of its own alone; of the others does boxyard base shared.',
+  flags: [['--prefix <text>', 'only names with this prefix']],
+  summary: 'List the bases of the project and the bases that all projects share',
+  details: '-o json and -o yaml list only the bases of the project. For the others, run boxyard base shared.',
   examples: ['boxyard base ls'],
   operations: ['listBases', 'listSharedBases'],
   run: async (context, _args, flags) => {
@@ -66,7 +66,7 @@ export const BASE_VERBS: readonly Verb[] = [create, list]
 /** Asks for a base of what the service can reach by itself. Returns the operation that goes on; null: it is there. */
 async function ask({ boxyard, project, tell }: VerbContext, name: string, flags: VerbFlags): Promise<string | null> {
   const { box, snapshot, image, shared } = flags
-  tell(`Making ${name} of ${String(image ?? box)}`)
+  tell(`Creating ${name} from ${String(image ?? box)}`)
   const { status, headers } = await boxyard.callFully('createBase', {
     path: { project: project() },
     query: isSeen() ? AT_ONCE : {},

@@ -5,35 +5,35 @@ import type { VerbFlags } from './verb.ts'
 
 /** Flags of what a box has that is set when it is made, and changed later. */
 export const SETTING_FLAGS = [
-  ['--cpus <n>', 'cores, also parts of one; at most those of the host'],
-  ['--ram-mb <size>', 'memory, such as 512m or 2g; a number is MiB'],
-  ['--storage-gb <size>', 'disk, such as 20g; a number is GiB'],
-  ['--network-mbps <n>', 'Mbit/s each way'],
-  ['--disk-mbps <n>', 'MB/s of the disk, reads and writes together'],
-  ['--disk-iops <n>', 'reads and writes per second of the disk, together'],
-  ['--shm-mb <size>', 'size of /dev/shm, a part of its memory, such as 256m; half of that by default'],
-  ['--core-dumps', 'let programs that crash leave core dumps on its disk'],
-  ['--no-core-dumps', 'let them leave none'],
-  ['--nesting', 'let containers and sandboxes run in it, from its next start'],
-  ['--no-nesting', 'let none run in it, from its next start'],
-  ['--port <n>', 'port that its URL leads to; 0: none'],
+  ['--cpus <n>', 'CPU cores, such as 0.5, up to the number on the host'],
+  ['--ram-mb <size>', 'memory, such as 512m or 2g (a plain number is MiB)'],
+  ['--storage-gb <size>', 'disk, such as 20g (a plain number is GiB)'],
+  ['--network-mbps <n>', 'network limit in each direction, in Mbit/s'],
+  ['--disk-mbps <n>', 'disk throughput limit for reads plus writes, in MB/s'],
+  ['--disk-iops <n>', 'disk limit for reads plus writes per second'],
+  ['--shm-mb <size>', 'size of /dev/shm, such as 256m (counts as memory; default: half of the memory)'],
+  ['--core-dumps', 'write core dumps of crashed programs to the disk'],
+  ['--no-core-dumps', 'write no core dumps'],
+  ['--nesting', 'allow containers and sandboxes in the box, from its next start'],
+  ['--no-nesting', 'disallow them, from its next start'],
+  ['--port <n>', 'port that its URL forwards to (0: none)'],
   ['--protocol <name>', 'protocol of that port: http, or h2c (HTTP/2 without TLS, for gRPC)'],
-  ['--auth <who>', 'who may use its URLs: token (anyone with a token of the project) or public'],
-  ['--wake', 'start it on a request for its URLs while it is stopped'],
-  ['--no-wake', 'leave it stopped then'],
-  ['--idle-stop <time>', 'stop it after this time without use, such as 30m; never'],
-  ['--grace <time>', 'time from SIGTERM to SIGKILL when it stops, such as 30s'],
+  ['--auth <who>', 'who can open its URLs: token (anyone with a project token) or public'],
+  ['--wake', 'start a stopped box when a request for its URLs arrives'],
+  ['--no-wake', 'leave it stopped when a request arrives'],
+  ['--idle-stop <time>', 'stop it after this time without activity, such as 30m, or never'],
+  ['--grace <time>', 'time between SIGTERM and SIGKILL when it stops, such as 30s'],
 ] as const
 
 /** Flags of where a new box is. */
 export const PLACE_FLAGS = [
-  ['--mount <volume:path...>', 'volumes to attach; `:ro` at the end to read only'],
-  ['--node <node>', 'node of the fleet that it is on'],
-  ['--region <region>', 'region that it is in'],
+  ['--mount <volume:path...>', 'volumes to attach (add `:ro` to mount one read-only)'],
+  ['--node <node>', 'node of the fleet to run it on'],
+  ['--region <region>', 'region to run it in'],
 ] as const
 
 /** The flag of fields that have none of their own. */
-export const DATA_FLAG = ['-d, --data <json>', 'further fields as JSON; @FILE, or - for stdin'] as const
+export const DATA_FLAG = ['-d, --data <json>', 'more fields as JSON (@FILE reads a file, - reads stdin)'] as const
 
 /** Fields of a box that a change sets, by the flags that give them. */
 export type BoxChanges = CallInput<'updateBox'>['body']

@@ -16,7 +16,7 @@ import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 const NEW_FLAGS = [
   ...SETTING_FLAGS,
   ...PLACE_FLAGS,
-  ['--env <key=value...>', 'variables of its environment; KEY alone as it is here'],
+  ['--env <key=value...>', 'environment variables (KEY without a value copies yours)'],
   ['--tag <key=value...>', 'tags'],
   DATA_FLAG,
 ] as const
@@ -24,8 +24,8 @@ const NEW_FLAGS = [
 const create: Verb = {
   words: 'create',
   args: '<box>',
-  flags: [['--base <base>', 'what it is made of'], ...NEW_FLAGS],
-  summary: 'Make a box, and wait until it runs',
+  flags: [['--base <base>', 'base to create it from'], ...NEW_FLAGS],
+  summary: 'Create a box and wait until it runs',
   examples: ['boxyard create web', 'boxyard create build --cpus 2 --ram-mb 2g --mount cache:/var/cache'],
   operations: ['createBox', 'updateBox'],
   run: (context, [name = ''], flags) => makeBox(context, { name }, flags),
@@ -36,7 +36,7 @@ const fork: Verb = {
   args: '<source> <box>',
   fills: { fork: '<source>' },
   flags: NEW_FLAGS,
-  summary: 'Make a box with the disk of another, or of its snapshot, as it is now',
+  summary: 'Create a box with a copy of the disk of another box, or of its snapshot',
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
   operations: ['createBox', 'updateBox'],
   run: (context, [source = '', name = ''], flags) => makeBox(context, { name, fork: source }, flags),
@@ -46,11 +46,11 @@ const list: Verb = {
   words: 'ls',
   args: '',
   flags: [
-    ['-a, --all', 'of all projects'],
-    ['-q, --quiet', 'names alone, as -o name'],
+    ['-a, --all', 'boxes of all projects'],
+    ['-q, --quiet', 'print only names, like -o name'],
     ['--status <status>', 'only these'],
-    ['--prefix <text>', 'only names that begin so'],
-    ['--tag <key=value...>', 'only with these tags'],
+    ['--prefix <text>', 'only names with this prefix'],
+    ['--tag <key=value...>', 'only boxes with these tags'],
   ],
   summary: 'List boxes',
   examples: ['boxyard ls', 'boxyard ls --all -o name'],
@@ -59,7 +59,10 @@ const list: Verb = {
     const path = { project: flags['all'] === true ? '-' : context.project() }
     const query = fieldsFrom(['status', 'prefix', 'tag:tags'], flags)
     const form = flags['quiet'] === true ? { ...context, format: 'name' as const } : context
-    await callAndPrint(form, 'listBoxes', { input: { path, query }, whenEmpty: 'There are none: boxyard create NAME' })
+    await callAndPrint(form, 'listBoxes', {
+      input: { path, query },
+      whenEmpty: 'No boxes yet. To create one: boxyard create NAME',
+    })
   },
 }
 
@@ -67,7 +70,7 @@ const restart: Verb = {
   words: 'restart',
   args: '<box>',
   flags: [],
-  summary: 'Stop a box and start it again; start one that is stopped',
+  summary: 'Restart a box, or start a stopped one',
   examples: ['boxyard restart web'],
   operations: ['stopBox', 'resumeBox'],
   run: async (context, [name = '']) => {
@@ -84,14 +87,14 @@ const restart: Verb = {
 const wait: Verb = {
   words: 'wait',
   args: '<box> [status]',
-  flags: [['--timeout <time>', 'give up after this time, such as 90s or 5m']],
+  flags: [['--timeout <time>', 'fail after this time, such as 90s or 5m']],
   summary: 'Wait until a box is running, or has another status',
   examples: ['boxyard wait web', 'boxyard wait web stopped'],
   operations: ['getBox', 'listEvents'],
   run: async (context, [name = '', word = 'running'], flags) => {
     const { boxyard, project, tell } = context
     const status = STATUSES.find((each) => each === word)
-    if (status === undefined) throw new UsageError(`A box is never ${word}: it is ${STATUSES.join(', ')}.`)
+    if (status === undefined) throw new UsageError(`[status]: must be one of ${STATUSES.join(', ')}, not "${word}".`)
     const { timeout } = flags
     const seconds = timeout === undefined ? Number.POSITIVE_INFINITY : quantityOf('seconds', 'timeout', timeout)
     if (!(seconds > 0)) throw new UsageError('--timeout: must be greater than 0.')
@@ -100,7 +103,7 @@ const wait: Verb = {
     try {
       await printBrief(context, BOX_BRIEF, await boxyard.box(project(), name).waitUntil(status, signal))
     } catch (error) {
-      if (signal?.aborted === true) throw new Error(`${name} is not ${status} after ${seconds} s.`, { cause: error })
+      if (signal?.aborted === true) throw new Error(`${name} was not ${status} within ${seconds} s.`, { cause: error })
       throw error
     }
   },
@@ -110,14 +113,14 @@ const events: Verb = {
   words: 'events',
   args: '',
   flags: [
-    ['-f, --follow', 'go on as they come'],
+    ['-f, --follow', 'keep running, and print new events'],
     [
       '--since <cursor>',
-      'after this cursor, or from this time; `now`: only new ones; 10m: those of the last 10 minutes',
+      'start after this cursor, or at this time: a timestamp, 10m for the last 10 minutes, or `now` for new events only',
     ],
     ['--type <type,...>', 'such as box.created or box.*'],
   ],
-  summary: 'Tell what has happened in the project',
+  summary: 'List the events of the project',
   examples: ['boxyard events', 'boxyard events -f --type box.*'],
   operations: ['listEvents'],
   run: async ({ boxyard, project, format }, _args, flags) => {
@@ -159,7 +162,7 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
     () => reportLine(goesOn(name, later)),
     async () => {
       // A user who sees this line can interrupt the wait.
-      tell(`Making ${name}`)
+      tell(`Creating ${name}`)
       const box = await boxyard.createBox(project(), body)
       await printBrief(context, BOX_BRIEF, await changedBox(context, box, changed))
     },
@@ -172,10 +175,10 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
 
 /** Says of a box that is being made what becomes of it, and which flags nobody sets any more. A pure function. */
 export function goesOn(name: string, later: readonly string[]): string {
-  const told = `boxyard: ${name} is being made all the same: boxyard wait ${name}, or boxyard rm ${name}`
+  const told = `boxyard: the service still creates ${name}. Run boxyard wait ${name}, or boxyard rm ${name}`
   if (later.length === 0) return told
   const lost = later.map((flag) => flag.split(' ', 1)[0]).join(', ')
-  return `${told}\nboxyard: not set: ${lost}; to set: boxyard wait ${name} && boxyard update ${name} ${later.join(' ')}`
+  return `${told}\nboxyard: not set: ${lost}. To set: boxyard wait ${name} && boxyard update ${name} ${later.join(' ')}`
 }
 
 /** Sets what a box has that the request which made it does not take, and returns the box. */
@@ -185,7 +188,7 @@ async function changedBox({ boxyard }: VerbContext, box: BoxHandle, changed: Box
   try {
     return await boxyard.call('updateBox', { path: { project, name }, body: changed })
   } catch (error) {
-    reportLine(`boxyard: ${name} is made, without these settings: boxyard update ${name}, or boxyard rm ${name}`)
+    reportLine(`boxyard: ${name} exists, but without these settings. Run boxyard update ${name}, or boxyard rm ${name}`)
     throw error
   }
 }

@@ -25,19 +25,20 @@ const copy: Verb = {
   words: 'cp',
   args: '<path> <path...>',
   flags: [
-    ['-r, --recursive', 'for who is used to it: directories are copied with all in them anyway'],
-    ['-L, --follow-link', 'copy what a source leads to that is a link, and not the link'],
+    ['-r, --recursive', 'accepted for compatibility: cp always copies directories with their contents'],
+    ['-L, --follow-link', 'if a source is a link, copy its target'],
     ['--preserve', 'keep set-user-id, set-group-id and sticky bits, and modes beyond the umask'],
   ],
-  summary: 'Copy files and directories into a box, BOX:PATH, or out of it; the last is where to, - is stdin or stdout',
-  details: `A path in a box without a slash at its beginning is below the home of root.
-As with docker cp, a directory that exists, or a link to one, receives the source under its name, and DIR/. copies what is in DIR.
-A source that is a link is copied as a link: -L, or a slash at its end, copies what it leads to.
-A slash at the end of the target makes a missing directory, into which files, links and several sources come. No other directories are made.
-Modes are kept in the box, where all belongs to root; here they are subject to the umask, and set-user-id, set-group-id and sticky
-bits are dropped, without --preserve. Unlike docker cp, a file or DIR/. replaces a link of its name here, and does not write through it.
-Devices, FIFOs and sockets are left out, and named. On the host of the service long files pass its front by, with a ticket.
-A file comes whole or not at all, and so does a new directory here; of one that is sent, files before an interruption stay.`,
+  summary: 'Copy files and directories to or from a box (BOX:PATH). The last path is the target, - is stdin or stdout',
+  details: `A relative path in a box starts at /root.
+As in docker cp, an existing target directory receives the source under its name. DIR/. copies the contents of DIR.
+A link stays a link. To copy its target, add -L, or a slash to the source.
+A slash at the end of the target creates a missing directory for files, links and several sources. cp creates no other directories.
+In a box, copies belong to root and keep their modes. On this machine, the umask applies, and without --preserve cp drops
+set-user-id, set-group-id and sticky bits. Unlike docker cp, a file or DIR/. replaces a link of the same name on this machine.
+cp skips devices, FIFOs and sockets, and lists them. On the host of the service, long files bypass the front with a ticket.
+Each file arrives completely or not at all, and so does a new directory on this machine. An interrupted upload of a directory
+keeps the files that it has sent.`,
   examples: [
     'boxyard cp app.js web:/srv/',
     'boxyard cp web:/var/log ./log',
@@ -60,7 +61,9 @@ A file comes whole or not at all, and so does a new directory here; of one that 
     const [to = '', ...sources] = [given.at(-1) ?? '', ...given.slice(0, -1)]
     const target = remotePathOf(to)
     if (sources.some((from) => (remotePathOf(from) === null) === (target === null)))
-      throw new UsageError('One side is BOX:PATH, the other is here.')
+      throw new UsageError(
+        'cp copies between a box and this machine: write BOX:PATH for either the sources or the target.',
+      )
     const leftOut = new LeftOut()
     const options = { isOneOfSeveral: sources.length > 1, follows: flags['followLink'] === true, leftOut }
     for (const from of sources) {
@@ -108,7 +111,7 @@ async function download(
   const stat = (at: string) => describeRemote(boxyard, { project: project(), name: source.box }, at)
   const { path, file } =
     follows || to === '-' ? await followLinks(given, stat) : { path: given, file: await stat(given) }
-  if (file === null) throw new Error(`There is no ${path} in ${source.box}.`)
+  if (file === null) throw new Error(`${source.box} has no file ${path}.`)
   const kind = file.type === 'directory' || file.type === 'symlink' ? file.type : 'file'
   // As with cp: `DIR/.` is what is in the directory.
   const named = { kind, name: copyNameOf(source), isContents: source.path.endsWith('/.') } as const
@@ -117,7 +120,7 @@ async function download(
   if (kind === 'symlink' && place !== null) {
     const text = file.target ?? ''
     if (Buffer.byteLength(text) !== file.size_bytes)
-      throw new Error(`${path} leads to a name that is not UTF-8: copy its directory.`)
+      throw new Error(`${path} is a link to a name that is not UTF-8. Copy its directory instead.`)
     return saveLink(place.path, text)
   }
   const read = (from: BoxHandle): Promise<ReadableStream<Uint8Array>> => from.readFile(path)
@@ -152,7 +155,7 @@ async function upload(
   const endsInSlash = target.path.endsWith('/')
   const kind = file === null ? null : file.type === 'directory' ? 'directory' : 'other'
   if (from === '-' && (kind === 'directory' || endsInSlash))
-    throw new UsageError('What comes from stdin needs the name of a file.')
+    throw new UsageError('Input from stdin needs a file name as the target, such as BOX:/srv/FILE.')
   const source = from === '-' ? STDIN : localSourceOf(from, follows)
   const bare = given.replace(/(?<=.)\/+$/, '')
   const { path, parents, isName } = copyPlaceOf(source, { path: bare, kind, endsInSlash }, isOneOfSeveral)

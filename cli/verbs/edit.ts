@@ -12,7 +12,7 @@ const edit: Verb = {
   words: 'edit',
   args: '<box:path>',
   flags: [],
-  summary: 'Edit a file of a box with $VISUAL or $EDITOR; it is written if you changed it, and nobody else did',
+  summary: 'Edit a file of a box with $VISUAL or $EDITOR. Fails if the file changed while you edited it',
   examples: ['boxyard edit web:/etc/motd', 'EDITOR="code --wait" boxyard edit web:notes.txt'],
   operations: ['readFile', 'writeFile'],
   run: async ({ boxyard, project, environment, tell }, [given = '']) => {
@@ -29,14 +29,14 @@ const edit: Verb = {
       await runEditor(environment['VISUAL'] || environment['EDITOR'] || 'vi', copy)
       const content = readFileSync(copy)
       const isSame = content.equals(before.content)
-      if (isSame) tell('Nothing was changed.')
+      if (isSame) tell('No changes.')
       else await writeTagged(boxyard, place, { content, etag: before.etag })
       isKept = false
     } catch (error) {
       isKept = !readFileSync(copy).equals(before.content)
       if (!isKept) throw error
       const reason = error instanceof Error ? error.message : String(error)
-      throw new Error(`${reason}\nNothing was written; what you edited is in ${copy}`, { cause: error })
+      throw new Error(`${reason}\nThe file in the box was not changed. Your edited copy is ${copy}`, { cause: error })
     } finally {
       if (!isKept) rmSync(directory, { recursive: true, force: true })
     }
@@ -79,6 +79,6 @@ function runEditor(editor: string, path: string): Promise<void> {
   const child = startShellLine(editor, path)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${editor} ended with code ${code}.`))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${editor} exited with code ${code}.`))))
   })
 }

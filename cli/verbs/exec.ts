@@ -15,17 +15,17 @@ const exec: Verb = {
   words: 'exec',
   args: '<box> <command...>',
   flags: [
-    ['-i, --stdin', 'pass on the input'],
-    ['-t, --tty', 'run it in a terminal'],
-    ['-d, --detach', 'answer once it has started; it goes on by itself'],
-    ['--no-hup', 'it goes on over restarts of the service, and so does its output'],
-    ['--json', 'run it to its end, and print its record'],
+    ['-i, --stdin', 'forward stdin'],
+    ['-t, --tty', 'allocate a terminal'],
+    ['-d, --detach', 'return once it has started, and leave it running'],
+    ['--no-hup', 'keep it and its output across restarts of the service'],
+    ['--json', 'wait until it exits, and print its record'],
     ['-w, --cwd <path>', 'working directory'],
-    ['-u, --user <user>', 'user of the box'],
-    ['-e, --env <key=value...>', 'variables; KEY alone as it is here'],
-    ['--timeout <time>', 'kill it after this time, such as 90s or 5m; the exit code is 124 then'],
+    ['-u, --user <user>', 'user to run it as'],
+    ['-e, --env <key=value...>', 'environment variables (KEY without a value copies yours)'],
+    ['--timeout <time>', 'kill it after this time, such as 90s or 5m (exit code 124)'],
   ],
-  summary: 'Run a command in a box; its exit code is that of this one',
+  summary: 'Run a command in a box and exit with its exit code',
   examples: [
     'boxyard exec web ls -l /srv',
     'boxyard exec -it web bash',
@@ -50,7 +50,7 @@ const exec: Verb = {
       return record.status === 'timed_out' ? tellTimeOut(flags) : (record.exit_code ?? 1)
     }
     if (flags['tty'] === true && !process.stdin.isTTY)
-      throw new UsageError('-t needs a terminal as the input. Leave it out: -i alone passes the input on.')
+      throw new UsageError('-t: needs a terminal as stdin. Without a terminal, use only -i, which forwards stdin.')
     const { id, code } = await runStreamed({ box, tell }, command, flags)
     // It was killed: by whom, its record tells.
     if (code !== KILLED || flags['timeout'] === undefined || id === null) return code
@@ -63,11 +63,11 @@ const consoleVerb: Verb = {
   words: 'console',
   args: '<box>',
   flags: [
-    ['--session <name>', 'one of several'],
-    ['--shell <path>', 'what a new one runs'],
-    ['--user <user>', 'user of a new one'],
+    ['--session <name>', 'name of the session'],
+    ['--shell <path>', 'program that a new session runs'],
+    ['--user <user>', 'user of a new session'],
   ],
-  summary: 'Attach to a console of a box, which goes on without you; leave it with Ctrl-]',
+  summary: 'Attach to a terminal session of a box. Ctrl-] detaches, and the session keeps running',
   examples: ['boxyard console web', 'boxyard console web --session build'],
   operations: ['openConsole'],
   run: async ({ boxyard, project, tell }, [name = ''], flags) => {
@@ -79,13 +79,13 @@ const consoleVerb: Verb = {
     for (;;) {
       try {
         const console = await box.console({ ...options, ...sizeOf() })
-        if (!isToldHowToLeave && process.stdin.isTTY) tell(`Attached to ${name}; leave it with Ctrl-]\r`)
+        if (!isToldHowToLeave && process.stdin.isTTY) tell(`Attached to ${name}. Press Ctrl-] to detach.\r`)
         isToldHowToLeave = true
         attempts = 0
         return await converse(console, { isTerminal: true, leavesBy: CTRL_BRACKET })
       } catch (error) {
         if (!isAway(error) || attempts === REATTACHES) throw error
-        if (attempts === 0) tell('\r\nThe connection was lost; attaching again')
+        if (attempts === 0) tell('\r\nConnection lost, reconnecting')
         attempts++
         await pause(REATTACH_MS)
       }
@@ -164,7 +164,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
     for await (const piece of stream) await writeBytes(piece.stream === 'stdout' ? stdout : stderr, piece.bytes)
     const { exitCode, message, oomKills } = await stream.ended()
     if ((exitCode === null || oomKills !== undefined) && message !== null)
-      stderr.write(hasLeft ? '\r\nThe session goes on.\r\n' : `boxyard: ${message}\n`)
+      stderr.write(hasLeft ? '\r\nDetached. The session keeps running.\r\n' : `boxyard: ${message}\n`)
     return hasLeft ? 0 : (exitCode ?? 1)
   } finally {
     isOver = true

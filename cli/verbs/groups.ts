@@ -10,10 +10,10 @@ export const GROUPS: readonly (readonly [title: string, words: string])[] = [
   ['Services', 'service deploy promote rollback discard'],
   ['Data volumes and backups', 'volume backup'],
   ['Bases', 'base'],
-  ['What happens', 'top metrics events audit storage'],
+  ['Activity', 'top metrics events audit storage'],
   ['Access', 'projects token me quota set-quota ticket console-url'],
   ['The service', 'health version limits operation scrub openapi problems problem'],
-  ['The command line itself', 'login logout use context api completion'],
+  ['This command line', 'login logout use context api completion'],
 ]
 
 /** Compares verbs by their place in the help: by group, and by the order in that. */
@@ -37,14 +37,14 @@ export function groupOf(words: string): string {
 /** What the verbs of a first word are about, of those that have a second one. */
 export const TOPICS: Readonly<Record<string, string>> = {
   backup: 'Backups of data volumes',
-  base: 'What boxes are made of',
-  commands: 'Records of commands that boxes have run',
+  base: 'Bases to create boxes from',
+  commands: 'Records of commands that ran in boxes',
   context: 'The services that you are logged in to',
-  files: 'Files of boxes, one operation each',
-  service: 'Programs that start with their box',
-  sessions: 'Consoles that run',
+  files: 'Single file operations in a box',
+  service: 'Long-running programs that start with their box',
+  sessions: 'Terminal sessions',
   snapshot: 'Snapshots of boxes',
-  ticket: 'URLs for one request without a token',
+  ticket: 'URLs that allow one request without a token',
   token: 'Access tokens',
   volume: 'Data volumes',
   'volume snapshot': 'Snapshots of data volumes',

@@ -10,15 +10,15 @@ import type { Verb } from './verb.ts'
 const login: Verb = {
   words: 'login',
   args: '[url]',
-  flags: [['--name <context>', 'what to call it; default: the host of the URL']],
-  summary: 'Log in to a service; the token is asked for, or read from stdin, and tested before it is kept',
+  flags: [['--name <context>', 'name of the context (default: the host of the URL)']],
+  summary: 'Log in to a service. Asks for the token or reads it from stdin, tests it, and saves it',
   examples: ['boxyard login', 'boxyard login https://boxes.example < token'],
   operations: ['getMe'],
   run: async ({ tell }, [given], flags) => {
     const chosen = typeof flags['name'] === 'string' ? checkContextName(flags['name'], '--name') : null
     const url = originOf(given ?? (await ask('URL of the service')))
     const token = (process.stdin.isTTY ? await askSecret('Token') : await readStdin()).trim()
-    if (token === '') throw new UsageError('There is no token on stdin.')
+    if (token === '') throw new UsageError('No token on stdin. Run boxyard login URL < TOKEN_FILE')
     const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {}).catch(retold(url))
     const name = chosen ?? new URL(url).host
     const { contexts } = readContexts(process.env)
@@ -33,13 +33,14 @@ const logout: Verb = {
   words: 'logout',
   args: '[context]',
   flags: [],
-  summary: 'Forget a context and its token; the token itself stays good until it is revoked',
+  summary: 'Delete a context and its token from this machine. The token stays valid until it is revoked',
   examples: ['boxyard logout'],
   operations: [],
   run: async (_context, [given]) => {
     const stored = readContexts(process.env)
     const name = given ?? stored.current ?? ''
-    if (contextNamed(stored, name) === undefined) throw new UsageError('There is no such context.')
+    if (contextNamed(stored, name) === undefined)
+      throw new UsageError('There is no such context. boxyard context ls lists them.')
     const contexts = Object.fromEntries(Object.entries(stored.contexts).filter(([each]) => each !== name))
     const current = given === undefined || given === stored.current ? {} : { current: stored.current }
     writeContexts(process.env, { ...current, contexts })
@@ -50,10 +51,10 @@ const use: Verb = {
   words: 'use',
   args: '<project>',
   flags: [
-    ['--here', 'in this directory and those below: writes its file .boxyard'],
-    ['--box <box>', 'with --here: the box that . stands for'],
+    ['--here', 'only for this directory and those below: write a .boxyard file'],
+    ['--box <box>', 'with --here: the box that "." means'],
   ],
-  summary: 'Make a project the one that commands are for',
+  summary: 'Set the project that commands use',
   examples: ['boxyard use demo', 'boxyard use demo --here --box web'],
   operations: [],
   run: async (_context, [project = ''], flags) => {
@@ -61,7 +62,7 @@ const use: Verb = {
     checkProjectName(project, '<project>')
     if (flags['here'] === true)
       return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
-    if (box !== undefined) throw new UsageError('--box goes with --here.')
+    if (box !== undefined) throw new UsageError('--box: needs --here.')
     const { contexts, current = LOCAL } = readContexts(process.env)
     writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
   },
@@ -87,12 +88,13 @@ const select: Verb = {
   words: 'context use',
   args: '<context>',
   flags: [],
-  summary: 'Make a context the one that commands are for',
+  summary: 'Set the context that commands use',
   examples: ['boxyard context use staging'],
   operations: [],
   run: async (_context, [name = '']) => {
     const stored = readContexts(process.env)
-    if (contextNamed(stored, name) === undefined) throw new UsageError(`There is no context "${name}".`)
+    if (contextNamed(stored, name) === undefined)
+      throw new UsageError(`There is no context "${name}". boxyard context ls lists them.`)
     writeContexts(process.env, { ...stored, current: name })
   },
 }
@@ -101,17 +103,17 @@ const select: Verb = {
 export const LOGIN_VERBS: readonly Verb[] = [login, logout, use, list, select]
 
 async function ask(message: string): Promise<string> {
-  if (!process.stdin.isTTY) throw new UsageError('The URL is needed: boxyard login URL < token')
+  if (!process.stdin.isTTY) throw new UsageError('Give the URL: boxyard login URL < TOKEN_FILE')
   const { text, isCancel } = await import('@clack/prompts')
   const answer = await text({ message, placeholder: 'http://127.0.0.1:8080', output: process.stderr })
-  if (isCancel(answer)) throw new UsageError('Nothing was changed.')
+  if (isCancel(answer)) throw new UsageError('Canceled. Nothing changed.')
   return answer
 }
 
 async function askSecret(message: string): Promise<string> {
   const { password, isCancel } = await import('@clack/prompts')
   const answer = await password({ message, output: process.stderr })
-  if (isCancel(answer)) throw new UsageError('Nothing was changed.')
+  if (isCancel(answer)) throw new UsageError('Canceled. Nothing changed.')
   return answer
 }
 
@@ -130,7 +132,7 @@ function originOf(text: string): string {
   } catch {
     // Told below.
   }
-  throw new UsageError(`"${text}" is no URL such as https://boxes.example.`)
+  throw new UsageError(`[url]: must be a URL such as https://boxes.example, not "${text}".`)
 }
 
 /** Throws what came of asking a service at `url`: of one that does not speak TLS in other words than OpenSSL's. */
@@ -138,7 +140,7 @@ function retold(url: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ConnectionError) || !isNoTls(error)) throw error
     const plain = url.replace(/^https:/, 'http:')
-    const what = `${url} does not speak HTTPS; if it is meant to be plain HTTP: boxyard login ${plain}`
+    const what = `${url} does not speak HTTPS. If it uses plain HTTP: boxyard login ${plain}`
     throw new ConnectionError(what, { cause: error })
   }
 }

@@ -11,12 +11,13 @@ const logs: Verb = {
   words: 'logs',
   args: '<box> <service|command>',
   flags: [
-    ['-f, --follow', 'go on as it is written, over restarts of the service; of a command until it ends'],
-    ['-n, --tail <lines>', 'begin so many lines before the end; of the last 1 MiB'],
-    ['--version <version>', 'of a service: active, preview or previous'],
+    ['-f, --follow', 'keep printing new output across restarts (for a command, until it exits)'],
+    ['-n, --tail <lines>', 'start this many lines before the end, within the last 1 MiB'],
+    ['--version <version>', 'version of a service: active, preview or previous'],
   ],
-  summary: 'Print what a service or a command has written: all that is kept',
-  details: 'A command is named by its id, as boxyard ps tells it. -o json prints each piece as an object of a line.',
+  summary: 'Print the kept output of a service or a command',
+  details:
+    'Name a command by its id from boxyard ps. -o json prints one object per line, each with a piece of the output.',
   examples: [
     'boxyard logs web site',
     'boxyard logs web site -f --tail 20',
@@ -26,7 +27,7 @@ const logs: Verb = {
   run: async (context, [name = '', source = ''], flags) => {
     const lines = flags['tail'] === undefined ? null : Number(flags['tail'])
     if (lines !== null && !(Number.isInteger(lines) && lines >= 0))
-      throw new UsageError('--tail takes a number of lines.')
+      throw new UsageError('--tail: must be a number of lines.')
     const options = { name, lines, isFollowed: flags['follow'] === true }
     const pieces = EXEC_ID.test(source)
       ? piecesOfCommand(context, { ...options, exec: source })
@@ -87,7 +88,7 @@ async function* piecesOfCommand(
       const bytes = lastLines(tail, lines)
       offsets[stream] = record.next_offset[stream]
       if (bytes.length === tail.length && tail.length < offsets[stream] && lines > 0)
-        reportLine(`boxyard: The last ${lines} lines of ${stream} ${TOO_FAR}`)
+        reportLine(`boxyard: the last ${lines} lines of ${stream} ${TOO_FAR}`)
       if (bytes.length > 0) yield { stream, bytes }
     }
   }
@@ -114,7 +115,7 @@ async function* keptOf(
 
 // Always, and not only on a terminal: what is printed is not all.
 function tellMissing(source: string, bytes: number): void {
-  reportLine(`boxyard: ${bytes.toLocaleString('en')} bytes of ${source} are not kept any more, and left out here.`)
+  reportLine(`boxyard: skipped ${bytes.toLocaleString('en')} bytes of ${source} that are no longer kept.`)
 }
 
 /** Returns the last lines of a text, as bytes. A pure function. */
@@ -139,11 +140,11 @@ async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat):
 function versionOf(flags: VerbFlags): Version {
   const version = flags['version'] ?? 'active'
   if (version === 'active' || version === 'preview' || version === 'previous') return version
-  throw new UsageError('--version is active, preview or previous.')
+  throw new UsageError('--version: must be active, preview or previous.')
 }
 
 const EXEC_ID = /^exe_[0-9a-z]{26}$/
-const TOO_FAR = 'begin before its last 1 MiB. Without --tail all is printed that is kept.'
+const TOO_FAR = 'are more than 1 MiB, and --tail reads only 1 MiB. Without --tail, logs prints all output.'
 const STREAMS = ['stdout', 'stderr'] as const
 const NEWLINE = 0x0a
 const PIECE_BYTES = 1_048_576

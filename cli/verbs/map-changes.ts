@@ -21,7 +21,7 @@ export const TAG_MAP: MapFlags = { field: 'tags', set: 'tag', unset: 'unsetTag',
 
 /** The flags of these maps. */
 export const ENV_MAP_FLAGS = [
-  ['--env <key=value...>', 'variables to set, others stay; KEY alone as it is here'],
+  ['--env <key=value...>', 'variables to set, others stay (KEY without a value copies yours)'],
   ['--unset-env <key...>', 'variables to remove'],
   ['--replace-env', 'remove all variables that --env does not give'],
 ] as const
@@ -68,14 +68,15 @@ export async function updateMaps(
 
 function unreadable(maps: readonly MapFlags[]): string {
   const words = maps.map(({ field }) => (field === 'environment' ? 'variables' : field)).join(' and ')
-  return `Its ${words} cannot be read now, since its host does not answer: nothing was changed.`
+  return `Its host does not answer, so its ${words} cannot be read. Nothing changed. Retry later.`
 }
 
 /** @throws UsageError for a key that is set and removed, and for what is removed and no key */
 function checkKeys({ set, unset }: MapFlags, flags: VerbFlags): void {
   const added = pairsOf(flags[set])
   for (const key of removedBy(flags[unset])) {
-    if (key === '' || key.includes('=')) throw new UsageError(`--unset-${set}: must be KEY alone, not "${key}".`)
+    if (key === '' || key.includes('='))
+      throw new UsageError(`--unset-${set}: must be KEY without a value, not "${key}".`)
     if (Object.hasOwn(added, key)) throw new UsageError(`--${set} and --unset-${set} both name ${key}.`)
   }
 }

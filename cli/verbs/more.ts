@@ -13,13 +13,13 @@ import type { Verb } from './verb.ts'
 const api: Verb = {
   words: 'api',
   args: '<method> <path>',
-  flags: [['-d, --data <json>', 'body; @FILE, or - for stdin']],
-  summary: 'Send any request of the API, and print its answer as it comes; {project} in the path is filled in',
+  flags: [['-d, --data <json>', 'body (@FILE reads a file, - reads stdin)']],
+  summary: 'Send any API request and print the unchanged response. {project} in the path becomes your project',
   examples: ['boxyard api GET /v1/me', `boxyard api POST /v1/projects/{project}/boxes -d '{"name":"web"}'`],
   operations: [],
   run: async ({ connection, project, format }, [method = '', given = ''], flags) => {
     const path = given.includes('{project}') ? given.replaceAll('{project}', project()) : given
-    if (!path.startsWith('/')) throw new UsageError('The path begins with a slash.')
+    if (!path.startsWith('/')) throw new UsageError(`<path>: must begin with a slash, such as /v1/me, not "${path}".`)
     const data = flags['data']
     const request = new Request(`${connection.url}${path}`, {
       method: method.toUpperCase(),
@@ -42,7 +42,7 @@ const health: Verb = {
   words: 'health',
   args: '',
   flags: [],
-  summary: 'Tell how the service and its host are; exit code 1 unless all is well',
+  summary: 'Show service and host health, and exit 1 if anything is wrong',
   examples: ['boxyard health', 'boxyard health -o json'],
   operations: ['getHealth'],
   run: async ({ boxyard, format }) => {

@@ -56,12 +56,12 @@ export function plainVerb(row: PlainVerb): Verb {
   const body: [string, string][] =
     method === 'GET' || method === 'DELETE'
       ? []
-      : [['-d, --data <json>', 'further fields as JSON; @FILE, or - for stdin']]
+      : [['-d, --data <json>', 'more fields as JSON (@FILE reads a file, - reads stdin)']]
   return {
     words,
     args: shown,
     fills: Object.fromEntries(shown.split(' ').map((word, i) => [targets[i]?.replace('.', '') ?? '', word])),
-    flags: [...flags, ...body, ['--query <key=value...>', 'further parameters of the query']],
+    flags: [...flags, ...body, ['--query <key=value...>', 'more query parameters']],
     summary,
     ...(row.details === undefined ? {} : { details: row.details }),
     examples: row.examples ?? [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
@@ -92,7 +92,7 @@ export function plainVerb(row: PlainVerb): Verb {
 export function requireChange(words: string, flags: VerbFlags): void {
   const given = Object.entries(flags).filter(([name, value]) => value !== undefined && !GLOBAL.has(name))
   if (given.length > 0) return
-  throw new UsageError(`Nothing to change: give a flag. boxyard ${words} --help lists them.`)
+  throw new UsageError(`Nothing to change. Add a flag. boxyard ${words} --help lists them.`)
 }
 
 interface LooseCall {
@@ -131,7 +131,7 @@ export function jsonFrom(text: string): Record<string, unknown> {
   try {
     return JSON.parse(content, finiteOnly) as Record<string, unknown>
   } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError('--data is no JSON.')
+    throw error instanceof UsageError ? error : new UsageError('--data: must be JSON.')
   }
 }
 
@@ -252,7 +252,7 @@ export function pairsOf(value: unknown): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1) throw new UsageError(`"${pair}" is not KEY=VALUE.`)
+      if (at < 1) throw new UsageError(`Must be KEY=VALUE, not "${pair}".`)
       return [pair.slice(0, at), pair.slice(at + 1)]
     }),
   )

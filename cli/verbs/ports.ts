@@ -9,8 +9,8 @@ import type { Verb } from './verb.ts'
 const portForward: Verb = {
   words: 'port-forward',
   args: '<box> <ports...>',
-  flags: [['--address <address>', 'where to listen here (127.0.0.1)']],
-  summary: 'Reach TCP ports of a box at ports of this machine, LOCAL[:PORT], until Ctrl-C; 0 is a free one',
+  flags: [['--address <address>', 'local address to listen on (127.0.0.1)']],
+  summary: 'Forward local TCP ports to ports of a box, LOCAL[:PORT], until Ctrl-C. LOCAL 0 picks a free port',
   examples: ['boxyard port-forward web 5432', 'boxyard port-forward web 8000:80 0:22'],
   operations: ['openPort'],
   run: async ({ boxyard, project }, [name = '', ...given], flags) => {
@@ -31,18 +31,17 @@ const proxy: Verb = {
   words: 'proxy',
   args: '',
   flags: [
-    ['--address <address>', 'where to listen here (127.0.0.1)'],
-    ['--port <port>', 'port to listen at (1080); 0 is a free one'],
+    ['--address <address>', 'local address to listen on (127.0.0.1)'],
+    ['--port <port>', 'local port to listen on (1080). 0 picks a free port'],
   ],
-  summary:
-    'Serve SOCKS5 until Ctrl-C: BOX[.PROJECT].boxyard leads to the ports of that box, and nothing else is reached',
+  summary: 'Run a SOCKS5 proxy until Ctrl-C. It connects only to ports of boxes, as BOX[.PROJECT].boxyard',
   examples: ['boxyard proxy', 'curl --socks5-hostname 127.0.0.1:1080 http://web.boxyard:8000/'],
   operations: ['openPort'],
   run: async (context, _args, flags) => {
     const { serveSocks } = await import('../ports/socks.ts')
     const { port = '1080' } = flags
     if (typeof port !== 'string' || !/^\d{1,5}$/.test(port) || Number(port) > PORT_MAX)
-      throw new UsageError(`Not a port up to ${PORT_MAX}: ${String(port)}`)
+      throw new UsageError(`--port: must be a port up to ${PORT_MAX}, not "${String(port)}".`)
     const host = addressOf(flags['address'])
     const open = createHostOpener(context)
     const take = (socket: Socket): Promise<void> => serveSocks(socket, open, tellError)
@@ -59,7 +58,7 @@ function portsOf(text: string): { local: number; port: number } {
   const [, local = '', port = local] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? []
   const pair = { local: Number(local), port: Number(port) }
   if (local === '' || pair.local > PORT_MAX || pair.port > PORT_MAX || pair.port === 0)
-    throw new UsageError(`Not LOCAL[:PORT] with ports up to ${PORT_MAX}: ${text}`)
+    throw new UsageError(`<ports>: must be LOCAL[:PORT] with ports up to ${PORT_MAX}, not "${text}".`)
   return pair
 }
 

@@ -5,17 +5,17 @@ import type { Verb } from './verb.ts'
 const list: Verb = {
   words: 'projects',
   args: '',
-  flags: [['--prefix <text>', 'only names that begin with it']],
-  summary: 'List the projects that have something, with what they use and what their quotas allow',
+  flags: [['--prefix <text>', 'only names with this prefix']],
+  summary: 'List the projects that exist, with their usage and quotas',
   details:
-    'A project is there once something is made in it, or its quota is set. Use is told beside what is allowed, such as 3/20; -o json tells all.',
+    'A project exists once it has a resource or a quota. The table shows usage and quota, such as 3/20. -o json has all fields.',
   examples: ['boxyard projects', 'boxyard projects -o json'],
   operations: ['listProjects'],
   run: async ({ boxyard, connection, format, tell }, _, flags) => {
     const query = typeof flags['prefix'] === 'string' ? { prefix: flags['prefix'] } : {}
     const projects: Project[] = []
     for await (const project of boxyard.list('listProjects', { query })) projects.push(project)
-    if (projects.length === 0) tell('There are none: boxyard use NAME; boxyard create BOX')
+    if (projects.length === 0) tell('No projects yet. To start one: boxyard use NAME, then boxyard create BOX')
     if (format === 'json' || format === 'yaml') return printAnswer({ projects }, format)
     await printAnswer(
       projects.map((project) => projectRow(project, connection.project)),

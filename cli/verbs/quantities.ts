@@ -19,7 +19,7 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
     const quantity = Math.round((sum / unit) * precision) / precision
     // Zero has a meaning of its own, such as none.
     if (quantity === 0 && /[1-9]/.test(text))
-      throw new UsageError(`${name}: "${String(value)}" is too little: must be ${examples}.`)
+      throw new UsageError(`${name}: "${String(value)}" is too small. It must be ${examples}.`)
     return quantity
   }
   throw new UsageError(`${name}: must be ${examples}, not "${String(value)}".`)

@@ -9,13 +9,13 @@ type Remark = NonNullable<PlainVerb['remark']>
 export const remarkPublic: Remark = (answer) => {
   const { name, url, url_settings: settings } = answer as Partial<AnswerOf<'publishBox'>>
   if (settings?.auth !== 'public') return null
-  return `anybody may use ${url ?? `the URLs of ${name}`}; to end that: boxyard publish ${name} --auth token`
+  return `anyone can open ${url ?? `the URLs of ${name}`}. To make it private: boxyard publish ${name} --auth token`
 }
 
 /** Says what a volume hides that is mounted over what a system needs; null for another path. A pure function. */
 export function hidingRemark(path: string): string | null {
   const normal = `/${path.split('/').filter(Boolean).join('/')}`
-  return SYSTEM.test(normal) ? `${normal} of the box is hidden by the volume now: programs in it may fail` : null
+  return SYSTEM.test(normal) ? `the volume now hides ${normal} of the box, so programs in it may fail` : null
 }
 
 /** Makes the remark of a restore: where that is which it replaced, for people alone. */
@@ -26,7 +26,7 @@ export function remarkKept(list: 'listBoxSnapshots' | 'listVolumeSnapshots', res
     // Oldest first.
     for await (const each of boxyard.list(list, { path: { project: project(), name } }))
       if (each.automatic) kept = each.name
-    return kept === null ? null : `what it replaced is snapshot ${kept}; to undo this: ${restore} ${name} ${kept}`
+    return kept === null ? null : `the previous state is snapshot ${kept}. To undo: ${restore} ${name} ${kept}`
   }
 }
 
@@ -37,9 +37,8 @@ export async function tokenId({ boxyard }: Pick<VerbContext, 'boxyard'>, token: 
   for await (const { id, name, revoked_at: revokedAt } of boxyard.list('listTokens', {}))
     if (name === token && revokedAt === null) ids.push(id)
   const [only, ...more] = ids
-  if (only === undefined) throw new UsageError(`There is no token "${token}": boxyard token ls`)
-  if (more.length > 0)
-    throw new UsageError(`There are several tokens "${token}", name one by its id: ${ids.join(', ')}`)
+  if (only === undefined) throw new UsageError(`There is no token "${token}". boxyard token ls lists them.`)
+  if (more.length > 0) throw new UsageError(`Several tokens have the name "${token}". Use an id: ${ids.join(', ')}`)
   return only
 }
 

@@ -10,23 +10,23 @@ const remove: Verb = {
   words: 'rm',
   args: '[box...]',
   flags: [
-    ['--tag <key=value...>', 'all boxes with these tags, KEY or KEY=VALUE'],
-    ['-y, --yes', 'do not ask'],
-    ['-f, --force', 'do not ask, and say nothing of those that are not there'],
+    ['--tag <key=value...>', 'delete all boxes with these tags, KEY or KEY=VALUE'],
+    ['-y, --yes', 'do not ask for confirmation'],
+    ['-f, --force', 'do not ask, and ignore boxes that do not exist'],
   ],
-  summary: 'Delete boxes with their snapshots; their volumes stay',
-  details: `On a terminal it asks before it deletes a box that runs or has snapshots, and before it deletes the boxes of --tag. It does not
-ask where its input or stderr is no terminal, as in scripts.`,
+  summary: 'Delete boxes and their snapshots. Data volumes stay',
+  details: `On a terminal, rm asks before it deletes a box that runs or has snapshots, or boxes by --tag. It does not ask in scripts,
+where stdin or stderr is not a terminal.`,
   examples: ['boxyard rm try', 'boxyard rm --tag job=4711 --yes', 'boxyard ls -o name | xargs boxyard rm'],
   operations: ['deleteBox', 'getBox', 'listBoxes', 'listBoxSnapshots'],
   run: async (context, given, flags) => {
     const tags = tagFilterOf(flags['tag'])
-    if ((given.length === 0) === (tags === null)) throw new UsageError('Name boxes, or select them by --tag KEY=VALUE.')
+    if ((given.length === 0) === (tags === null)) throw new UsageError('Give either names of boxes or --tag KEY=VALUE.')
     const names = tags === null ? given : await namesWith(context, tags)
     if (names.length === 0) context.tell('No box has these tags.')
     const isSure = flags['yes'] === true || flags['force'] === true || !canAsk()
     if (!isSure && !(await isMeant(context, names, tags !== null))) {
-      reportLine('Nothing was deleted.')
+      reportLine('Canceled. Nothing was deleted.')
       return 1
     }
     return deleteAll(context, names, flags['force'] === true)

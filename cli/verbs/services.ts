@@ -12,19 +12,19 @@ const put: Verb = {
   words: 'service put',
   args: '<box> <service> [command...]',
   flags: [
-    ['--port <n>', 'port that its URL leads to, told to it as PORT'],
+    ['--port <n>', 'port that its URL forwards to. The service gets it as PORT'],
     ['--protocol <name>', 'protocol of that port: http, or h2c (HTTP/2 without TLS, for gRPC)'],
-    ['--cwd <path>', 'its working directory'],
-    ['--user <user>', 'its user in the box'],
-    ['--env <key=value...>', 'all variables of its environment; KEY alone as it is here'],
+    ['--cwd <path>', 'working directory'],
+    ['--user <user>', 'user to run it as'],
+    ['--env <key=value...>', 'its whole environment (KEY without a value copies yours)'],
     ['--restart <when>', 'always, on-failure or never'],
     ['--needs <service,...>', 'services that must be ready before it starts'],
-    ['--grace <time>', 'time from its stop signal until it is killed, such as 30s'],
+    ['--grace <time>', 'time between the stop signal and SIGKILL, such as 30s'],
     DATA_FLAG,
   ],
-  summary: 'Define a service and start it, or change what its next start uses; exit code 1 if it is not ready',
+  summary: 'Create a service and start it, or change its definition. Exits 1 if it is not ready',
   details:
-    'A service that runs keeps its old definition until boxyard service restart. The command lists what is not in force yet.',
+    'A running service keeps its old definition until boxyard service restart. The command lists the changes that wait for it.',
   examples: ['boxyard service put --port 3000 web site node /srv/site.js'],
   operations: ['putService', 'getService'],
   run: async (context, [name = '', service = '', ...command], flags) => {
@@ -42,9 +42,9 @@ const restart: Verb = {
   words: 'service restart',
   args: '<box> <service>',
   flags: [],
-  summary: 'Stop a service and start it as it is defined now; exit code 1 if it is not ready',
+  summary: 'Restart a service with its current definition. Exits 1 if it is not ready',
   details:
-    'It stops all versions of the service, and discards a preview. Without a gap: boxyard deploy, then boxyard promote.',
+    'Stops all versions of the service and discards a preview. To avoid downtime: boxyard deploy, then boxyard promote.',
   examples: ['boxyard service restart web site'],
   operations: ['stopService', 'startService', 'getService'],
   run: async (context, [name = '', service = '']) => {
@@ -60,14 +60,14 @@ const deploy: Verb = {
   words: 'deploy',
   args: '<box> <service> [command...]',
   flags: [
-    ['--env <key=value...>', 'its environment, instead of that of the service; KEY alone as it is here'],
-    ['--isolation <kind>', 'process: in the box; fork: in a copy of it'],
-    ['--snapshot', 'in a copy: with writable copies of the volumes'],
-    ['--ready-seconds <time>', 'time within which it must be ready, such as 5m (60)'],
+    ['--env <key=value...>', 'environment, instead of the one of the service (KEY without a value copies yours)'],
+    ['--isolation <kind>', 'process (run it in the box) or fork (run it in a copy of the box)'],
+    ['--snapshot', 'with --isolation fork: attach writable copies of the volumes'],
+    ['--ready-seconds <time>', 'time limit for it to become ready, such as 5m (60)'],
     DATA_FLAG,
   ],
-  summary: 'Start a version of a service beside the active one, and wait until it is ready; exit code 1 if it fails',
-  details: 'It is at its preview URL until boxyard promote makes it the active one, or boxyard discard ends it.',
+  summary: 'Start a new version beside the active one, and wait until it is ready. Exits 1 if it fails',
+  details: 'The new version has a preview URL. boxyard promote makes it active, and boxyard discard stops it.',
   examples: ['boxyard deploy web site /srv/site-2', 'boxyard deploy --env LEVEL=debug --isolation fork web site'],
   operations: ['deployService', 'getService'],
   run: async (context, [name = '', service = '', ...command], flags) => {
@@ -82,7 +82,7 @@ const deploy: Verb = {
     const found = await settle(context, path, answer)
     await printService(context, found)
     if (found.preview === null || found.preview.state !== 'failed') return 0
-    reportLine(`boxyard: it failed${found.preview.message === null ? '' : `: ${found.preview.message}`}`)
+    reportLine(`boxyard: the new version failed${found.preview.message === null ? '' : `: ${found.preview.message}`}`)
     return 1
   },
 }
@@ -91,7 +91,7 @@ const promote: Verb = {
   words: 'promote',
   args: '<box> <service>',
   flags: [],
-  summary: 'Make the version that was deployed the active one, without losing a request',
+  summary: 'Make the preview the active version, without losing a request',
   examples: ['boxyard promote web site'],
   operations: ['promoteService', 'getService'],
   run: async (context, [name = '', service = '']) => {
@@ -108,7 +108,7 @@ const rollback: Verb = {
   words: 'rollback',
   args: '<box> <service>',
   flags: [],
-  summary: 'Make the version that was active before the active one again; once more takes that back',
+  summary: 'Make the previous version active again. Run it again to undo',
   examples: ['boxyard rollback web site'],
   operations: ['rollbackService', 'getService'],
   run: async (context, [name = '', service = '']) => {
@@ -140,12 +140,14 @@ async function printReady(context: VerbContext, path: ServicePath, answered: Ser
   const waiting = notInForce(service)
   if (waiting.length > 0) {
     const restarted = `boxyard service restart ${path.name} ${service.name}`
-    reportLine(`boxyard: not in force before the next start: ${waiting.join(', ')}; to start it now: ${restarted}`)
+    reportLine(`boxyard: these changes wait for the next start: ${waiting.join(', ')}. To apply them now: ${restarted}`)
   }
   const hasEnded = (service.active?.restarts ?? 0) > restarts
   if (isReady(service) && !hasEnded) return 0
-  const reason = service.message ?? (hasEnded ? 'it ended and was restarted' : `it is ${service.state}`)
-  reportLine(`boxyard: ${service.name} is not ready: ${reason}; its output: boxyard logs ${path.name} ${service.name}`)
+  const reason = service.message ?? (hasEnded ? 'it exited and was restarted' : `it is ${service.state}`)
+  reportLine(
+    `boxyard: ${service.name} is not ready: ${reason}. For its output: boxyard logs ${path.name} ${service.name}`,
+  )
   return 1
 }
 

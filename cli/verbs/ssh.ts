@@ -9,7 +9,7 @@ const sshConfig: Verb = {
   args: '',
   flags: [
     ['--install', 'make OpenSSH know boxes'],
-    ['--print', 'print the configuration and change nothing in ~/.ssh (the default)'],
+    ['--print', 'print the configuration and leave ~/.ssh unchanged (default)'],
   ],
   summary: `Let ssh, scp, sftp, rsync, git and editors reach boxes as BOX[.PROJECT[.CONTEXT]]${BOX_DOMAIN}`,
   examples: ['boxyard ssh-config --install', 'ssh web.demo.boxyard', 'scp notes.txt web.demo.boxyard:'],
@@ -30,7 +30,7 @@ const sshProxy: Verb = {
   words: 'ssh-proxy',
   args: '<host>',
   flags: [],
-  summary: 'Speak the server’s side of SSH on stdin and stdout, for OpenSSH’s ProxyCommand',
+  summary: 'Act as the SSH server of a box on stdin and stdout, for ProxyCommand of OpenSSH',
   examples: [`ssh -o "ProxyCommand boxyard ssh-proxy -- '%h'" web.demo.boxyard`],
   operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
@@ -63,7 +63,7 @@ const ssh: Verb = {
   words: 'ssh',
   args: '<box> [command...]',
   flags: [],
-  summary: 'Run the ssh of this machine with a box, also where nothing was installed; what follows the box is its own',
+  summary: 'Connect to a box with the ssh of this machine, without any setup. Arguments after the box go to ssh',
   examples: ['boxyard ssh web', 'boxyard ssh web make -C /srv', 'boxyard ssh web -N -L 5432:localhost:5432'],
   operations: ['getBox'],
   run: async ({ connection, environment, project }, [name = '', ...rest], flags) => {
@@ -81,7 +81,7 @@ const ssh: Verb = {
     // A terminal sends Ctrl-C to both; ssh decides what it means.
     process.on('SIGINT', () => undefined)
     return new Promise((resolve, reject) => {
-      child.once('error', (error) => reject(new Error(`ssh could not be started: ${error.message}`)))
+      child.once('error', (error) => reject(new Error(`ssh did not start: ${error.message}`)))
       child.once('close', (code, signal) => resolve(code ?? 128 + (constants.signals[signal ?? 'SIGTERM'] ?? 0)))
     })
   },

@@ -14,16 +14,16 @@ const sync: Verb = {
   words: 'sync',
   args: '<dir> <box:dir>',
   flags: [
-    ['-w, --watch', 'go on, and send what changes here as it changes, until Ctrl-C'],
-    ['--delete', 'delete in the box what is not here'],
-    ['--exclude <pattern...>', 'leave these out, as a .gitignore would; so does a .boxyardignore in DIR'],
-    ['--checksum', 'also compare what files of the same size and time hold'],
-    ['-n, --dry-run', 'only tell what would be done'],
+    ['-w, --watch', 'keep running, and send changes as they happen, until Ctrl-C'],
+    ['--delete', 'delete files in the box that do not exist here'],
+    ['--exclude <pattern...>', 'exclude these, with the rules of .gitignore (a .boxyardignore in DIR does the same)'],
+    ['--checksum', 'also compare the contents of files with the same size and time'],
+    ['-n, --dry-run', 'print the changes, and make none'],
   ],
-  summary: 'Make a directory of a box the same as one here: what differs is sent, as one archive',
-  details: `A file is taken to be the same by its size, time and mode. New files belong to whom the directory in the box belongs.
-Devices, FIFOs and sockets here are not sent, and named. What is excluded is never deleted either, and nothing is without --delete.
--o name prints the paths, -o json all.`,
+  summary: 'Sync a local directory to a box. Sends only what differs, as one archive',
+  details: `Two files count as the same if their size, time and mode match. New files belong to the owner of the directory in the box.
+sync skips devices, FIFOs and sockets, and lists them. It deletes nothing without --delete, and excluded files never.
+-o name prints the paths, -o json all fields.`,
   examples: [
     'boxyard sync . web:/srv/app --exclude node_modules --exclude .git',
     'boxyard sync site web:/srv/site --delete --watch',
@@ -32,7 +32,7 @@ Devices, FIFOs and sockets here are not sent, and named. What is excluded is nev
   operations: ['listFiles', 'statFile', 'makeDirectory', 'writeArchive', 'readArchive', 'deleteFile'],
   run: async (context, [from = '', given = ''], flags) => {
     if (statSync(from, { throwIfNoEntry: false })?.isDirectory() !== true)
-      throw new UsageError(`${from} is no directory here.`)
+      throw new UsageError(`${from} is not a directory on this machine.`)
     const remote = requireRemotePath(given)
     const box = context.boxyard.box(context.project(), remote.box)
     const to = (await absolutePathIn(box, remote.path)).replace(/(?<=.)\/+$/, '')
@@ -65,7 +65,7 @@ async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'
   await tellRound(context, options, rounds)
   leftOut.report()
   const changes = await watchChanges(options.from, options.isExcluded)
-  reportLine(`Watching ${options.from}; Ctrl-C ends it.`)
+  reportLine(`Watching ${options.from}. Press Ctrl-C to stop.`)
   for (;;) {
     try {
       await tellRound(context, options, rounds)

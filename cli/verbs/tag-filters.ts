@@ -8,10 +8,9 @@ export function tagFilterOf(value: unknown): string[] | null {
   if (!Array.isArray(value)) return null
   const tags = value.map(String)
   for (const tag of tags) {
-    if (tag.trim() === '' || tag.startsWith('='))
-      throw new UsageError(`--tag: must be KEY or KEY=VALUE, not "${tag}": it names no tag.`)
+    if (tag.trim() === '' || tag.startsWith('=')) throw new UsageError(`--tag: must be KEY or KEY=VALUE, not "${tag}".`)
     if (tag.includes(','))
-      throw new UsageError(`--tag: must be one KEY or KEY=VALUE, not "${tag}": repeat the flag for further tags.`)
+      throw new UsageError(`--tag: must be one KEY or KEY=VALUE, not "${tag}". Repeat the flag for more tags.`)
   }
   return tags
 }

@@ -4,13 +4,13 @@ import { printAnswer } from '../output/printing.ts'
 import { pairsOf } from './plain.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
-const QUERY_FLAG = ['--query <key=value...>', 'the query of that request, to which it is bound'] as const
+const QUERY_FLAG = ['--query <key=value...>', 'query parameters of the request (the URL works only with them)'] as const
 
 const ofBox: Verb = {
   words: 'ticket box',
   args: '<box> <operation>',
   flags: [['--service <service>', 'for getServiceLogs'], ['--port <n>', 'for openPort'], QUERY_FLAG],
-  summary: 'Print a URL that is good for one request to a box, within 60 s, without a token',
+  summary: 'Print a URL for one request to a box without a token, valid 60 s',
   examples: [
     'boxyard ticket box web readFile --query path=/etc/hostname -o name',
     'boxyard ticket box web openPort --port 5432',
@@ -34,7 +34,7 @@ const ofProject: Verb = {
   words: 'ticket project',
   args: '<operation>',
   flags: [QUERY_FLAG],
-  summary: 'Print a URL that is good for one createBase or listEvents, within 60 s, without a token',
+  summary: 'Print a URL for one createBase or listEvents request without a token, valid 60 s',
   examples: ['boxyard ticket project createBase --query name=alpine -o name'],
   operations: ['createProjectTicket'],
   run: async (context, [operation = ''], flags) => {
@@ -64,7 +64,7 @@ function repeatedPairsOf(value: unknown): Record<string, string[]> {
 
 function portOf(value: unknown): number {
   const port = Number(value)
-  if (!Number.isInteger(port)) throw new UsageError('--port takes a number.')
+  if (!Number.isInteger(port)) throw new UsageError('--port: must be a number.')
   return port
 }
 

@@ -12,9 +12,8 @@ import type { Verb } from './verb.ts'
 const top: Verb = {
   words: 'top',
   args: '[box...]',
-  flags: [['--every <time>', 'between two looks, such as 5s (2)']],
-  summary:
-    'Show what the running boxes of the project use: again and again on a terminal, until Ctrl-C; elsewhere once',
+  flags: [['--every <time>', 'time between two samples, such as 5s (2)']],
+  summary: 'Show the resource usage of running boxes, live on a terminal until Ctrl-C, otherwise once',
   examples: ['boxyard top', 'boxyard top web db --every 5', 'boxyard top -o json'],
   operations: ['listBoxes', 'getBoxMetrics'],
   run: async ({ boxyard, project, format }, names, flags) => {
@@ -46,11 +45,11 @@ const metrics: Verb = {
   words: 'metrics',
   args: '<box>',
   flags: [
-    ['--history', 'what it has used, by the minute for the last two hours'],
-    ['--step <time>', 'of its history: 1m, or 10m for the last 24 hours'],
+    ['--history', 'show the last two hours by the minute'],
+    ['--step <time>', 'step of the history: 1m, or 10m for the last 24 hours'],
   ],
-  summary: 'Get the resource usage of a box, from the counters of the kernel, or what it has used',
-  details: 'A minute in which the box did not run, or the service did not look, is not in its history.',
+  summary: 'Show the current resource usage of a box, or its history',
+  details: 'The history has no points for minutes in which the box or the service did not run.',
   examples: ['boxyard metrics web', 'boxyard metrics web --history', 'boxyard metrics web --step 600 -o json'],
   operations: ['getBoxMetrics', 'getBoxMetricsHistory'],
   run: async ({ boxyard, project, format, tell }, [name = ''], flags) => {
@@ -62,7 +61,7 @@ const metrics: Verb = {
     if (seconds !== 60 && seconds !== 600) throw new UsageError('--step: must be 1m or 10m (60 or 600 seconds).')
     const query = { step_seconds: seconds === 600 ? (600 as const) : (60 as const) }
     const history = await boxyard.call('getBoxMetricsHistory', { path, query })
-    if (history.points.length === 0) tell('There is none yet: it begins with the second full minute that a box runs.')
+    if (history.points.length === 0) tell('No history yet. It starts with the second full minute that a box runs.')
     if (format === 'json' || format === 'yaml') return printAnswer(history, format)
     printRows(history.points.map(historyRow))
   },

@@ -6,7 +6,7 @@ import { callAndPrint, fieldsFrom, jsonFrom, requireChange } from './plain.ts'
 import type { Verb } from './verb.ts'
 
 const MERGES =
-  'Variables and tags that no flag names stay: the command reads them first, and again if someone changes them meanwhile.'
+  'Variables and tags without a flag stay unchanged. If someone else changes the resource during the update, the command retries.'
 
 const update: Verb = {
   words: 'update',
@@ -39,7 +39,7 @@ const updateVolume: Verb = {
   words: 'volume update',
   args: '<volume>',
   fills: { name: '<volume>' },
-  flags: [['--size-gb <size>', 'its size, such as 20g; a number is GiB'], ...TAG_MAP_FLAGS, DATA_FLAG],
+  flags: [['--size-gb <size>', 'size, such as 20g (a plain number is GiB)'], ...TAG_MAP_FLAGS, DATA_FLAG],
   summary: 'Change the size or tags of a data volume',
   details: MERGES.replace('Variables and tags', 'Tags'),
   examples: ['boxyard volume update db --size-gb 20g', 'boxyard volume update db --tag team=docs --unset-tag old'],

@@ -7,7 +7,7 @@ const url: Verb = {
   words: 'url',
   args: '<box> [service]',
   flags: [],
-  summary: 'Print the URL of a box, or of a service in it',
+  summary: 'Print the URL of a box or a service',
   examples: ['boxyard url web', 'boxyard url web site'],
   operations: ['getBox', 'getService'],
   run: async (context, [name = '', service]) => printUrl(context, await urlOf(context, name, service)),
@@ -17,7 +17,7 @@ const open: Verb = {
   words: 'open',
   args: '<box> [service]',
   flags: [],
-  summary: 'Open the URL of a box, or of a service in it, in the browser, and print it',
+  summary: 'Open the URL of a box or a service in the browser, and print it',
   examples: ['boxyard open web', 'boxyard open web site'],
   operations: ['getBox', 'getService'],
   run: async (context, [name = '', service]) => {
@@ -53,7 +53,8 @@ async function urlOf({ boxyard, project }: VerbContext, name: string, service: s
     service === undefined
       ? (await boxyard.call('getBox', { path })).url
       : (await boxyard.call('getService', { path: { ...path, service } })).active_url
-  if (found === null || found === undefined) throw new Error(`${service ?? name} has no URL.`)
+  if (found === null || found === undefined)
+    throw new Error(`${service ?? name} has no URL. A service gets one with its port: boxyard service put --port PORT.`)
   return found
 }
 

@@ -3,7 +3,7 @@ import type { PlainVerb } from './plain.ts'
 import { hidingRemark, remarkKept } from './remarks.ts'
 
 /** The field of lists by name. */
-export const PREFIX = 'prefix only names that begin so'
+export const PREFIX = 'prefix only names with this prefix'
 
 /** The columns of snapshots, of boxes and of volumes. */
 export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
@@ -15,11 +15,11 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'createVolume',
     args: '<volume=name>',
     fields: [
-      'size_gb:gib its size, such as 20g; a number is GiB (10)',
-      'from a volume to copy, as it is now',
-      'from_snapshot a snapshot of that volume to copy instead',
-      'from_backup the id of a backup to restore',
-      'tag=tags:map its tags',
+      'size_gb:gib size, such as 20g (a plain number is GiB, default 10)',
+      'from volume to copy',
+      'from_snapshot snapshot of that volume to copy instead',
+      'from_backup id of a backup to restore',
+      'tag=tags:map tags',
     ],
     examples: ['boxyard volume create db --size-gb 5g', 'boxyard volume create try --from db'],
     brief: VOLUME_BRIEF,
@@ -27,8 +27,8 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
   {
     words: 'volume ls',
     operation: 'listVolumes',
-    fields: [PREFIX, 'tag:tags only with these tags, KEY or KEY=VALUE'],
-    whenEmpty: 'There are none: boxyard volume create NAME',
+    fields: [PREFIX, 'tag:tags only volumes with these tags, KEY or KEY=VALUE'],
+    whenEmpty: 'No volumes yet. To create one: boxyard volume create NAME',
   },
   { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },
   { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>' },
@@ -36,7 +36,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'volume attach',
     operation: 'attachVolume',
     args: '<volume=name> <box> <path>',
-    fields: ['read_only:flag as any number of boxes may have it'],
+    fields: ['read_only:flag mount it read-only (any number of boxes can share it)'],
     brief: MOUNT_BRIEF,
     remark: (_answer, [, , path = '']) => hidingRemark(path),
   },
@@ -45,7 +45,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'volume snapshot create',
     operation: 'createVolumeSnapshot',
     args: '<volume=name> [snapshot=.name]',
-    fields: ['comment why it was taken'],
+    fields: ['comment your note about it'],
   },
   {
     words: 'volume snapshot ls',
@@ -53,7 +53,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     args: '<volume=name>',
     fields: [PREFIX],
     columns: SNAPSHOT_COLUMNS,
-    whenEmpty: 'There are none: boxyard volume snapshot create VOLUME [NAME]',
+    whenEmpty: 'No snapshots yet. To create one: boxyard volume snapshot create VOLUME [NAME]',
   },
   { words: 'volume snapshot info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
   { words: 'volume snapshot rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
@@ -69,7 +69,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'backup ls',
     operation: 'listBackups',
     args: '<volume=name>',
-    whenEmpty: 'There are none: boxyard backup create VOLUME',
+    whenEmpty: 'No backups yet. To create one: boxyard backup create VOLUME',
   },
   { words: 'backup stored', operation: 'listStoredBackups' },
   { words: 'backup info', operation: 'getBackup', args: '<volume=name> <backup>' },
@@ -78,16 +78,16 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'backup restore',
     operation: 'restoreBackup',
     args: '<volume=name> <backup>',
-    fields: ['as a new volume of this name; the volume itself, if left out'],
+    fields: ['as restore as a new volume with this name (default: replace the volume)'],
   },
   {
     words: 'backup schedule',
     operation: 'updateBackupSchedule',
     args: '<volume=name>',
     fields: [
-      'interval_seconds:seconds between two backups, such as 12h',
-      'keep_count:number how many are kept',
-      'keep_seconds:seconds how long one is kept, such as 30d',
+      'interval_seconds:seconds time between two backups, such as 12h',
+      'keep_count:number number of backups to keep',
+      'keep_seconds:seconds time to keep a backup, such as 30d',
     ],
   },
 ]

@@ -51,7 +51,7 @@ describe('cp', () => {
     expect(await run('a', 'b', 'web:/srv/several/a')).toMatchObject({ code: 2 })
     expect(await run('web:/srv/several/a', 'web:/srv/several/b', 'none')).toMatchObject({ code: 2 })
     expect(await run('a', 'b')).toMatchObject({ code: 2 })
-    expect(await run('web:/none', 'here')).toMatchObject({ code: 1, stderr: 'boxyard: There is no /none in web.\n' })
+    expect(await run('web:/none', 'here')).toMatchObject({ code: 1, stderr: 'boxyard: web has no file /none.\n' })
   })
 
   test('takes a path without a slash as one below the home of root', async () => {
@@ -241,7 +241,7 @@ describe('edit', () => {
     editing.type('\n')
     const { code, stderr } = await editing.ended
     expect([code, stderr]).toEqual([1, expect.stringContaining('the file has changed')])
-    const copy = /what you edited is in (\S+)/.exec(stderr)?.[1] ?? ''
+    const copy = /Your edited copy is (\S+)/.exec(stderr)?.[1] ?? ''
     expect(readFileSync(copy, 'utf8')).toBe('ours\n')
     rmSync(join(copy, '..'), { recursive: true })
     expect(await inBox('cat /srv/edited')).toBe('theirs\n')
@@ -275,7 +275,7 @@ describe('behind a front that takes no long body', () => {
       ['base', 'create', 'once', '--tar', '-'],
     ]) {
       const { code, stderr } = await run(args, long)
-      expect([code, stderr]).toEqual([1, expect.stringContaining('put it into a file first')])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('Save it to a file')])
     }
     expect(await inBox('ls /srv')).not.toContain('once')
   })

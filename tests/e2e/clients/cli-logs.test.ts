@@ -20,7 +20,7 @@ async function written(bytes: number): Promise<string> {
 }
 
 function missing(bytes: number, stream: string): string {
-  return `boxyard: ${bytes.toLocaleString('en')} bytes of ${stream} are not kept any more, and left out here.`
+  return `boxyard: skipped ${bytes.toLocaleString('en')} bytes of ${stream} that are no longer kept.`
 }
 
 describe('logs of a command', () => {
@@ -49,7 +49,7 @@ describe('logs of a command', () => {
     const id = await written(2 * MIB)
     const far = await cli.run(['logs', 'web', id, '--tail', '100000'])
     expect([far.code, far.stdout.length]).toEqual([0, MIB])
-    expect(far.stderr.split('\n')[0]).toMatch(/^boxyard: The last 100000 lines of stdout begin before its last 1 MiB/)
+    expect(far.stderr.split('\n')[0]).toMatch(/^boxyard: the last 100000 lines of stdout are more than 1 MiB/)
     const near = await cli.run(['logs', 'web', id, '--tail', '2'])
     expect(near).toMatchObject({ code: 0, stdout: '123456789abcdef\nlast\n', stderr: 'fedcba987654321\n'.repeat(2) })
   })

@@ -19,7 +19,7 @@ async function toldBy(...args: string[]): Promise<string> {
 describe('what an answer means beyond its fields is said on stderr', () => {
   test('that anybody may use a box: where it is published, unpublished, and published again', async () => {
     const { url } = (await cli.client.get('/v1/projects/demo/boxes/web')).body
-    const remark = `boxyard: anybody may use ${url}; to end that: boxyard publish web --auth token\n`
+    const remark = `boxyard: anyone can open ${url}. To make it private: boxyard publish web --auth token\n`
     expect(await toldBy('publish', 'web', '--auth', 'public')).toBe(remark)
     expect(await toldBy('unpublish', 'web')).toBe(remark)
     expect(await toldBy('publish', 'web', '--port', '80')).toBe(remark)
@@ -29,7 +29,7 @@ describe('what an answer means beyond its fields is said on stderr', () => {
 
   test('that a volume hides a directory of the system', async () => {
     await cli.run(['volume', 'create', 'late'])
-    expect(await toldBy('volume', 'attach', 'late', 'web', '/etc')).toContain('/etc of the box is hidden by the volume')
+    expect(await toldBy('volume', 'attach', 'late', 'web', '/etc')).toContain('the volume now hides /etc of the box')
     await cli.run(['volume', 'detach', 'late', 'web'])
     expect(await toldBy('volume', 'attach', 'late', 'web', '/srv/late')).toBe('')
     await cli.run(['volume', 'create', 'early'])
@@ -37,20 +37,20 @@ describe('what an answer means beyond its fields is said on stderr', () => {
     expect(made).toEqual({
       code: 0,
       stdout: 'hidden\n',
-      stderr: expect.stringContaining('/usr/bin of the box is hidden'),
+      stderr: expect.stringContaining('the volume now hides /usr/bin of the box'),
     })
   })
 
   test('which snapshot a restore keeps, unless a program reads the answer', async () => {
     await cli.run(['snapshot', 'web', 'good'])
     const told = await toldBy('restore', 'web', 'good')
-    const [, kept = ''] = /is snapshot (\S+); to undo this: boxyard snapshot restore web \1\n$/.exec(told) ?? []
+    const [, kept = ''] = /is snapshot (\S+)\. To undo: boxyard snapshot restore web \1\n$/.exec(told) ?? []
     expect((await cli.run(['snapshots', 'ls', 'web', '-o', 'name'])).stdout.split('\n')).toContain(kept)
     expect(await toldBy('restore', 'web', 'good', '-o', 'json')).toBe('')
     await cli.run(['volume', 'create', 'kept'])
     await cli.run(['volume', 'snapshot', 'kept', 'first'])
     expect(await toldBy('volume', 'restore', 'kept', 'first')).toMatch(
-      /to undo this: boxyard volume snapshot restore kept \S+\n$/,
+      /To undo: boxyard volume snapshot restore kept \S+\n$/,
     )
     expect((await cli.run(['volume', 'snapshots', 'ls', 'kept', '-o', 'name'])).stdout).toContain('first\n')
     expect(await cli.run(['volume', 'snapshots', 'rm', 'kept', 'first'])).toMatchObject({ code: 0 })
@@ -65,7 +65,7 @@ describe('a refusal names what was typed', () => {
       '--cpus: must be at least 0.05\n  --ram-mb: must be at least 16\n',
     ],
     [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the processors of this host\n`],
-    [['create', 'X'], '<box>: must be 1–63 of a–z'],
+    [['create', 'X'], '<box>: must be 1–63 characters of a–z'],
     [['create', 'x', '--env', '1=2'], '--env 1: names match'],
     [['create', 'x', '--mount', 'cache:srv'], '--mount: must be an absolute path\n'],
     [['fork', 'We b', 'x'], '<source>: must be a box, or box@snapshot\n'],
@@ -104,12 +104,12 @@ describe('a refusal names what was typed', () => {
 
 describe('words that are none here', () => {
   test.each<[string[], string]>([
-    [['run', 'web'], 'boxyard: There is no "run"; did you mean create, then exec?\n'],
+    [['run', 'web'], 'boxyard: There is no command "run". Did you mean create, then exec?\n'],
     [['crate', 'web'], "boxyard: unknown command 'crate'\n(Did you mean create?)\n"],
     [['help', 'nosuch'], "boxyard: unknown command 'nosuch'\n"],
     [['nosuch', '--help'], "boxyard: unknown command 'nosuch'\n"],
     [['volume', 'lss'], "boxyard: unknown command 'lss'\n(Did you mean ls?)\n"],
-    [['volume', 'remove', 'db'], 'boxyard: There is no "volume remove"; did you mean volume rm?\n'],
+    [['volume', 'remove', 'db'], 'boxyard: There is no command "volume remove". Did you mean volume rm?\n'],
   ])('%j', async (args, told) => {
     const { code, stdout, stderr } = await cli.run(args)
     expect([code, stdout, stderr.slice(0, told.length)]).toEqual([2, '', told])
@@ -118,7 +118,7 @@ describe('words that are none here', () => {
   test('no words at all get the help, by group, on stdout', async () => {
     const { code, stdout, stderr } = await cli.run([])
     expect([code, stderr]).toEqual([0, ''])
-    const groups = ['Boxes:', 'Files:', 'Data volumes and backups:', 'The command line itself:']
+    const groups = ['Boxes:', 'Files:', 'Data volumes and backups:', 'This command line:']
     expect(groups.map((group) => stdout.indexOf(`\n${group}\n`)).map((at, i, all) => at > (all[i - 1] ?? 0))).toEqual([
       ...[true, true, true, true],
     ])
@@ -187,7 +187,7 @@ test('a copy makes no directories but for a path that ends with a slash', async 
   mkdirSync(join(cli.directory(), 'made'))
   writeFileSync(join(cli.directory(), 'made/a'), 'one')
   const copy = (from: string, to: string) => cli.run(['cp', '-r', from, to], { input: 'x' })
-  const stderr = 'boxyard: There is no /root/typo in web; to make it: boxyard files mkdir --parents web /root/typo\n'
+  const stderr = 'boxyard: There is no /root/typo in web. To create it: boxyard files mkdir --parents web /root/typo\n'
   for (const from of ['made/a', 'made', '-'])
     expect(await copy(from, 'web:/root/typo/a')).toEqual({ code: 1, stdout: '', stderr })
   expect(await copy('made', 'web:/root/meant/')).toMatchObject({ code: 0, stderr: '' })
@@ -225,7 +225,7 @@ describe('tables', () => {
     expect(await cli.run(['token', 'rm', 'ci'])).toMatchObject({ code: 0, stderr: '' })
     expect(await cli.run(['token', 'rm', 'ci'])).toMatchObject({
       code: 2,
-      stderr: 'boxyard: There is no token "ci": boxyard token ls\n',
+      stderr: 'boxyard: There is no token "ci". boxyard token ls lists them.\n',
     })
     expect(await cli.run(['token', 'rm', 'twice'])).toMatchObject({
       code: 2,
@@ -261,13 +261,13 @@ test('a login to what speaks no TLS says so, in words that are not of OpenSSL', 
   const { code, stderr } = await login(`https://${host}`)
   expect([code, stderr]).toEqual([
     1,
-    `boxyard: https://${host} does not speak HTTPS; if it is meant to be plain HTTP: boxyard login http://${host}\n`,
+    `boxyard: https://${host} does not speak HTTPS. If it uses plain HTTP: boxyard login http://${host}\n`,
   ])
   // No network is on the way to this machine.
   expect(await login(`127.0.0.1:${port}`)).toMatchObject({ code: 0 })
   expect(await login('ftp://boxes.example')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('is no URL such as'),
+    stderr: expect.stringContaining('must be a URL such as'),
   })
 })
 
@@ -275,13 +275,13 @@ describe('on a terminal', () => {
   test('a list that is empty says how to make one', async () => {
     const listing = cli.startInTerminal(['ls', '--project', 'nobodys'])
     expect((await listing.ended).code).toBe(0)
-    expect(listing.shown()).toContain('There are none: boxyard create NAME')
+    expect(listing.shown()).toContain('No boxes yet. To create one: boxyard create NAME')
     expect(await cli.run(['ls', '--project', 'nobodys'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   test('a console says how it is left', async () => {
     const console = cli.startInTerminal(['console', 'web', '--session', 'hint'])
-    await console.until(/Attached to web; leave it with Ctrl-\]/)
+    await console.until(/Attached to web\. Press Ctrl-\] to detach/)
     console.type('\x1d')
     expect((await console.ended).code).toBe(0)
   })

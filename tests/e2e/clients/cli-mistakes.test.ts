@@ -25,11 +25,11 @@ describe('a command', () => {
 
   test('is no flag that stands behind the box', async () => {
     const { code, stderr } = await cli.run(['exec', 'web', '--cwd', '/', 'pwd'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--cwd stand before the box')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--cwd: put flags before the box')])
   })
 
   test('in a terminal needs one, and a console ends with its input where that is none', async () => {
-    const refused = 'boxyard: -t needs a terminal as the input. Leave it out: -i alone passes the input on.\n'
+    const refused = 'boxyard: -t: needs a terminal as stdin. Without a terminal, use only -i, which forwards stdin.\n'
     for (const flags of [['-t'], ['-it']])
       expect(await cli.run(['exec', ...flags, 'web', 'sh'])).toEqual({ code: 2, stdout: '', stderr: refused })
     expect((await cli.run(['console', 'web', '--session', 'short'])).code).toBe(0)
@@ -44,8 +44,8 @@ test('what has happened is told to the end, in several pages', async () => {
 })
 
 test.each([
-  ['use', 'no such', /name such as/],
-  ['use', 'a--b', /name such as/],
+  ['use', 'no such', /such as my-app/],
+  ['use', 'a--b', /such as my-app/],
   ['wait', 'bogus', /never bogus: it is pending, running/],
 ] as const)('%s %s is refused at once', async (verb, word, told) => {
   const { code, stderr } = await cli.run(verb === 'wait' ? [verb, 'web', word] : [verb, word])
@@ -54,5 +54,5 @@ test.each([
 
 test('a wait is given up after its time', async () => {
   const { code, stderr } = await cli.run(['wait', 'web', 'stopped', '--timeout', '0.2'])
-  expect([code, stderr]).toEqual([1, 'boxyard: web is not stopped after 0.2 s.\n'])
+  expect([code, stderr]).toEqual([1, 'boxyard: web was not stopped within 0.2 s.\n'])
 })

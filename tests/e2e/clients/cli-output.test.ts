@@ -54,7 +54,7 @@ describe('a slow reader gets every byte', () => {
 })
 
 describe('what cannot be written is said, and is no success', () => {
-  const full = 'no space left on device: some output is lost'
+  const full = 'no space left on device: some output was lost'
 
   test.each([
     ['boxyard exec web sh -c "echo a; exit 3"', 3],
@@ -68,7 +68,7 @@ describe('what cannot be written is said, and is no success', () => {
     ['boxyard --help', 0],
     ['boxyard completion bash', 0],
   ])('%s to a full device', async (line, own) => {
-    const said = `boxyard: stdout: ${full}. The command itself ended with code ${own}.\n`
+    const said = `boxyard: stdout: ${full}. The command exited with code ${own}.\n`
     expect(await cli.runLine(`${line} > /dev/full`)).toEqual({ code: 74, stdout: '', stderr: said })
   })
 
@@ -88,7 +88,7 @@ describe('what cannot be written is said, and is no success', () => {
 
   test('output of a command that has not ended is given up', async () => {
     const { code, stderr } = await cli.runLine('boxyard exec web yes > /dev/full')
-    expect([code, stderr]).toEqual([74, `boxyard: stdout: ${full}. The command itself had not ended.\n`])
+    expect([code, stderr]).toEqual([74, `boxyard: stdout: ${full}. The command had not finished.\n`])
     expect(await cli.runLine('boxyard logs web talker -f > /dev/full')).toMatchObject({ code: 74 })
   })
 

@@ -37,7 +37,7 @@ describe('in a terminal', () => {
     await asking.until(/Token/)
     asking.type('\x03')
     expect((await asking.ended).code).toBe(2)
-    expect(asking.shown()).toContain('Nothing was changed.')
+    expect(asking.shown()).toContain('Nothing changed.')
   })
 
   test('exec -it is a terminal of the same kind in the box, and takes its exit code', async () => {
@@ -61,7 +61,7 @@ describe('in a terminal', () => {
     await console.until(/before-41/)
     await cli.service().killAgent()
     await cli.service().startAgent()
-    await console.until(/attaching again/)
+    await console.until(/reconnecting/)
     console.type('echo after-$((n+2))\r')
     await console.until(/after-42/)
     console.type('exit 3\r')
@@ -98,12 +98,12 @@ test('who interrupts a wait is told that it goes on', async () => {
   process.kill(agentPid, 'SIGSTOP')
   try {
     const waiting = cli.startInTerminal(['create', 'slow', '--port', '3000', '--auth', 'public', '--cpus', '1'])
-    await waiting.until(/Making slow/)
+    await waiting.until(/Creating slow/)
     waiting.type('\x03')
     expect((await waiting.ended).code).toBe(130)
-    expect(waiting.shown()).toContain('slow is being made all the same: boxyard wait slow')
+    expect(waiting.shown()).toContain('the service still creates slow. Run boxyard wait slow')
     expect(waiting.shown()).toMatch(
-      /not set: --port, --auth; to set: boxyard wait slow && boxyard update slow --port 3000 --auth public\r?\n/,
+      /not set: --port, --auth\. To set: boxyard wait slow && boxyard update slow --port 3000 --auth public\r?\n/,
     )
   } finally {
     process.kill(agentPid, 'SIGCONT')

@@ -37,6 +37,6 @@ test('a long time between two looks is waited for', async () => {
   expect((await watching.ended).code).toBe(130)
   expect(await run('wait web stopped --timeout 0.2001')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is not stopped after 0.2001 s'),
+    stderr: expect.stringContaining('was not stopped within 0.2001 s'),
   })
 })

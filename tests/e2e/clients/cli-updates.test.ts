@@ -61,7 +61,7 @@ describe('an update keeps what it does not name', () => {
         code: 2,
         stdout: '',
         stderr: expect.stringMatching(
-          /^boxyard: Nothing to change: give a flag\. boxyard [a-z -]+ --help lists them\.\n$/,
+          /^boxyard: Nothing to change\. Add a flag\. boxyard [a-z -]+ --help lists them\.\n$/,
         ),
       })
   })
@@ -153,7 +153,7 @@ describe('what others change meanwhile', () => {
     const before = (await cli.client.get(BOX)).body
     const update = async (url: string): Promise<void> => {
       const { code, stderr } = await cli.run(['update', 'web', '--tag', 'lost=1'], { env: { BOXYARD_URL: url } })
-      const words = 'Its variables and tags cannot be read now, since its host does not answer: nothing was changed.'
+      const words = 'Its host does not answer, so its variables and tags cannot be read. Nothing changed. Retry later.'
       expect([code, stderr]).toEqual([1, `boxyard: ${words}\n`])
     }
     expect(await withOthers(0, update, () => undefined)).toBe(0)

@@ -137,7 +137,7 @@ describe('create and fork have flags for all that a box has', () => {
     const { code, stderr } = await run('create half --port 70000')
     expect([code, stderr]).toEqual([
       1,
-      'boxyard: half is made, without these settings: boxyard update half, or boxyard rm half\nboxyard: --port: must be at most 65535\n',
+      'boxyard: half exists, but without these settings. Run boxyard update half, or boxyard rm half\nboxyard: --port: must be at most 65535\n',
     ])
     expect(await run('rm half')).toMatchObject({ code: 0 })
   })
@@ -177,12 +177,12 @@ test('a refusal for want of a right or a quota says where to look', async () => 
   await run('set-quota --boxes 0 -p none')
   expect(await run('create any -p none')).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^boxyard: .*boxes.*\nTo see what is allowed and used: boxyard quota/),
+    stderr: expect.stringMatching(/^boxyard: .*boxes.*\nTo see limits and usage: boxyard quota/),
   })
   const { token } = await json('token create reader --projects demo --permissions read')
   expect(await cli.run(['create', 'any'], { env: { BOXYARD_TOKEN: token } })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^boxyard: .*write.*\nTo see what your token may do: boxyard me\n$/),
+    stderr: expect.stringMatching(/^boxyard: .*write.*\nTo see what your token allows: boxyard me\n$/),
   })
 })
 
@@ -198,7 +198,7 @@ describe('services', () => {
     expect(await put('--env', 'A=1', 'web', 'site', 'sleep', '700')).toMatchObject({
       code: 0,
       stderr:
-        'boxyard: not in force before the next start: command, env; to start it now: boxyard service restart web site\n',
+        'boxyard: these changes wait for the next start: command, env. To apply them now: boxyard service restart web site\n',
     })
     expect(await run('service restart web site')).toMatchObject({ code: 0, stderr: '' })
     expect((await json('service info web site')).active.spec.command).toEqual(['sleep', '700'])
@@ -289,7 +289,7 @@ describe('rm', () => {
     for (const line of ['rm', 'rm web --tag a=b'])
       expect(await run(line)).toMatchObject({
         code: 2,
-        stderr: 'boxyard: Name boxes, or select them by --tag KEY=VALUE.\n',
+        stderr: 'boxyard: Give either names of boxes or --tag KEY=VALUE.\n',
       })
     expect((await run('ls -o name')).stdout).toContain('web\n')
   })

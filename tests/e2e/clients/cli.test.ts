@@ -166,7 +166,7 @@ describe('logins and contexts', () => {
     expect([url, Date.parse(expires_at) > Date.now()]).toEqual([expect.stringContaining('/sign-in#'), true])
     // The data address has no pages.
     const elsewhere = await boxyard(['console-url'], { env: { BOXYARD_URL: service.dataUrl, BOXYARD_TOKEN: 'x' } })
-    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('serves no web console') })
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('does not serve a web console') })
   })
 
   test('exit codes tell usage, authentication and the rest apart', async () => {

@@ -82,11 +82,11 @@ describe('a checkout runs no code', () => {
     ['project = ".."', ['ls'], 'must be 1–63'],
     ['project = "../../v1/projects/demo"', ['ls'], 'must be 1–63'],
     ['project = ""', ['ls'], 'must be 1–63'],
-    ['project = 7', ['ls'], 'must be text'],
+    ['project = 7', ['ls'], 'must be a string'],
     ['context = "constructor"', ['ls'], 'no context "constructor"'],
-    ['context = "__proto__"', ['ls'], 'a context has a name'],
-    ['context = "a\\nb"', ['ls'], 'a context has a name'],
-    ['context = "-F./x"', ['ssh', 'web', 'true'], 'a context has a name'],
+    ['context = "__proto__"', ['ls'], 'must be the name of a context'],
+    ['context = "a\\nb"', ['ls'], 'must be the name of a context'],
+    ['context = "-F./x"', ['ssh', 'web', 'true'], 'must be the name of a context'],
     ['project = [', ['ls'], '.boxyard: '],
   ])('by %j', async (text, args, reason) => {
     writeFileSync(join(checkout, 'x'), `Host *\n  ProxyCommand touch ${checkout}/pwned\n`)
@@ -128,10 +128,10 @@ describe('a checkout runs no code', () => {
 describe('what is no file of the user’s', () => {
   test('is refused in words and never waited for: a FIFO, a directory, a large file', async () => {
     execFileSync('mkfifo', [join(checkout, '.boxyard')])
-    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a file') })
+    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a regular file') })
     rmSync(join(checkout, '.boxyard'))
     mkdirSync(join(checkout, '.boxyard'))
-    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a file') })
+    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a regular file') })
     rmSync(join(checkout, '.boxyard'), { recursive: true })
     write(`#${'x'.repeat(70_000)}`)
     expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('at most 65536') })
@@ -139,7 +139,7 @@ describe('what is no file of the user’s', () => {
     execFileSync('mkfifo', [join(checkout, '.boxyardignore')])
     expect(await boxyard('sync', '.', 'web:srv')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('not a file'),
+      stderr: expect.stringContaining('not a regular file'),
     })
   })
 
@@ -203,15 +203,15 @@ describe('what a file chose is said', () => {
   test('of a login always, of a project where something may change', async () => {
     write('context = "Other"\nproject = "demo"\n')
     const { stderr } = await boxyard('rm', 'web')
-    expect(stderr).toMatch(/using the context "Other" \(http:.*\), chosen by .*\.boxyard/)
-    expect(stderr).toMatch(/in the project "demo", chosen by .*\.boxyard/)
+    expect(stderr).toMatch(/using the context "Other" \(http:.*\) from .*\.boxyard/)
+    expect(stderr).toMatch(/using the project "demo" from .*\.boxyard/)
     const read = (await boxyard('info', 'web')).stderr
     expect(read).toContain('using the context "Other"')
-    expect(read).not.toContain('in the project')
+    expect(read).not.toContain('using the project')
     write('project = "demo"\nbox = "web"\n')
     expect((await boxyard('ls')).stderr).toBe('')
     expect((await boxyard('exec', '.', 'true')).stderr).toMatch(
-      /^boxyard: in the project "demo", chosen by .*\.boxyard\.\n$/,
+      /^boxyard: using the project "demo" from .*\.boxyard\.\n$/,
     )
   })
 

@@ -62,7 +62,7 @@ test('connections at the same time work with keys that cannot be read, which are
   const ran = await Promise.all(Array.from({ length: 4 }, () => lab.ssh([HOST, 'echo in'])))
   expect(ran.map(({ code, stdout }) => [code, stdout.toString()])).toEqual(ran.map(() => [0, 'in\n']))
   const said = ran.map(({ stderr }) => stderr).join('')
-  for (const path of files) expect(said).toContain(`boxyard: Made a new key, because ${path} could not be read`)
+  for (const path of files) expect(said).toContain(`boxyard: Created a new key, because ${path} is not readable`)
   const { code, stderr } = await lab.ssh([HOST, 'true'])
   expect([code, stderr]).toEqual([0, ''])
 })

@@ -17,9 +17,9 @@ test.each([
 })
 
 test('who interrupts is told what is not set, and what sets it', () => {
-  const told = 'boxyard: web is being made all the same: boxyard wait web, or boxyard rm web'
+  const told = 'boxyard: the service still creates web. Run boxyard wait web, or boxyard rm web'
   expect(goesOn('web', [])).toBe(told)
   expect(goesOn('web', ['--port 80', '--wake'])).toBe(
-    `${told}\nboxyard: not set: --port, --wake; to set: boxyard wait web && boxyard update web --port 80 --wake`,
+    `${told}\nboxyard: not set: --port, --wake. To set: boxyard wait web && boxyard update web --port 80 --wake`,
   )
 })

@@ -34,7 +34,7 @@ describe('maps are merged with what was read', () => {
   })
 
   test('never without an entity tag, as of a box whose host is away', async () => {
-    const words = 'cannot be read now, since its host does not answer: nothing was changed.'
+    const words = 'cannot be read. Nothing changed. Retry later.'
     await expect(writesOf({ env: ['B=2'] }, {})).rejects.toThrow(`Its variables and tags ${words}`)
     await expect(writesOf({ tag: ['b=2'] }, {}, [TAG_MAP])).rejects.toThrow(`Its tags ${words}`)
     expect(await writesOf({ env: ['B=2'], replaceEnv: true }, {})).toEqual([[{ environment: { B: '2' } }, {}]])
@@ -43,10 +43,10 @@ describe('maps are merged with what was read', () => {
 })
 
 test.each<[VerbFlags, string]>([
-  [{ unsetTag: ['team=docs'] }, '--unset-tag: must be KEY alone, not "team=docs".'],
-  [{ unsetEnv: ['A='], env: ['B=2'] }, '--unset-env: must be KEY alone, not "A=".'],
-  [{ unsetEnv: [''] }, '--unset-env: must be KEY alone, not "".'],
-  [{ unsetTag: ['a=1'], replaceTags: true }, '--unset-tag: must be KEY alone, not "a=1".'],
+  [{ unsetTag: ['team=docs'] }, '--unset-tag: must be KEY without a value, not "team=docs".'],
+  [{ unsetEnv: ['A='], env: ['B=2'] }, '--unset-env: must be KEY without a value, not "A=".'],
+  [{ unsetEnv: [''] }, '--unset-env: must be KEY without a value, not "".'],
+  [{ unsetTag: ['a=1'], replaceTags: true }, '--unset-tag: must be KEY without a value, not "a=1".'],
   [{ unsetEnv: ['A'], env: ['A=2'] }, '--env and --unset-env both name A.'],
 ])('%j is refused before anything is read', async (flags, words) => {
   let reads = 0

@@ -62,7 +62,7 @@ test.each<[QuantityKind, string]>([
   ['gib', '100k'],
   ['seconds', '0.4ms'],
 ])('as %s %j is refused, since it would be rounded to 0', (kind, text) => {
-  expect(() => quantityOf(kind, 'ram_mb', text)).toThrow(`--ram-mb: "${text}" is too little: must be a `)
+  expect(() => quantityOf(kind, 'ram_mb', text)).toThrow(`--ram-mb: "${text}" is too small. It must be a `)
 })
 
 test('zero is what was typed as zero', () => {
@@ -80,7 +80,7 @@ test('a number of a flag is one that JSON can tell', () => {
 test('a number of --data is one that JSON can tell', () => {
   expect(jsonFrom('{"port":81,"config":{"cpus":null}}')).toEqual({ port: 81, config: { cpus: null } })
   expect(() => jsonFrom('{"config":{"ram_mb":1e999}}')).toThrow('--data: the number at "ram_mb" is too large.')
-  expect(() => jsonFrom('{')).toThrow('--data is no JSON.')
+  expect(() => jsonFrom('{')).toThrow('--data: must be JSON.')
 })
 
 test('a time that was long ago is the earliest', () => {

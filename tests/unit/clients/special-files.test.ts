@@ -26,8 +26,8 @@ test('what is left out is named once, up to 20 paths, and the others are counted
   write.mockRestore()
   expect(lines).toHaveLength(21)
   expect([lines[0], lines[1], lines[20]]).toEqual([
-    'boxyard: left out a\\xe9\\x0a: it is a socket.\n',
-    'boxyard: left out pipe-0: it is a FIFO.\n',
+    'boxyard: left out a\\xe9\\x0a (socket).\n',
+    'boxyard: left out pipe-0 (FIFO).\n',
     'boxyard: left out 6 more devices, FIFOs and sockets.\n',
   ])
 })

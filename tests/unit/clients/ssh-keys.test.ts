@@ -61,7 +61,7 @@ describe.each([
     writeFileSync(paths().clientKey, brokenKey())
     const key = ensureClientKey(paths(), tell)
     expect(faultOf(key)).toBeNull()
-    expect(told).toEqual([expect.stringContaining(`Made a new key, because ${paths().clientKey} could not be read: `)])
+    expect(told).toEqual([expect.stringContaining(`Created a new key, because ${paths().clientKey} is not readable: `)])
     expect(statSync(paths().clientKey).mode & 0o777).toBe(0o600)
     expect(ensureClientKey(paths(), tell)).toBe(key)
     expect(told).toHaveLength(1)
