@@ -47,7 +47,7 @@ function checkProblem(answer: AgentAnswer): void {
 
 /** Makes the error for an answer that violates the agent's protocol. */
 export function protocolError(cause: string): ServiceError {
-  return new ServiceError('agent_protocol', 'The agent gave an answer that is not one of its own.', {
+  return new ServiceError('agent_protocol', 'The response does not come from an agent of Boxyard.', {
     cause: new Error(`answer of the agent: ${cause}`),
   })
 }
@@ -62,10 +62,10 @@ const FAILURES: Record<
   FailureReason,
   [code: 'agent_unavailable' | 'agent_timeout' | 'agent_protocol', detail: string]
 > = {
-  unreachable: ['agent_unavailable', 'The agent cannot be reached; boxes go on running meanwhile.'],
-  timeout: ['agent_timeout', 'The agent did not answer in time; what was asked may still happen.'],
-  aborted: ['agent_timeout', 'The client left before the agent had answered.'],
-  malformed: ['agent_protocol', 'The agent gave an answer that is not HTTP.'],
+  unreachable: ['agent_unavailable', 'The agent is unreachable. Boxes keep running.'],
+  timeout: ['agent_timeout', 'The agent did not answer in time. The request may still take effect.'],
+  aborted: ['agent_timeout', 'The client disconnected before the agent answered.'],
+  malformed: ['agent_protocol', 'The response of the agent is not HTTP.'],
 }
 
 const KEPT_BACK: ReadonlySet<string> = new Set([

@@ -160,7 +160,7 @@ async function unavailableReport(error: ServiceError, request: HttpRequest, cont
     () => true,
     () => false,
   )
-  const fault = { code: error.code, evidence: error.message, remedy: 'Start the agent, or mend the network to it.' }
+  const fault = { code: error.code, evidence: error.message, remedy: 'Start the agent, or fix the network to it.' }
   const faults = hasToken ? viewFaults([fault]) : { errors: [] }
   const report = { status: 'unavailable', api: { api_version: 'v1' }, ...faults }
   return jsonResponse(503, report, { 'x-request-id': context.requestId, 'cache-control': 'no-store' })

@@ -207,7 +207,7 @@ async function publishOwn(published: Published): Promise<HealthFault[]> {
     faults.push({
       code: 'name_conflict',
       evidence: `The ${kind} ${uid} of this cell is named "${name}" ${where}, but ${problem}.`,
-      remedy: 'Delete one of the two, each at its own agent.',
+      remedy: 'Delete one of the two, at the agent that has it.',
     })
   }
   await publishHomes(published, onConflict)
@@ -235,8 +235,9 @@ function lagOf(directory: KubeDirectory): HealthFault[] {
   return [
     {
       code: 'fleet_stale',
-      evidence: `What this cell knows of the others is from ${timestamp(fault.since)}: ${fault.error.message}`,
-      remedy: 'Bring the API server back; boxes that run go on meanwhile, and nothing is made or published.',
+      evidence: `This cell has had no news of the other cells since ${timestamp(fault.since)}: ${fault.error.message}`,
+      remedy:
+        'Restore the API server. Running boxes keep running, but the fleet creates and publishes nothing until then.',
     },
   ]
 }

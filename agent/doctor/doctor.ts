@@ -60,11 +60,11 @@ function parseFlags(args: readonly string[]): { fix: boolean; json: boolean; hel
 
 const DOCTOR_HELP = `Usage: boxyard doctor [--fix] [--json]
 
-Looks at the host and at the deployment on it, before and after installing: settings, versions, kernel, cgroups,
-namespaces, programs, packet filter, nameservers, disk, modes of files, ports, clock, units, and what the running
-service says is wrong. Each line tells what was found, and what to do. It changes nothing without --fix.
+Checks this host and its deployment, before and after the installation. Prints each finding with its remedy, and changes
+nothing without --fix. It checks settings, versions, kernel, cgroups, namespaces, programs, packet filter, nameservers,
+disk, file modes, ports, clock, units and service health.
 
-  --fix    makes what is safe: corrects modes of files that are Boxyard's, and loads missing kernel modules
-  --json   prints JSON
+  --fix    apply safe fixes: correct modes of Boxyard's files, and load missing kernel modules
+  --json   print JSON
 
-Without root it says what it could not look at. Exit code: 0 nothing is wrong, 1 something is, 2 wrong options.`
+Without root, doctor lists the checks that it had to skip. Exit code: 0 no problems, 1 problems, 2 wrong options.`

@@ -78,6 +78,6 @@ export function areaOf(check: string): Area {
     note: (fault) => of('note', fault),
     problem: (fault) => of('problem', fault),
     unknown: (what, why) =>
-      plain('unknown', `${what}: ${why}`.replaceAll(/\s+/g, ' '), 'Run it as root, or see the reason given.'),
+      plain('unknown', `${what}: ${why}`.replaceAll(/\s+/g, ' '), 'Run doctor as root, or fix the reason above.'),
   }
 }

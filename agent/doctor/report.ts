@@ -39,9 +39,9 @@ function sumOf(findings: readonly Finding[]): string {
   const count = (level: FindingLevel): number => findings.filter((finding) => finding.level === level).length
   const [problems, notes, unknown] = [count('problem'), count('note'), count('unknown')]
   const parts = [
-    problems === 0 ? 'Nothing is wrong' : problems === 1 ? '1 problem' : `${problems} problems`,
+    problems === 0 ? 'No problems' : problems === 1 ? '1 problem' : `${problems} problems`,
     ...(notes === 0 ? [] : [notes === 1 ? '1 note' : `${notes} notes`]),
-    ...(unknown === 0 ? [] : [`${unknown} could not be looked at`]),
+    ...(unknown === 0 ? [] : [`${unknown} not checked`]),
   ]
   return `${parts.join(', ')}.`
 }

@@ -24,7 +24,7 @@ export const HEALTH_EXAMPLES = {
         {
           code: 'disk_full',
           evidence: 'The disk of the data directory has 200 MiB left.',
-          remedy: 'Free space on that disk: state cannot be written without it.',
+          remedy: 'Free space on that disk. The service needs it to write its state.',
         },
       ]),
       boxes: { pending: 0, running: 3, stopped: 1, unknown: 0, total: 4 },

@@ -19,7 +19,7 @@ const mountSchema = z.looseObject({
 const healthFaultSchema = z.looseObject({
   code: z.string().meta({ description: 'Code of the problem, such as `disk_full`.' }),
   evidence: z.string().meta({ description: 'Findings of the check.' }),
-  remedy: z.string().meta({ description: 'How to fix it, in one sentence.' }),
+  remedy: z.string().meta({ description: 'How to fix it.' }),
 })
 
 /** A node of the cluster that boxes run on. */
@@ -46,7 +46,7 @@ export const healthSchema = z
     api: z.looseObject({ api_version: z.string().meta({ description: 'API version in the paths, `v1`.' }) }),
     errors: z
       .array(z.string())
-      .meta({ description: 'One sentence per problem, with evidence and remedy. Empty without a valid token.' }),
+      .meta({ description: 'One line per problem, with evidence and remedy. Empty without a valid token.' }),
     problems: z.array(healthFaultSchema).optional().meta({ description: 'The same problems as objects.' }),
     boxes: z
       .looseObject({

@@ -168,7 +168,7 @@ describe('a refusal of the cluster', () => {
     const error = await failureOf(api.pods.create(idle('late')))
     expect(error).toMatchObject({ code: 'runtime_unavailable', reason: 'forbidden' })
     expect(error.message).toBe(
-      `The agent may not create pods in namespace "${account.namespace}": give its ServiceAccount the verb.`,
+      `The agent is not allowed to create pods in namespace "${account.namespace}". Grant it to its ServiceAccount.`,
     )
     account.grant(POD_RULES)
     await until(async () => (await api.pods.get('none').catch(() => 'refused')) === null)

@@ -120,7 +120,7 @@ describe('the rights of an account', () => {
     weather.writeAgentKubeconfig({ port: line.port, token: Buffer.from(token, 'base64').toString() })
     await untilWell('with-token')
     secret.remove()
-    const detail = "The cluster does not accept the agent's credentials; they may have expired."
+    const detail = "The cluster does not accept the agent's credentials. They may have expired."
     await untilRefused(detail)
     await untilFault('kubernetes_credentials', 'does not accept')
     weather.writeAgentKubeconfig({ port: line.port })
@@ -129,8 +129,10 @@ describe('the rights of an account', () => {
 
   test('a withdrawn verb is named, and granting it again heals', async () => {
     setVerbs(['get', 'list', 'watch', 'delete', 'patch'])
-    await untilRefused('The agent may not create pods in namespace "boxyard": give its ServiceAccount the verb.')
-    await untilFault('kubernetes_forbidden', 'The agent may not create pods in namespace "boxyard".')
+    await untilRefused(
+      'The agent is not allowed to create pods in namespace "boxyard". Grant it to its ServiceAccount.',
+    )
+    await untilFault('kubernetes_forbidden', 'The agent is not allowed to create pods in namespace "boxyard".')
     applyManifests()
     await untilWell('with-verb')
   })
@@ -140,7 +142,9 @@ describe('the rights of an account', () => {
     line.drop()
     await until(
       async () =>
-        /The agent may not (watch|list) pods in namespace "boxyard"/.test((await create('refused')).body.detail),
+        /The agent is not allowed to (watch|list) pods in namespace "boxyard"/.test(
+          (await create('refused')).body.detail,
+        ),
       'it is refused',
     )
     await untilFault('kubernetes_forbidden', 'pods in namespace "boxyard".')

@@ -192,8 +192,8 @@ async function findAway(cells: ReadonlyMap<string, CellEdge>, prober: Prober): P
 function edgeFault(cell: string, evidence: string): HealthFault {
   return {
     code: 'cell_edge_away',
-    evidence: `The edge of cell ${cell} cannot be reached, so that the URLs of its boxes fail here. ${evidence}`,
-    remedy: 'See that its node runs and that BOXYARD_CELL_EDGE_PORT there can be reached from here.',
+    evidence: `The edge of cell ${cell} is unreachable, so the URLs of its boxes fail here. ${evidence}`,
+    remedy: 'Check that its node runs, and that this node can reach its BOXYARD_CELL_EDGE_PORT.',
   }
 }
 

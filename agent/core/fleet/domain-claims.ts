@@ -182,8 +182,8 @@ function hostsToTell(
 function conflictFault(domain: string, boxId: string): HealthFault {
   return {
     code: 'domain_conflict',
-    evidence: `The box ${boxId} of this cell is published at "${domain}", which belongs to another box of the fleet.`,
-    remedy: 'Unpublish it at one of the two, each at its own agent.',
+    evidence: `The box ${boxId} of this cell has the custom domain "${domain}", which belongs to another box of the fleet.`,
+    remedy: 'Unpublish it from one of the two boxes, at the agent of that box.',
   }
 }
 

@@ -115,7 +115,7 @@ export function claimingAs(directory: Directory, check: () => void): Directory {
 }
 
 function unknownError({ failure }: Pick<State, 'failure'>): ServiceError {
-  const why = failure === null ? 'it has not been told of it yet' : causeOf(failure)
+  const why = failure === null ? 'the cell has not registered yet' : causeOf(failure)
   return new ServiceError('runtime_unavailable', `The fleet does not know this cell: ${why}`, { cause: failure?.error })
 }
 
@@ -127,9 +127,10 @@ function failureOf({ failure, isKnown }: State): HealthFault[] {
   if (failure === null && isKnown) return []
   const evidence =
     failure === null
-      ? 'This cell has not told its fleet of itself yet, and claims no names until it has.'
-      : `Since ${timestamp(failure.since)} this cell cannot tell its fleet of itself: ${causeOf(failure)}`
-  const remedy = 'Bring the API server back, or mend what it says; boxes that run go on, and this is tried again.'
+      ? 'This cell has not registered in its fleet yet. Until then, it claims no names.'
+      : `Since ${timestamp(failure.since)} this cell cannot register in its fleet: ${causeOf(failure)}`
+  const remedy =
+    'Restore the API server, or fix the error it reports. Running boxes keep running, and the agent retries.'
   return [{ code: 'fleet_untold', evidence, remedy }]
 }
 

@@ -62,8 +62,8 @@ export async function reportHealth(deps: HealthDeps): Promise<HealthReport> {
   if (deps.isDraining()) {
     faults.push({
       code: 'draining',
-      evidence: 'The agent was told to stop.',
-      remedy: 'Start it again; boxes go on running meanwhile.',
+      evidence: 'The agent is shutting down.',
+      remedy: 'Start it again. Boxes keep running.',
     })
   }
   const status = deps.isDraining() || !boxes ? 'unavailable' : faults.length > 0 ? 'degraded' : 'ok'
@@ -76,7 +76,11 @@ function createMeasure(faults: HealthFault[], logger: Logger) {
       return await read()
     } catch (error) {
       logger.error('a figure of the health report could not be read', { code, error })
-      faults.push({ code, evidence: 'It could not be read.', remedy: "Read the agent's log for the cause." })
+      faults.push({
+        code,
+        evidence: 'A part of the health report is not readable.',
+        remedy: "Find the cause in the agent's log.",
+      })
       return null
     }
   }
@@ -88,39 +92,39 @@ function poolFaults({ deviceErrors, scrub, isReadOnly, backing }: PoolCondition)
   if (isReadOnly) {
     faults.push({
       code: 'pool_read_only',
-      evidence: 'A write to the disk of the pool failed: nothing is written to it any more, reads go on.',
+      evidence: 'A write to the disk of the pool failed. The pool is now read-only.',
       remedy:
-        "Mend the disk, or free space on it (the host's kernel log names the fault); then stop the service, take it down (`npm run down`, which ends the boxes) and start it again.",
+        "Fix the disk error in the host's kernel log, or free space on the disk. Then stop the service, run `npm run down`, which stops the boxes, and start it again.",
     })
   }
   if (backing.missingBytes > Math.max(0, backing.availableBytes)) {
     faults.push({
       code: 'pool_not_backed',
-      evidence: `The pool's image lacks ${mib(backing.missingBytes)} of its blocks, and its disk has ${mib(backing.availableBytes)} for them: once that is used up the pool becomes read-only.`,
-      remedy: 'Free space on the disk of the image: the image then takes its blocks by itself.',
+      evidence: `The pool's image lacks ${mib(backing.missingBytes)} of its blocks, but its disk has only ${mib(backing.availableBytes)} for them. When they run out, the pool becomes read-only.`,
+      remedy: 'Free space on the disk of the image. The image then allocates its blocks automatically.',
     })
   }
   const counted = Object.entries(deviceErrors).filter(([, count]) => count > 0)
   if (counted.length > 0) {
     faults.push({
       code: 'storage_errors',
-      evidence: `The disk of the pool has failed: ${counted.map(([what, count]) => `${what} ${count}`).join(', ')}.`,
+      evidence: `The disk of the pool has errors: ${counted.map(([what, count]) => `${what} ${count}`).join(', ')}.`,
       remedy:
-        'Look after the disk and scrub (POST /v1/storage/scrub); restore what is damaged. A scrub that finds nothing wrong lets the count begin anew.',
+        'Check the disk, run a scrub (POST /v1/storage/scrub), and restore damaged files. A scrub without errors resets the count.',
     })
   }
   if (scrub !== null && scrub.errors > 0) {
     faults.push({
       code: 'scrub_errors',
       evidence: `The last scrub found ${scrub.errors} errors in ${scrub.checkedBytes} bytes.`,
-      remedy: "The host's kernel log names the files: restore them from snapshots or backups, then scrub again.",
+      remedy: "The host's kernel log names the files. Restore them from snapshots or backups, then run another scrub.",
     })
   }
   if (scrub?.status === 'failed') {
     faults.push({
       code: 'scrub_failed',
-      evidence: 'The last scrub could not be carried out.',
-      remedy: 'Start another with POST /v1/storage/scrub; `btrfs` of btrfs-progs must be installed.',
+      evidence: 'The last scrub failed.',
+      remedy: 'Install btrfs-progs if it is missing, and start another scrub (POST /v1/storage/scrub).',
     })
   }
   return faults
@@ -132,14 +136,14 @@ function storageFaults(pool: DiskCapacity | null, disk: DiskCapacity | null): He
     faults.push({
       code: 'pool_full',
       evidence: `The storage pool has ${mib(pool.availableBytes)} of ${mib(pool.totalBytes)} left.`,
-      remedy: 'Delete boxes, or give the disk of the data directory more room: the pool then grows by itself.',
+      remedy: 'Delete boxes, or enlarge the disk of the data directory. The pool then grows automatically.',
     })
   }
   if (disk && disk.availableBytes < lowBytes(disk)) {
     faults.push({
       code: 'disk_full',
       evidence: `The disk of the data directory has ${mib(disk.availableBytes)} left.`,
-      remedy: 'Free space on that disk: state cannot be written without it.',
+      remedy: 'Free space on that disk. The service needs it to write its state.',
     })
   }
   return faults
@@ -153,7 +157,7 @@ function tombstoneFaults(reconciler: Reconciler): HealthFault[] {
     {
       code: 'remains_not_destroyed',
       evidence: `${stuck.length} deleted boxes still hold space: ${ids.join(', ')}.`,
-      remedy: "It is tried again by itself; the agent's log names the cause under the box's id.",
+      remedy: "The agent retries automatically. Find the cause in its log under the box's id.",
     },
   ]
 }
@@ -174,9 +178,8 @@ function startFaults(boxes: readonly string[]): HealthFault[] {
   return [
     {
       code: 'box_start_failed',
-      evidence: `Boxes that should run and could not be started: ${boxes.slice(0, SHOWN_BOXES).join(', ')}${more}.`,
-      remedy:
-        "Each is tried again by itself, at least once a minute; the agent's log names the cause under the box's id.",
+      evidence: `These boxes should run but failed to start: ${boxes.slice(0, SHOWN_BOXES).join(', ')}${more}.`,
+      remedy: "The agent retries each at least once a minute. Find the cause in its log under the box's id.",
     },
   ]
 }
@@ -187,8 +190,8 @@ function lowBytes({ totalBytes }: DiskCapacity): number {
 
 function unknownFaults(count: number): HealthFault[] {
   if (count <= 0) return []
-  const evidence = `The runtime does not answer for ${count} boxes.`
-  return [{ code: 'boxes_unknown', evidence, remedy: "It is tried again by itself; the agent's log names the cause." }]
+  const evidence = `The container runtime does not answer for ${count} boxes.`
+  return [{ code: 'boxes_unknown', evidence, remedy: 'The agent retries automatically. Find the cause in its log.' }]
 }
 
 function mib(bytes: number): string {

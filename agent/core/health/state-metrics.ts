@@ -29,8 +29,8 @@ export function meterState(meter: Meter, deps: StateMetricsDeps): void {
   const pool = (name: string, help: string, field: keyof Omit<DiskCapacity, 'path'>): void =>
     single({ name: `boxyard_pool_${name}_bytes`, help }, async () => (await filesystem.capacity())[field])
   pool('size', 'Size of the storage pool.', 'totalBytes')
-  pool('used', 'What of the storage pool is in use.', 'usedBytes')
-  pool('available', 'What of the storage pool can be written to.', 'availableBytes')
+  pool('used', 'Used bytes of the storage pool.', 'usedBytes')
+  pool('available', 'Available bytes of the storage pool.', 'availableBytes')
   single(STORED, async () => [...(await accounts.all()).values()].reduce((sum, bytes) => sum + bytes, 0))
   single(SUBVOLUMES, async () => (await filesystem.list()).length)
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
@@ -64,32 +64,32 @@ const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['stat
 const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const
 const QUEUE = {
   name: 'boxyard_reconcile_queue',
-  help: 'Boxes with a step under way (running), due again (waiting), or to be tried again after a failure (later).',
+  help: 'Boxes with a running step (running), a due step (waiting), or a retry after a failure (later).',
   labels: ['state'],
 } as const
 const EVENTS = {
   name: 'boxyard_events_total',
-  help: 'Events that were written, by all agents of these data.',
+  help: 'Events written by all agents of this data directory.',
   labels: [],
 } as const
 const PAUSED = {
   name: 'boxyard_boxes_paused_seconds_total',
-  help: 'For how long boxes were paused because they exceeded what they may read and write on the disk, summed over all.',
+  help: 'Total time that boxes were paused because they exceeded their disk limits.',
   labels: [],
 } as const
 const OOM_KILLS = {
   name: 'boxyard_oom_kills_total',
-  help: 'Processes of boxes that the kernel killed because the memory of their box was full.',
+  help: 'Processes that the kernel killed because the memory of their box was full.',
   labels: [],
 } as const
 const STORED = {
   name: 'boxyard_projects_stored_bytes',
-  help: 'What all projects keep in the storage pool, as their quotas count it.',
+  help: 'Storage of all projects, as their quotas count it.',
 }
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
-const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }
-const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Those of them that failed to be destroyed at least once.' }
+const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted resources whose space is not free yet.' }
+const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Deleted resources whose removal failed at least once.' }
 const UNSTARTED = {
   name: 'boxyard_boxes_unstarted',
-  help: 'Boxes that should run and whose start failed; it is tried again.',
+  help: 'Boxes that should run, but failed to start. The agent retries.',
 }

@@ -51,16 +51,16 @@ export async function findSubvolumeFaults(store: Store, filesystem: CowFilesyste
       [...there].filter((name) => !known.has(name)),
       {
         code: 'unknown_subvolumes',
-        what: 'The pool holds subvolumes that no record knows',
-        remedy: 'Restore the database they belong to, or remove them by hand once nothing in them is missed.',
+        what: 'The pool has subvolumes without a record in the database',
+        remedy: 'Restore the database that they belong to, or remove them by hand if you do not need them.',
       },
     ),
     ...faultOf(
       wanted.filter((name) => !there.has(name)),
       {
         code: 'missing_subvolumes',
-        what: 'The pool lacks subvolumes of boxes, volumes or bases',
-        remedy: 'Restore the pool that belongs to this database, or delete what they belonged to.',
+        what: 'Subvolumes of boxes, volumes or bases are missing in the pool',
+        remedy: 'Restore the pool that belongs to this database, or delete the boxes, volumes and bases.',
       },
     ),
   ]

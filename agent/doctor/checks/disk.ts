@@ -18,8 +18,7 @@ function checkKind({ path, type, isReadOnly }: DataDiskFacts): Finding[] {
       DISK.problem({
         code: 'disk_read_only',
         evidence: `${path} is mounted read-only.`,
-        remedy:
-          'If the kernel made it so after an error (dmesg names it), check and mend the disk; else mount it for writing.',
+        remedy: 'If dmesg shows a disk error, check and repair the disk. Otherwise remount it read-write.',
       }),
     )
   }
@@ -27,7 +26,7 @@ function checkKind({ path, type, isReadOnly }: DataDiskFacts): Finding[] {
     findings.push(
       DISK.problem({
         code: 'disk_volatile',
-        evidence: `${path} is on ${type}: all data would be gone after a reboot.`,
+        evidence: `${path} is on ${type}, which loses all data at a reboot.`,
         remedy: 'Set BOXYARD_DATA_DIR to a directory on a disk.',
       }),
     )
@@ -36,9 +35,8 @@ function checkKind({ path, type, isReadOnly }: DataDiskFacts): Finding[] {
     findings.push(
       DISK.problem({
         code: 'disk_remote',
-        evidence: `${path} is on ${type}, which does not keep what was synced as a local disk does.`,
-        remedy:
-          'Set BOXYARD_DATA_DIR to a directory on a local disk (ext4, xfs, btrfs), or on a block device of the network.',
+        evidence: `${path} is on ${type}, where synced data can be lost, unlike on a local disk.`,
+        remedy: 'Set BOXYARD_DATA_DIR to a directory on a local disk (ext4, xfs, btrfs) or on a network block device.',
       }),
     )
   }
@@ -48,21 +46,25 @@ function checkKind({ path, type, isReadOnly }: DataDiskFacts): Finding[] {
 function checkRoom(disk: DataDiskFacts, { agent }: SettingsFacts): Finding[] {
   const { path, availableBytes, totalBytes, freeInodes, pool } = disk
   if (freeInodes !== null && freeInodes < FEW_INODES) {
-    const evidence = `The filesystem of ${path} can take ${freeInodes} more files.`
-    return [DISK.problem({ code: 'inodes_used_up', evidence, remedy: 'Remove files there that are not needed.' })]
+    const evidence = `The filesystem of ${path} has inodes for only ${freeInodes} more files.`
+    return [DISK.problem({ code: 'inodes_used_up', evidence, remedy: 'Remove files that you no longer need there.' })]
   }
   if (pool !== null) {
     if (availableBytes >= Math.min(LOW_BYTES, totalBytes / 10)) return []
     const evidence = `The filesystem of ${path} has ${mib(availableBytes)} left.`
     return [
-      DISK.problem({ code: 'disk_full', evidence, remedy: 'Free space there: state cannot be written without it.' }),
+      DISK.problem({
+        code: 'disk_full',
+        evidence,
+        remedy: 'Free space there. The service needs it to write its state.',
+      }),
     ]
   }
   const { initialBytes, hostReserveBytes } = agent.pool
   if (availableBytes >= initialBytes + hostReserveBytes) return []
   const fault = {
     code: 'disk_small',
-    evidence: `The filesystem of ${path} has ${gib(availableBytes)} left; the first pool takes ${gib(initialBytes)}, and ${gib(hostReserveBytes)} stay free.`,
+    evidence: `The filesystem of ${path} has ${gib(availableBytes)} left. The first pool takes ${gib(initialBytes)}, and ${gib(hostReserveBytes)} must stay free.`,
     remedy: 'Free space, set BOXYARD_DATA_DIR to a larger disk, or lower BOXYARD_POOL_GB and BOXYARD_HOST_RESERVE_GB.',
   } as const
   const isTooSmall = availableBytes < hostReserveBytes + LOW_BYTES

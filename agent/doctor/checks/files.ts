@@ -6,7 +6,7 @@ export function checkFiles({ files, settings, isRoot }: Pick<Facts, 'files' | 's
   const findings = files.flatMap((file) => checkFile(file, settings.agent.dataDir, isRoot))
   if (findings.length > 0) return findings
   const seen = files.filter(({ found }) => 'value' in found && found.value !== null).length
-  return [FILES.ok(`Modes and owners of ${seen} files and directories are right.`)]
+  return [FILES.ok(`${seen} files and directories have the right mode and owner.`)]
 }
 
 function checkFile(file: GuardedFileFacts, dataDir: string, isRoot: boolean): Finding[] {
@@ -14,13 +14,15 @@ function checkFile(file: GuardedFileFacts, dataDir: string, isRoot: boolean): Fi
   if ('hidden' in found) return isRoot || neededBy !== null ? [FILES.unknown(path, found.hidden)] : []
   if (found.value === null) {
     if (neededBy === null) return []
-    const remedy = `Make the file, or change ${neededBy}.`
-    return [FILES.problem({ code: 'file_missing', evidence: `${neededBy} names ${path}, which is not there.`, remedy })]
+    const remedy = `Create the file, or change ${neededBy}.`
+    return [
+      FILES.problem({ code: 'file_missing', evidence: `${neededBy} names ${path}, which does not exist.`, remedy }),
+    ]
   }
   const { uid, mode } = found.value
   const isAbove = dataDir.startsWith(path === '/' ? path : `${path}/`)
   if (uid !== 0 && !(isAbove && isSticky(mode))) {
-    const evidence = `${path} belongs to the user with id ${uid}, who can change what is in it.`
+    const evidence = `${path} belongs to the user with id ${uid}, who can change its contents.`
     return [FILES.problem({ code: 'owner_wrong', evidence, remedy: `chown root:root ${path}` })]
   }
   return isAbove ? checkAbove(path, mode) : checkMode(file, mode)
@@ -29,7 +31,7 @@ function checkFile(file: GuardedFileFacts, dataDir: string, isRoot: boolean): Fi
 // In a directory with the sticky bit, such as /tmp, nobody removes or renames what is another's.
 function checkAbove(path: string, mode: number): Finding[] {
   if ((mode & OTHERS_WRITE) === 0 || isSticky(mode)) return []
-  const evidence = `Others may write to ${path} (mode ${octal(mode)}), and so put another data directory in the place of yours.`
+  const evidence = `Other users can write to ${path} (mode ${octal(mode)}), so they can replace your data directory.`
   return [FILES.problem({ code: 'parent_open', evidence, remedy: `chmod go-w ${path}` })]
 }
 
@@ -41,7 +43,7 @@ function checkMode({ path, allowed, required }: GuardedFileFacts, mode: number):
   return [
     FILES.problem({
       code: isOpen ? 'mode_open' : 'mode_closed',
-      evidence: `${path} has mode ${octal(mode)}${isOpen ? ': others than root get at it' : ', which keeps out who needs it'}.`,
+      evidence: `${path} has mode ${octal(mode)}${isOpen ? ', so other users can read or change it' : ', so the service cannot use it'}.`,
       remedy: `chmod ${octal(wanted)} ${path}`,
       fix: { kind: 'chmod', path, mode: wanted },
     }),

@@ -11,19 +11,19 @@ export function checkKernel({ kernel }: Pick<Facts, 'kernel'>): Finding[] {
   const isNew = major > MIN_KERNEL[0] || (major === MIN_KERNEL[0] && minor >= MIN_KERNEL[1])
   findings.push(
     isNew
-      ? KERNEL.ok(`Linux ${release} (needed: ${MIN_KERNEL.join('.')} or newer).`)
+      ? KERNEL.ok(`Linux ${release} (${MIN_KERNEL.join('.')} or newer is required).`)
       : KERNEL.problem({
           code: 'kernel_old',
           evidence: `Linux ${release} is older than ${MIN_KERNEL.join('.')}.`,
-          remedy: 'Use Debian 13, or on Debian 12 the kernel of backports (linux-image-amd64 of bookworm-backports).',
+          remedy: 'Use Debian 13, or install the kernel of bookworm-backports on Debian 12 (linux-image-amd64).',
         }),
   )
   if (machine !== 'x64' && machine !== 'arm64') {
     findings.push(
       KERNEL.problem({
         code: 'architecture_unknown',
-        evidence: `The machine is ${machine}.`,
-        remedy: 'Use an x86-64 or arm64 machine: there is no release for others.',
+        evidence: `The architecture is ${machine}.`,
+        remedy: 'Use an x86-64 or arm64 machine. Boxyard has no release for others.',
       }),
     )
   }
@@ -39,9 +39,9 @@ function checkModule({ filesystems, modules, hasLoopControl }: KernelFacts, name
   if ('hidden' in module) return KERNEL.unknown(what, module.hidden)
   const code = name === 'btrfs' ? 'btrfs_missing' : 'loop_missing'
   const remedy = module.value
-    ? `Load the module: modprobe ${name} (in /etc/modules-load.d it stays over a reboot).`
-    : 'Use a kernel with it, such as that of Debian. In a container of another system, its host has to offer it.'
-  const evidence = `The kernel has no ${what}${module.value ? ' yet: its module is not loaded' : ', nor a module for it'}.`
+    ? `Load the module: modprobe ${name}. To load it at each boot, add it to /etc/modules-load.d.`
+    : 'Use a kernel that has it, such as the Debian kernel. In a container, the host must provide it.'
+  const evidence = `The kernel has no ${what}${module.value ? ', because its module is not loaded' : ', and no module for it'}.`
   return KERNEL.problem({
     code,
     evidence,
@@ -54,8 +54,7 @@ function checkModule({ filesystems, modules, hasLoopControl }: KernelFacts, name
 export function checkCgroups({ kernel }: Pick<Facts, 'kernel'>): Finding[] {
   const { mountInfo, controllers } = kernel
   if ('hidden' in mountInfo) return [CGROUPS.unknown('Mounts', mountInfo.hidden)]
-  const remedy =
-    'Let the system mount cgroups: version 2 at /sys/fs/cgroup, as systemd does, with the controllers cpu, memory and pids.'
+  const remedy = 'Mount cgroup version 2 at /sys/fs/cgroup, as systemd does, with the controllers cpu, memory and pids.'
   try {
     const { version } = findCgroupLayout(mountInfo.value)
     if (version === 1) return [CGROUPS.ok('cgroup version 1, with cpu, memory, pids and freezer.')]
@@ -76,21 +75,21 @@ export function checkNamespaces({ kernel, settings }: Pick<Facts, 'kernel' | 'se
   if ('hidden' in namespaces) return [NAMESPACES.unknown('Namespaces', namespaces.hidden)]
   const missing = NEEDED_NAMESPACES.filter((name) => !namespaces.value.includes(name))
   if (missing.length > 0) {
-    const evidence = `The kernel has no namespaces of the kinds ${missing.join(', ')}.`
-    const remedy = 'Use a kernel with them, such as that of Debian.'
+    const evidence = `The kernel lacks namespaces of these types: ${missing.join(', ')}.`
+    const remedy = 'Use a kernel that has them, such as the Debian kernel.'
     return [NAMESPACES.problem({ code: 'namespaces_missing', evidence, remedy })]
   }
-  if ('hidden' in namespaceLimits) return [NAMESPACES.unknown('Their limits', namespaceLimits.hidden)]
+  if ('hidden' in namespaceLimits) return [NAMESPACES.unknown('Limits of namespaces', namespaceLimits.hidden)]
   const wanted = boxesAtOnce(settings)
   const low = Object.entries(namespaceLimits.value).filter(([, limit]) => limit < wanted)
-  if (low.length === 0) return [NAMESPACES.ok(`All kinds of namespaces, each at least ${wanted} times.`)]
+  if (low.length === 0) return [NAMESPACES.ok(`The kernel has all types of namespaces, at least ${wanted} of each.`)]
   const fault = {
     code: 'namespace_limit',
     evidence: low
       .map(([kind, limit]) => `user.max_${kind}_namespaces is ${limit}`)
       .join(', ')
       .concat('.'),
-    remedy: `Each box takes one of each kind, and there may be ${wanted}: raise them with sysctl, and keep that in /etc/sysctl.d; or lower BOXYARD_BOXES_MAX.`,
+    remedy: `Each box takes one of each type, for up to ${wanted} boxes. Raise the limits with sysctl and save them in /etc/sysctl.d, or lower BOXYARD_BOXES_MAX.`,
   } as const
   return [low.some(([, limit]) => limit < FEW) ? NAMESPACES.problem(fault) : NAMESPACES.note(fault)]
 }
@@ -103,17 +102,18 @@ export function checkTerminals({
 }: Pick<Facts, 'kernel' | 'settings' | 'service'>): Finding[] {
   const { terminals } = kernel
   const { boxesMax, allowsNesting } = settings.agent.limits
-  if ('hidden' in terminals) return [TERMINALS.unknown('Their number', terminals.hidden)]
+  if ('hidden' in terminals) return [TERMINALS.unknown('Number of terminals', terminals.hidden)]
   if (terminals.value === null || allowsNesting) return []
   const { max } = terminals.value
   const wanted = wantedTerminals(boxesMax, terminals.value)
   const isRunning = 'value' in service.holder && service.holder.value !== null
-  if (max >= wanted || !isRunning) return [TERMINALS.ok(`kernel.pty.max is ${max}; the agent sees to ${wanted}.`)]
+  if (max >= wanted || !isRunning)
+    return [TERMINALS.ok(`kernel.pty.max is ${max}. The agent raises it to ${wanted} if needed.`)]
   return [
     TERMINALS.note({
       code: 'terminals_few',
-      evidence: `kernel.pty.max is ${max}, and ${boxesMax} boxes may take ${wanted}: some can leave others none.`,
-      remedy: `Run sysctl -w kernel.pty.max=${wanted}, and keep it in /etc/sysctl.d; or lower BOXYARD_BOXES_MAX.`,
+      evidence: `kernel.pty.max is ${max}, but ${boxesMax} boxes can open ${wanted} terminals. Some boxes may get none.`,
+      remedy: `Run sysctl -w kernel.pty.max=${wanted} and save it in /etc/sysctl.d, or lower BOXYARD_BOXES_MAX.`,
     }),
   ]
 }

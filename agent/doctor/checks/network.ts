@@ -19,7 +19,7 @@ function checkFilter({ network, kernel }: Pick<Facts, 'network' | 'kernel'>): Fi
   if ('hidden' in nft) return [NETWORK.unknown('nftables', nft.hidden)]
   if (nft.value.isUsable) {
     const count = nft.value.output.split('\n').filter(Boolean).length
-    return [NETWORK.ok(`nftables works; the host has ${count} ${count === 1 ? 'table' : 'tables'}.`)]
+    return [NETWORK.ok(`nftables works. The host has ${count} ${count === 1 ? 'table' : 'tables'}.`)]
   }
   if (/not permitted|denied|must be root/i.test(nft.value.output))
     return [NETWORK.unknown('nftables', nft.value.output)]
@@ -31,7 +31,7 @@ function checkFilter({ network, kernel }: Pick<Facts, 'network' | 'kernel'>): Fi
       evidence: `nft list tables failed: ${nft.value.output}`,
       remedy: canLoad
         ? 'Load the module: modprobe nf_tables.'
-        : 'Use a kernel with nf_tables, such as that of Debian: boxes are isolated by it.',
+        : 'Use a kernel with nf_tables, such as the Debian kernel. Boxyard isolates boxes with it.',
       ...(canLoad ? { fix: { kind: 'modprobe', module: 'nf_tables' } } : {}),
     }),
   ]
@@ -42,7 +42,8 @@ function checkProblems({ problems }: Facts['network'], { holder }: Facts['servic
   // The agent turns forwarding on when it starts.
   const isRunning = 'value' in holder && holder.value !== null
   const found = problems.value.filter(({ code }) => isRunning || code !== 'forwarding_off')
-  if (found.length === 0) return [NETWORK.ok('Nothing on the host drops packets of boxes or has their addresses.')]
+  if (found.length === 0)
+    return [NETWORK.ok('No rule of the host drops packets of boxes, and no route uses their addresses.')]
   return found.map(({ code, evidence, remedy }) =>
     NETWORK.problem({ code: 'network', evidence: `${code}: ${evidence}.`, remedy }),
   )
@@ -61,7 +62,7 @@ function checkIds({ lentNumbers }: Facts['network']): Finding[] {
 }
 
 function checkNames({ nameservers }: Facts['network'], { agent }: Facts['settings']): Finding[] {
-  if (!agent.network.egress) return [DNS.ok('Boxes reach no nameserver, as BOXYARD_EGRESS=false says.')]
+  if (!agent.network.egress) return [DNS.ok('BOXYARD_EGRESS=false blocks nameservers for boxes.')]
   if ('hidden' in nameservers) return [DNS.unknown('Nameservers', nameservers.hidden)]
   // That there is none is among the problems of the network.
   if (nameservers.value.length === 0) return []
@@ -71,8 +72,8 @@ function checkNames({ nameservers }: Facts['network'], { agent }: Facts['setting
     return [DNS.ok(`Boxes use ${all}, which ${nameservers.value.length === 1 ? 'answers' : 'answer'}.`)]
   const fault = {
     code: 'dns_silent',
-    evidence: `No answer within 4 s came from ${silent.join(', ')}.`,
-    remedy: 'Mend the nameserver in /etc/resolv.conf, or name others for boxes: BOXYARD_DNS=192.0.2.1,192.0.2.2.',
+    evidence: `No answer within 4 s from ${silent.join(', ')}.`,
+    remedy: 'Fix the nameserver in /etc/resolv.conf, or set others for boxes: BOXYARD_DNS=192.0.2.1,192.0.2.2.',
   } as const
   return [silent.length === nameservers.value.length ? DNS.problem(fault) : DNS.note(fault)]
 }

@@ -6,7 +6,7 @@ export function checkPorts({ ports, isRoot }: Pick<Facts, 'ports' | 'isRoot'>): 
   const findings = [...checkTwice(ports), ...ports.flatMap((port) => checkPort(port, isRoot))]
   if (findings.length > 0) return findings
   const held = ports.filter(({ holders }) => 'value' in holders && holders.value.length > 0)
-  const what = held.length === 0 ? 'are free' : `are free, or held by this service (${held.length})`
+  const what = held.length === 0 ? 'are free' : `are free or belong to this service (${held.length})`
   return [PORTS.ok(`The ports ${ports.map(({ port }) => port).join(', ')} ${what}.`)]
 }
 
@@ -16,8 +16,8 @@ function checkTwice(ports: readonly PortFacts[]): Finding[] {
     .filter(([, { length }]) => length > 1)
     .map(([address, same]) => {
       const names = same.map(({ variable }) => variable).join(' and ')
-      const evidence = `${names} are the same: ${address}.`
-      return PORTS.problem({ code: 'port_twice', evidence, remedy: 'Give each a port of its own.' })
+      const evidence = `${names} are both ${address}.`
+      return PORTS.problem({ code: 'port_twice', evidence, remedy: 'Set a different port for each.' })
     })
 }
 
@@ -28,24 +28,26 @@ function checkPort({ variable, host, port, holders, refusal }: PortFacts, isRoot
   if (foreign.length > 0) {
     const units = [...new Set(foreign.flatMap(({ unit }) => unit ?? []))]
     const stop =
-      units.length > 0 ? `Stop what listens there (systemctl stop ${units.join(' ')})` : 'Stop what listens there'
+      units.length > 0
+        ? `Stop the program that listens there (systemctl stop ${units.join(' ')})`
+        : 'Stop the program that listens there'
     return [
       PORTS.problem({
         code: 'port_taken',
-        evidence: `${where} is held by ${foreign.map(holderText).join(', ')}.`,
+        evidence: `${where} is in use by ${foreign.map(holderText).join(', ')}.`,
         remedy: `${stop}, or set ${variable} to another port.`,
       }),
     ]
   }
   if (refusal === null) return []
-  if (refusal === 'EACCES' && !isRoot) return [PORTS.unknown(where, 'only root may listen there')]
+  if (refusal === 'EACCES' && !isRoot) return [PORTS.unknown(where, 'only root can listen there')]
   const isForeignAddress = refusal === 'EADDRNOTAVAIL' || refusal === 'ENOTFOUND'
   return [
     PORTS.problem({
       code: 'port_unusable',
-      evidence: `${where} cannot be listened on: ${isForeignAddress ? 'the machine has no such address' : refusal}.`,
+      evidence: `The service cannot listen on ${where}: ${isForeignAddress ? 'the machine has no such address' : refusal}.`,
       remedy: isForeignAddress
-        ? `Set the host beside ${variable} to an address of this machine.`
+        ? `Set the host that belongs to ${variable} to an address of this machine.`
         : `Set ${variable} to another port.`,
     }),
   ]

@@ -13,7 +13,7 @@ export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
   const findings = old.map(({ name, version, minVersion, ...tool }) =>
     PROGRAMS.problem({
       code: 'program_old',
-      evidence: `${name} is ${version}; needed is ${minVersion} or newer.`,
+      evidence: `${name} is ${version}, but ${minVersion} or newer is required.`,
       remedy: `Upgrade the package ${tool.package}: apt-get install ${tool.package}`,
     }),
   )
@@ -22,7 +22,7 @@ export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
       PROGRAMS.problem({
         code: 'program_missing',
         evidence: `Not found in PATH: ${missing.map(({ name }) => name).join(', ')}.`,
-        remedy: `Install them: apt-get install ${packages.join(' ')} (npm run up does so by itself).`,
+        remedy: `Install them: apt-get install ${packages.join(' ')} (npm run up does this automatically).`,
       }),
     )
   }
@@ -38,18 +38,18 @@ function described({ name, version }: ToolFacts): string {
 export function checkCrunFixes({ crunPackage, tools }: Pick<Facts, 'crunPackage' | 'tools'>): Finding[] {
   const crun = tools.find(({ name }) => name === 'crun')
   if (crun === undefined || crun.path === null) return []
-  if ('hidden' in crunPackage) return [PROGRAMS.unknown('The package of crun', crunPackage.hidden)]
+  if ('hidden' in crunPackage) return [PROGRAMS.unknown('Package of crun', crunPackage.hidden)]
   return crunPackage.value === null ? checkOwnCrun(crun) : checkCrunPackage(crunPackage.value)
 }
 
 function checkCrunPackage({ name, installed, lacks, offered }: CrunPackageFacts): Finding[] {
-  const remedy = `Run apt-get update, then apt-get install --only-upgrade ${name}. Boxes that run need no restart.`
+  const remedy = `Run apt-get update, then apt-get install --only-upgrade ${name}. Running boxes need no restart.`
   if (lacks !== null) {
-    const evidence = `The package ${name} is ${installed}; ${lacks} is the first with all security fixes.`
+    const evidence = `The package ${name} is ${installed}, but ${lacks} is the first with all security fixes.`
     return [PROGRAMS.problem({ code: 'program_unfixed', evidence, remedy })]
   }
   if (offered === null) return []
-  const evidence = `The package ${name} is ${installed}; the distribution has ${offered}.`
+  const evidence = `The package ${name} is ${installed}, but the distribution has ${offered}.`
   return [PROGRAMS.note({ code: 'program_unfixed', evidence, remedy })]
 }
 
@@ -59,8 +59,8 @@ function checkOwnCrun({ path, version }: ToolFacts): Finding[] {
   return [
     PROGRAMS.problem({
       code: 'program_unfixed',
-      evidence: `${path} is crun ${version}, of no Debian package; ${fixed} is the first with all security fixes (${advisory}).`,
-      remedy: `Replace it by crun ${fixed} or newer, or by that of the distribution: apt-get install crun`,
+      evidence: `${path} is crun ${version}, not from a Debian package. Version ${fixed} is the first with all security fixes (${advisory}).`,
+      remedy: `Replace it with crun ${fixed} or newer, or install the Debian package: apt-get install crun`,
     }),
   ]
 }
@@ -73,19 +73,20 @@ export function checkClock({ clock, now }: Pick<Facts, 'clock' | 'now'>): Findin
     return [
       CLOCK.problem({
         code: 'clock_behind',
-        evidence: `The clock says ${time}, and ${newestFile.path} was written at ${new Date(newestFile.at).toISOString()}.`,
-        remedy: 'Set the clock (timedatectl set-ntp true, or date -s): tokens, schedules and certificates go by it.',
+        evidence: `The clock shows ${time}, but ${newestFile.path} was written at ${new Date(newestFile.at).toISOString()}.`,
+        remedy:
+          'Set the clock (timedatectl set-ntp true, or date -s). Tokens, schedules and certificates depend on it.',
       }),
     ]
   }
-  if ('hidden' in isSynchronized) return [CLOCK.unknown('Whether the clock is synchronized', isSynchronized.hidden)]
-  if (isSynchronized.value) return [CLOCK.ok(`${time}, synchronized.`)]
+  if ('hidden' in isSynchronized) return [CLOCK.unknown('Clock synchronization', isSynchronized.hidden)]
+  if (isSynchronized.value) return [CLOCK.ok(`The clock shows ${time}, and is synchronized.`)]
   return [
     CLOCK.note({
       code: 'clock_unsynchronized',
-      evidence: `${time}; no time source keeps the clock in step.`,
+      evidence: `The clock shows ${time}, and no time source synchronizes it.`,
       remedy:
-        'Run one: apt-get install systemd-timesyncd (or chrony). Tokens end by this clock, and fronts on other machines may differ by 30 s at most.',
+        'Run one: apt-get install systemd-timesyncd (or chrony). Tokens expire by this clock, and clocks of fronts on other machines may differ by at most 30 s.',
     }),
   ]
 }

@@ -4,14 +4,14 @@ import { areaOf, type Finding } from '../findings.ts'
 /** Checks that the settings are valid. Pure. */
 export function checkSettings({ settings }: Pick<Facts, 'settings'>): Finding[] {
   if (settings.hiddenFile !== null)
-    return [SETTINGS.unknown(settings.hiddenFile, 'this user may not read it, so defaults are taken for what it sets')]
+    return [SETTINGS.unknown(settings.hiddenFile, 'this user cannot read it, so doctor uses the defaults')]
   if (settings.faults.length === 0) return [SETTINGS.ok('The settings are valid.')]
   return settings.faults.map((evidence) =>
     SETTINGS.problem({
       code: 'setting_wrong',
       evidence,
       remedy:
-        'Correct it where it is set (/etc/boxyard/boxyard.conf, or the environment): the service does not start with it. Doctor went on with the default.',
+        'Correct it in /etc/boxyard/boxyard.conf or the environment. The service does not start with it. Doctor used the default instead.',
     }),
   )
 }
@@ -31,9 +31,8 @@ export function checkVersions({
     findings.push(
       VERSIONS.note({
         code: 'version_differs',
-        evidence: `The agent that runs is ${named(runningVersion)}, this program ${named(program)}.`,
-        remedy:
-          'After an upgrade, start it again (systemctl restart boxyard-agent boxyard-front): boxes go on running.',
+        evidence: `The running agent is ${named(runningVersion)}, this program is ${named(program)}.`,
+        remedy: 'After an upgrade, restart it: systemctl restart boxyard-agent boxyard-front. Boxes keep running.',
       }),
     )
   }
@@ -42,9 +41,9 @@ export function checkVersions({
     findings.push(
       VERSIONS.problem({
         code: 'pool_missing',
-        evidence: `The database knows of a pool, and ${settings.agent.dataDir}/pool.img is not there.`,
+        evidence: `The database belongs to a storage pool, but ${settings.agent.dataDir}/pool.img does not exist.`,
         remedy:
-          'Mount the disk that it is on, or bring the file back; docs/operations.md tells of moving and restoring.',
+          'Mount the disk of the file, or restore the file. docs/operations.md explains how to move and restore a deployment.',
       }),
     )
   }
@@ -54,32 +53,31 @@ export function checkVersions({
 
 function checkSchema(schema: Facts['service']['schema'], known: number, dataDir: string): Finding[] {
   if ('hidden' in schema) {
-    if (/EACCES|permission|unable to open/i.test(schema.hidden))
-      return [VERSIONS.unknown('The database', schema.hidden)]
+    if (/EACCES|permission|unable to open/i.test(schema.hidden)) return [VERSIONS.unknown('Database', schema.hidden)]
     return [
       VERSIONS.problem({
         code: 'database_unreadable',
-        evidence: `${dataDir}/boxyard.db cannot be read: ${schema.hidden}.`,
-        remedy: 'Stop the service, keep a copy of the file, and bring it back from a backup (boxyard admin restore).',
+        evidence: `${dataDir}/boxyard.db is not readable: ${schema.hidden}.`,
+        remedy: 'Stop the service, copy the file, and restore it from a backup (boxyard admin restore).',
       }),
     ]
   }
   if (schema.value === null || schema.value === known) return []
   const isNewer = schema.value > known
-  const evidence = `The database has schema version ${schema.value}, this program knows ${known}.`
+  const evidence = `The database has schema version ${schema.value}, and this program uses version ${known}.`
   return isNewer
     ? [
         VERSIONS.problem({
           code: 'schema_newer',
           evidence,
-          remedy: 'Use the newer Boxyard that wrote it, or restore a backup of before.',
+          remedy: 'Use the newer Boxyard that wrote it, or restore an older backup.',
         }),
       ]
     : [
         VERSIONS.note({
           code: 'schema_older',
           evidence,
-          remedy: 'The next start migrates it, and keeps a copy beside it.',
+          remedy: 'The next start migrates it and keeps a copy next to it.',
         }),
       ]
 }
@@ -97,9 +95,9 @@ function isOther(one: string | null, other: string | null): boolean {
 export function checkUnits({ service }: Pick<Facts, 'service'>): Finding[] {
   const { units } = service
   if ('hidden' in units) return [UNITS.unknown('systemd', units.hidden)]
-  if (units.value === null) return [UNITS.ok('No systemd runs here; the service is started by other means.')]
+  if (units.value === null) return [UNITS.ok('This host does not run systemd, so the service has no units.')]
   const installed = units.value.filter(({ load }) => load !== 'not-found')
-  if (installed.length === 0) return [UNITS.ok('The units are not installed.')]
+  if (installed.length === 0) return [UNITS.ok('The systemd units are not installed.')]
   const findings = installed.flatMap(checkUnit)
   if (findings.length > 0) return findings
   return [
@@ -115,21 +113,21 @@ export function checkUnits({ service }: Pick<Facts, 'service'>): Finding[] {
 function checkUnit({ name, load, active, sub, file, result, status }: UnitFacts): Finding[] {
   if (active === 'failed' || load === 'error' || load === 'bad-setting') {
     const evidence = `${name} is ${active === 'failed' ? `failed (${result})` : load}${status === '' ? '' : `: ${status}`}.`
-    const remedy = `Read why (journalctl -u ${name} -n 50), then: systemctl restart ${name}`
+    const remedy = `Find the cause (journalctl -u ${name} -n 50), then: systemctl restart ${name}`
     return [UNITS.problem({ code: 'unit_failed', evidence, remedy })]
   }
   // Whoever ends at each start is "activating" all the time.
   if (sub.startsWith('auto-restart')) {
-    const evidence = `${name} ends, and is started again and again (${result})${status === '' ? '' : `: ${status}`}.`
-    return [UNITS.problem({ code: 'unit_failed', evidence, remedy: `Read why: journalctl -u ${name} -n 50` })]
+    const evidence = `${name} keeps exiting and restarting (${result})${status === '' ? '' : `: ${status}`}.`
+    return [UNITS.problem({ code: 'unit_failed', evidence, remedy: `Find the cause: journalctl -u ${name} -n 50` })]
   }
   if (file === 'enabled' && active === 'inactive') {
-    const evidence = `${name} is enabled, and does not run.`
+    const evidence = `${name} is enabled but does not run.`
     return [UNITS.problem({ code: 'unit_inactive', evidence, remedy: `systemctl start ${name}` })]
   }
   // A static unit is started by another.
   if (file === 'disabled' && active !== 'inactive') {
-    const evidence = `${name} runs, and is ${file}: it does not start with the machine.`
+    const evidence = `${name} runs but is ${file}, so it does not start at boot.`
     return [UNITS.note({ code: 'unit_disabled', evidence, remedy: `systemctl enable ${name}` })]
   }
   return []
@@ -145,34 +143,34 @@ export function checkService({ service, settings }: Pick<Facts, 'service' | 'set
     return [
       SERVICE.problem({
         code: 'service_silent',
-        evidence: `${who}, and ${url}/healthz gives ${health.hidden}.`,
+        evidence: `${who}, but ${url}/healthz returns ${health.hidden}.`,
         remedy:
-          'See whether the front runs (systemctl status boxyard-front), and whether the agent still starts: the first start builds a base.',
+          'Check that the front runs (systemctl status boxyard-front). The first start of the agent takes longer, because it builds a base.',
       }),
     ]
   }
   if ('value' in schema && schema.value === null && lastFailure === null)
-    return [SERVICE.ok(`There is no deployment in ${settings.agent.dataDir} yet.`)]
-  const failure = lastFailure === null ? '' : ` It ended last with: ${lastFailure}`
+    return [SERVICE.ok(`${settings.agent.dataDir} has no deployment yet.`)]
+  const failure = lastFailure === null ? '' : ` Its last error: ${lastFailure}`
   return [
     SERVICE.note({
       code: 'service_stopped',
-      evidence: `The service does not run: ${url}/healthz gives ${health.hidden}.${failure}`,
+      evidence: `The service does not run: ${url}/healthz returns ${health.hidden}.${failure}`,
       remedy:
-        'Start it: systemctl start boxyard-agent boxyard-front, or npm run up. Boxes that were running still do, unless it was taken down.',
+        'Start it: systemctl start boxyard-agent boxyard-front, or npm run up. Boxes keep running unless you ran npm run down.',
     }),
   ]
 }
 
 function checkHealth({ status, problems }: Health, url: string): Finding[] {
-  if (status === 'ok') return [SERVICE.ok(`${url}/healthz says ok.`)]
+  if (status === 'ok') return [SERVICE.ok(`${url}/healthz reports ok.`)]
   if (problems !== null && problems.length > 0) {
     return problems.map(({ code, evidence, remedy }) =>
       SERVICE.problem({ code: 'health', evidence: `${code}: ${evidence}`, remedy }),
     )
   }
-  const remedy = 'Run this as root, or ask with a token: what is wrong is told to those alone.'
-  return [SERVICE.problem({ code: 'health', evidence: `${url}/healthz says ${status}.`, remedy })]
+  const remedy = 'Run doctor as root, or request the report with a token. Without either, the report has no details.'
+  return [SERVICE.problem({ code: 'health', evidence: `${url}/healthz reports ${status}.`, remedy })]
 }
 
 type Health = Extract<Facts['service']['health'], { value: unknown }>['value']

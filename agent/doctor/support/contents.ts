@@ -50,7 +50,7 @@ function settingsText({ settings, version }: DoctorDeps): string {
     .map(([name, value]) => `${name}=${SECRET_SETTINGS.includes(name) ? '[redacted]' : value}`)
   const inForce = JSON.stringify({ agent, front }, null, 2)
   return [
-    `# Boxyard ${version.version}: what was set`,
+    `# Boxyard ${version.version}: settings that were set`,
     ...lines,
     ...faults.map((fault) => `# Wrong: ${fault}`),
     `# In force`,
@@ -107,7 +107,7 @@ async function outputOf([program = '', ...args]: readonly string[]): Promise<str
       timeoutMs: TIMEOUT_MS,
       maxOutputBytes: 4 * TAIL_BYTES,
     })
-    return exitCode === 0 ? stdout : `${program} ended with ${exitCode}: ${stderr}\n${stdout}`
+    return exitCode === 0 ? stdout : `${program} exited with ${exitCode}: ${stderr}\n${stdout}`
   })
 }
 
@@ -120,7 +120,7 @@ async function orWhy(read: () => Promise<string>): Promise<string> {
 }
 
 function reasonOf(error: unknown): string {
-  return `could not be read: ${error instanceof Error ? error.message : String(error)}`
+  return `not readable: ${error instanceof Error ? error.message : String(error)}`
 }
 
 /** Programs whose output is kept, each after the name of its file. */

@@ -41,8 +41,8 @@ export async function runSupportCommand(
   } finally {
     closeSync(fd)
   }
-  print(`${path}\nSecrets that are known here, and what looks like one, were taken out. Names of projects and boxes, addresses and
-paths are in it: look through it before you give it to others.`)
+  print(`${path}\nBoxyard removed the secrets that it knows, and text that looks like a secret. The archive still has names of projects and
+boxes, addresses and paths. Check it before you share it.`)
   return 0
 }
 
@@ -79,16 +79,16 @@ async function packFiles(files: readonly SupportFile[], signal: AbortSignal): Pr
 
 const README: SupportFile = {
   name: 'README.txt',
-  text: `What a Boxyard deployment looked like when this was made: what doctor found, settings, what the service said of
-itself (service/), the end of its logs (log/, host/journal.txt), units, the pool's superblock, and facts of the host.
-Secrets were replaced by [redacted]: keys, tokens, credentials, environments of boxes, and what has the shape of one.
+  text: `This archive shows the state of a Boxyard deployment. It has the findings of doctor, settings, reports of the service
+(service/), the end of its logs (log/, host/journal.txt), units, the superblock of the pool, and details of the host.
+Text in the form [redacted] replaces secrets: keys, tokens, credentials, environments of boxes, and text that looks like a secret.
 `,
 }
 const TAR_MS = 60_000
 const SUPPORT_HELP = `Usage: boxyard support [FILE]
 
-Writes an archive (tar.gz, mode 0600) for those who are to find a fault: what doctor finds, settings, versions, health,
-logs, units, the log of the kernel, the state of the pool. It works while the service is down, and without root, with
-less in it. Secrets are taken out: keys, tokens, credentials, environments of boxes, and what looks like one.
+Writes an archive (tar.gz, mode 0600) for the person who helps you. It has the findings of doctor, settings, versions,
+health, logs, units, the kernel log and the state of the pool. This works while the service is down. Without root, the
+archive has less content. Boxyard removes secrets: keys, tokens, credentials, environments of boxes, and text that looks like a secret.
 
-  FILE   default: boxyard-support-HOST-TIME.tar.gz in the working directory; one that is there is not overwritten`
+  FILE   default: boxyard-support-HOST-TIME.tar.gz in the working directory. An existing file is not overwritten.`

@@ -104,10 +104,10 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
 
 function problemsOf(why: string | null): RuntimeProblem[] {
   if (why === null) return []
-  const evidence = `lxcfs does not run, so that boxes see the memory and processors of the host in /proc. ${why}`
+  const evidence = `lxcfs does not run, so /proc in boxes shows the memory and CPUs of the host. ${why}`
   return [{ code: 'lxcfs_down', evidence, remedy: REMEDY }]
 }
 
 const BALANCE_MS = 5_000
 const REMEDY =
-  'Install lxcfs and see that /dev/fuse is there; it is started again by itself. BOXYARD_LXCFS=false does without.'
+  'Install lxcfs and check that /dev/fuse exists. The agent restarts lxcfs automatically. To run without it, set BOXYARD_LXCFS=false.'

@@ -174,7 +174,7 @@ function problemsOf(failed: ReadonlyMap<string, unknown>): RuntimeProblem[] {
   const [first] = failed
   if (first === undefined) return []
   const [boxId, error] = first
-  const evidence = `${failed.size} boxes are without their disk_mbps and disk_iops, such as ${boxId}: ${String(error)}`
+  const evidence = `${failed.size} boxes run without their limits disk_mbps and disk_iops, such as ${boxId}: ${String(error)}`
   return [{ code: 'disk_not_bounded', evidence, remedy: REMEDY }]
 }
 
@@ -184,4 +184,4 @@ const PAUSE_MS = 200
 const MOMENT_MS = 50
 const MOMENTS_APART_MS = 1_000
 const REMEDY =
-  'Boot with cgroups of version 2 and their controller io (with version 1: blkio), then start the boxes again; or do without the two settings.'
+  'Boot with cgroup version 2 and its io controller (version 1: blkio), then restart the boxes. Or remove the two limits.'

@@ -87,8 +87,8 @@ export function problemsOf(
   if (evidence === null) return []
   const [code, consequence] =
     supervisor.processes().length === 0
-      ? ['edge_down', 'No URL of a box answers.']
-      : ['edge_outdated', 'The edge serves with the settings and certificates it had before.']
+      ? ['edge_down', 'URLs of boxes do not answer.']
+      : ['edge_outdated', 'The edge still uses its previous settings and certificates.']
   return [{ code, evidence: `${consequence} ${evidence}`, remedy }]
 }
 

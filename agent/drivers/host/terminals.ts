@@ -42,8 +42,8 @@ export function terminalProblems(boxes: number): RuntimeProblem[] {
   return [
     {
       code: 'terminals_few',
-      evidence: `kernel.pty.max is ${limits.max}: ${boxes} boxes may take ${wanted} terminals, so that some can leave others none.`,
-      remedy: `Run \`sysctl -w kernel.pty.max=${wanted}\`, and keep it in /etc/sysctl.d.`,
+      evidence: `kernel.pty.max is ${limits.max}, but ${boxes} boxes can open ${wanted} terminals. Some boxes may get none.`,
+      remedy: `Run \`sysctl -w kernel.pty.max=${wanted}\`, and save it in /etc/sysctl.d.`,
     },
   ]
 }

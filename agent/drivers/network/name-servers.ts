@@ -79,8 +79,8 @@ export class NameServers {
     const causes = new Set([...this.#servers.values()].flatMap(({ problem }) => problem ?? []))
     return [...causes].map((cause) => ({
       code: 'names_down',
-      evidence: `a name server does not run: boxes of its project resolve no names. ${cause}`,
-      remedy: 'Install dnsmasq-base. The log has the cause.',
+      evidence: `a name server does not run, so the boxes of its project cannot resolve names. ${cause}`,
+      remedy: "Install dnsmasq-base, or find the cause in the agent's log.",
     }))
   }
 

@@ -37,9 +37,9 @@ export async function findNetworkProblems(request: ProblemsRequest): Promise<Net
 export function packetFilterRemoved(table: string): NetworkProblem {
   return {
     code: 'packet_filter_removed',
-    evidence: `table inet ${table} was removed by another program in the last ten minutes; it was loaded again`,
+    evidence: `another program removed table inet ${table} in the last ten minutes, and the agent loaded it again`,
     remedy:
-      'Find what flushes the whole nft ruleset, such as a firewall service, and let it replace only its own tables.',
+      'Find the program that flushes the whole nft ruleset, such as a firewall service. Configure it to replace only its own tables.',
   }
 }
 
@@ -89,8 +89,8 @@ function forwardDrop(evidence: string): NetworkProblem {
     code: 'forward_dropped',
     evidence,
     remedy:
-      'Let box traffic pass: `iptables -I DOCKER-USER -i bx+ -j ACCEPT; iptables -I DOCKER-USER -o bx+ -j ACCEPT` ' +
-      '(without Docker: the chain FORWARD); isolation stays with the rules of this service.',
+      'Allow box traffic: `iptables -I DOCKER-USER -i bx+ -j ACCEPT; iptables -I DOCKER-USER -o bx+ -j ACCEPT` ' +
+      '(without Docker: the chain FORWARD). The rules of this service still isolate boxes.',
   }
 }
 
@@ -100,7 +100,7 @@ function resolverProblems({ egress, nameservers }: ProblemsRequest): NetworkProb
     {
       code: 'no_nameserver',
       evidence: '/etc/resolv.conf names no IPv4 nameserver outside the host itself',
-      remedy: 'Configure nameservers for boxes.',
+      remedy: 'Set nameservers for boxes: BOXYARD_DNS.',
     },
   ]
 }
@@ -116,7 +116,7 @@ function subnetProblems(subnet: string): NetworkProblem[] {
     .map(({ interfaceName }) => ({
       code: 'subnet_in_use',
       evidence: `the host routes a part of ${subnet} to ${interfaceName}`,
-      remedy: 'Configure another /16 for boxes.',
+      remedy: 'Set another /16 for boxes: BOXYARD_SUBNET.',
     }))
 }
 
@@ -126,8 +126,8 @@ function connectionProblems(): NetworkProblem[] {
   return [
     {
       code: 'connections_used_up',
-      evidence: `the host remembers ${connections.count} connections of at most ${connections.max}`,
-      remedy: 'Raise net.netfilter.nf_conntrack_max with sysctl, keep it in /etc/sysctl.d, and restart this service.',
+      evidence: `the host tracks ${connections.count} connections, and the limit is ${connections.max}`,
+      remedy: 'Raise net.netfilter.nf_conntrack_max with sysctl, save it in /etc/sysctl.d, and restart this service.',
     },
   ]
 }
@@ -138,9 +138,9 @@ function neighbourProblems(): NetworkProblem[] {
   return [
     {
       code: 'neighbours_used_up',
-      evidence: `the host remembers ${entries} neighbours (ARP) of at most ${most}: it will find no other, its gateway among them`,
+      evidence: `the ARP table of the host has ${entries} entries, and the limit is ${most}. New neighbours become unreachable, including the gateway`,
       remedy:
-        'Raise net.ipv4.neigh.default.gc_thresh2 and gc_thresh3 with sysctl, and keep them in /etc/sysctl.d. Then find who takes them: boxes with nesting, or networks of other programs.',
+        'Raise net.ipv4.neigh.default.gc_thresh2 and gc_thresh3 with sysctl, and save them in /etc/sysctl.d. Then find what uses the entries, such as boxes with nesting or networks of other programs.',
     },
   ]
 }
@@ -148,7 +148,7 @@ function neighbourProblems(): NetworkProblem[] {
 const FORWARDING_OFF: NetworkProblem = {
   code: 'forwarding_off',
   evidence: '/proc/sys/net/ipv4/ip_forward is 0',
-  remedy: 'Run `sysctl -w net.ipv4.ip_forward=1`, and keep it in /etc/sysctl.d.',
+  remedy: 'Run `sysctl -w net.ipv4.ip_forward=1`, and save it in /etc/sysctl.d.',
 }
 const NAMES_OUR_INTERFACES = /\bbx(\d+-)?[*+]/
 const SUBNET_MASK = 0xffff_0000

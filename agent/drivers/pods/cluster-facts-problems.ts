@@ -55,7 +55,7 @@ function problemsOfNode({ metadata, spec, status }: Node): ClusterProblem[] {
       problems.push({
         code: 'kubernetes_node_not_ready',
         evidence: `Node ${name} is not ready: ${why}`,
-        remedy: 'Start its kubelet and container runtime; their logs on the node name the cause.',
+        remedy: 'Start its kubelet and container runtime. Find the cause in their logs on the node.',
       })
     }
     const relief = PRESSURE_REMEDIES[type]
@@ -66,8 +66,8 @@ function problemsOfNode({ metadata, spec, status }: Node): ClusterProblem[] {
   if (spec?.unschedulable) {
     problems.push({
       code: 'kubernetes_node_cordoned',
-      evidence: `Node ${name} takes no new pods: it is cordoned.`,
-      remedy: `When its maintenance is over: kubectl uncordon ${name}`,
+      evidence: `Node ${name} is cordoned, so it accepts no new pods.`,
+      remedy: `After the maintenance: kubectl uncordon ${name}`,
     })
   }
   return problems
@@ -99,27 +99,28 @@ function shorten(message: string | undefined): string {
 const IMAGE = {
   code: 'kubernetes_image',
   what: 'A node cannot get the image of box pods.',
-  remedy: 'Load the image of BOXYARD_POD_IMAGE on the node, or name one that it has or can pull.',
+  remedy: 'Load the image of BOXYARD_POD_IMAGE on the node, or set one that the node has or can pull.',
 }
 const CONTAINER = {
   code: 'kubernetes_container',
-  what: 'A node cannot make the container of a box.',
-  remedy: "See the agent's log, and kubectl describe pod: the agent and infra/node/install.sh must be of one version.",
+  what: 'A node cannot create the container of a box.',
+  remedy:
+    "See the agent's log and kubectl describe pod. The agent and infra/node/install.sh must have the same version.",
 }
 const UNSCHEDULABLE = {
   code: 'kubernetes_unschedulable',
   what: 'The scheduler finds no node.',
-  remedy: 'Delete or shrink boxes, or give the cluster room: a node that fits, ready and labelled.',
+  remedy: 'Delete or shrink boxes, or add a node with enough room that is ready and has the label.',
 }
 const SANDBOX = {
   code: 'kubernetes_sandbox',
-  what: 'A node has not made the sandbox of a pod.',
-  remedy: 'See the events in kubectl describe pod: often containerd lacks the handler boxyard, or a network.',
+  what: 'A node has not created the sandbox of a pod.',
+  remedy: 'See the events in kubectl describe pod. Often containerd lacks the handler boxyard, or a network.',
 }
 const PRESSURE_REMEDIES: Record<string, string> = {
-  MemoryPressure: 'Stop boxes or other work on the node, or give it memory: pods are evicted meanwhile.',
-  DiskPressure: 'Free disk space on the node: pods are evicted meanwhile.',
-  PIDPressure: 'End processes on the node, or raise its limit: pods are evicted meanwhile.',
+  MemoryPressure: 'Stop boxes or other work on the node, or add memory. Until then, the node evicts pods.',
+  DiskPressure: 'Free disk space on the node. Until then, the node evicts pods.',
+  PIDPressure: 'Stop processes on the node, or raise its limit. Until then, the node evicts pods.',
 }
 const NODE_LABEL = 'boxyard.dev/node'
 const UNSCHEDULED_MS = 10_000

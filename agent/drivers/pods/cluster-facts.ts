@@ -140,7 +140,7 @@ function isRunningBox({ metadata, status }: Pod): boolean {
 
 function problemOf(error: unknown): ClusterProblem {
   const fault = error instanceof KubeError ? error.fault : null
-  return fault ?? { code: 'kubernetes_unreadable', evidence: 'The cluster could not be read.', remedy: READ_LOG }
+  return fault ?? { code: 'kubernetes_unreadable', evidence: 'The agent cannot read the cluster.', remedy: READ_LOG }
 }
 
 /** Keeps one problem for each cause, of which several calls may fail. */

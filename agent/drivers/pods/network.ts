@@ -197,7 +197,7 @@ class NftPodNetwork implements PodNetwork {
     const bridges = new Set([...this.#owners.keys()].flatMap((address) => findBridge(address) ?? []))
     return [...bridges].filter(isOpen).map((bridge) => ({
       code: 'bridge_unfiltered',
-      evidence: `pods on ${bridge} reach each other past the packet filter: bridge-nf-call-iptables is not 1`,
+      evidence: `pods on ${bridge} bypass the packet filter, because bridge-nf-call-iptables is not 1`,
       remedy: OPEN_BRIDGE_REMEDY,
     }))
   }
@@ -232,8 +232,8 @@ function guardPlace(
 
 /** The remedy for an open bridge. */
 const OPEN_BRIDGE_REMEDY =
-  'Run `modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1`, as every node of a cluster should, and ' +
-  'keep both in /etc/modules-load.d and /etc/sysctl.d.'
+  'Run `modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1`, and ' +
+  'save both in /etc/modules-load.d and /etc/sysctl.d, as on every node of a cluster.'
 
 const UNGUARDED_REMEDY =
   'The kernel needs CONFIG_NF_TABLES_BRIDGE, and pods a veth whose other end is a port of that bridge.'

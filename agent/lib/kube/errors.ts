@@ -70,7 +70,7 @@ export function unreachableError(what: string, cause: unknown): KubeError {
     fault: {
       code: 'kubernetes_unreachable',
       evidence: `The cluster's API server ${what}.`,
-      remedy: 'Start it, or correct the server in the kubeconfig; boxes go on running meanwhile.',
+      remedy: 'Start it, or correct the server in the kubeconfig. Boxes keep running.',
     },
   })
 }
@@ -78,13 +78,13 @@ export function unreachableError(what: string, cause: unknown): KubeError {
 /** Builds the error for a verb that RBAC denies the account. */
 export function forbiddenError({ verb, resource, namespace }: KubeAction, cause: unknown): KubeError {
   const where = namespace === null ? '' : ` in namespace "${namespace}"`
-  const what = `The agent may not ${verb} ${resource}${where}`
-  return new KubeError('forbidden', `${what}: give its ServiceAccount the verb.`, {
+  const what = `The agent is not allowed to ${verb} ${resource}${where}`
+  return new KubeError('forbidden', `${what}. Grant it to its ServiceAccount.`, {
     cause,
     fault: {
       code: 'kubernetes_forbidden',
       evidence: `${what}.`,
-      remedy: `Give its ServiceAccount the verb "${verb}" on "${resource}": apply the manifests of infra/kubernetes again.`,
+      remedy: `Allow its ServiceAccount to "${verb}" "${resource}": apply the manifests of infra/kubernetes again.`,
     },
   })
 }
@@ -100,26 +100,30 @@ export function kubeRefusalError(action: KubeAction, refusal: KubeStatus): KubeE
   if (refusal.status === 404) return new KubeError('missing', 'The cluster has no such object.', { cause })
   if (refusal.status === 410) return new KubeError('expired', 'The cluster no longer knows that version.', { cause })
   if (refusal.status === 409 && refusal.reason === 'AlreadyExists') {
-    return new KubeError('exists', 'The cluster has an object of that name.', { cause })
+    return new KubeError('exists', 'The cluster already has an object with this name.', { cause })
   }
-  if (refusal.status === 409) return new KubeError('conflict', 'The object changed meanwhile; try again.', { cause })
+  if (refusal.status === 409)
+    return new KubeError('conflict', 'The object changed during the request. Try again.', { cause })
   // A policy of the cluster that cannot be evaluated, as for a while after the server's start, is no fault of the object.
   if (refusal.status === 422 && refusal.message.includes('ValidatingAdmissionPolicy'))
     return admissionError(action, refusal, cause)
   const fault = {
     ...refusedFault(action, refusal),
-    remedy: "It is a fault of the agent or a policy; the agent's log names it.",
+    remedy: "The agent or a policy has a fault. Find it in the agent's log.",
   }
-  return new KubeError('invalid', 'The cluster takes the request for invalid; the cause is logged.', { cause, fault })
+  return new KubeError('invalid', "The cluster rejects the request as invalid. The agent's log has the cause.", {
+    cause,
+    fault,
+  })
 }
 
 function credentialsError(cause: Error): KubeError {
-  return new KubeError('credentials', "The cluster does not accept the agent's credentials; they may have expired.", {
+  return new KubeError('credentials', "The cluster does not accept the agent's credentials. They may have expired.", {
     cause,
     fault: {
       code: 'kubernetes_credentials',
-      evidence: "The cluster's API server does not accept the agent's credentials; they may have expired.",
-      remedy: 'Replace the token or certificate in the kubeconfig: it is read again by itself.',
+      evidence: "The cluster's API server does not accept the agent's credentials. They may have expired.",
+      remedy: 'Replace the token or certificate in the kubeconfig. The agent reads it again automatically.',
     },
   })
 }
@@ -134,7 +138,7 @@ function admissionError(action: KubeAction, refusal: KubeStatus, cause: Error): 
     return new KubeError('quota', `${detail} ${wayOut}`, { cause, fault })
   }
   const what = action.resource.startsWith('pods') ? 'the pod of the box' : `a change of ${action.resource}`
-  const detail = `A rule of the cluster refuses ${what}; the health report names it.`
+  const detail = `A rule of the cluster refuses ${what}. The health report names it.`
   return new KubeError('refused', detail, { cause, fault: refusedFault(action, refusal) })
 }
 
@@ -145,8 +149,8 @@ function namespaceError({ namespace }: KubeAction, cause: Error): KubeError {
 }
 
 function kindError({ resource }: KubeAction, cause: Error): KubeError {
-  const detail = `The cluster has no kind of objects "${resource}".`
-  const remedy = 'Apply the manifests of infra/kubernetes again: they bring the kind.'
+  const detail = `The cluster has no resource type "${resource}".`
+  const remedy = 'Apply the manifests of infra/kubernetes again. They define it.'
   return new KubeError('refused', detail, { cause, fault: { code: 'kubernetes_kind', evidence: detail, remedy } })
 }
 
@@ -156,7 +160,7 @@ function refusedFault({ verb, resource }: KubeAction, { message }: KubeStatus): 
     code: isRuntimeClass ? 'kubernetes_runtime_class' : 'kubernetes_refused',
     evidence: `The cluster refuses to ${verb} ${resource}: ${message}`,
     remedy: isRuntimeClass
-      ? 'Apply the manifests of infra/kubernetes: they bring the RuntimeClass.'
+      ? 'Apply the manifests of infra/kubernetes. They define the RuntimeClass.'
       : 'Apply the manifests of infra/kubernetes again, or change the rule that the evidence names.',
   }
 }

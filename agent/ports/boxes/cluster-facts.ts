@@ -41,7 +41,7 @@ export interface ClusterNode {
   ready: boolean
 }
 
-/** A present problem of the cluster; `remedy` is one sentence. */
+/** A present problem of the cluster. */
 export interface ClusterProblem {
   code: string
   evidence: string

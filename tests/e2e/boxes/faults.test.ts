@@ -113,7 +113,7 @@ describe('kill -9 of the agent', () => {
       expect(status).toBe('unknown')
       expect(state.message).toMatch(/cannot be started again yet; it is tried again/)
       expect(await startFaults()).toEqual([
-        expect.stringContaining('Boxes that should run and could not be started: faults/witness ('),
+        expect.stringContaining('These boxes should run but failed to start: faults/witness ('),
       ])
       expect(await (await fetch(service.metricsUrl)).text()).toContain('boxyard_boxes_unstarted 1')
     })

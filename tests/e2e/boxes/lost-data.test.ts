@@ -46,10 +46,10 @@ test('a pool and a database that differ are reported, and neither loses more dat
     'unknown_subvolumes',
   ])
   expect(JSON.stringify(health.problems)).toContain(lostId)
-  // The original specification has errors as sentences only.
+  // The original specification has errors as strings only.
   expect(health.errors).toEqual([
-    expect.stringMatching(/^\S.*; remedy: \S.*\.$/),
-    expect.stringMatching(/^\S.*; remedy: \S.*\.$/),
+    expect.stringMatching(/^\S.*\. Remedy: \S.*\.$/),
+    expect.stringMatching(/^\S.*\. Remedy: \S.*\.$/),
   ])
   expect(health.errors.join()).toContain(lostId)
   expect((await client.post(boxes, { name: 'forgotten' })).status).toBe(201)

@@ -94,7 +94,7 @@ describe('before anything is started', () => {
     await new Promise((resolve) => taken.once('listening', resolve))
     const { code, checks } = await checksOf(settings)
     expect([code, wrongIn(checks)]).toEqual([1, ['port_taken']])
-    expect(find(checks, 'port_taken')?.evidence).toMatch(/\(BOXYARD_DATA_PORT\) is held by .* \(process \d+/)
+    expect(find(checks, 'port_taken')?.evidence).toMatch(/\(BOXYARD_DATA_PORT\) is in use by .* \(process \d+/)
     expect(find(checks, 'port_taken')?.evidence).toContain(`process ${process.pid}`)
   })
 
@@ -147,7 +147,7 @@ describe('before anything is started', () => {
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
     const code = await new Promise((resolve) => child.once('close', resolve))
     expect([code, output]).toEqual([0, expect.stringMatching(/^unknown +network +nftables: .*not permitted/m)])
-    expect(output).toMatch(/could not be looked at\.\n$/)
+    expect(output).toMatch(/ not checked\.\n$/)
   })
 
   test('in a checkout it needs no more than Node.js packages', async () => {
@@ -196,8 +196,8 @@ describe('beside a service', () => {
     const { checks } = await look()
     expect(wrongIn(checks)).toEqual([])
     const [health] = checks.filter(({ check }) => check === 'service')
-    if (!OF_HOST.test(health?.evidence ?? '')) expect(health?.evidence).toBe(`${service.url}/healthz says ok.`)
-    expect(checks.find(({ check }) => check === 'ports')?.evidence).toMatch(/held by this service \(4\)\.$/)
+    if (!OF_HOST.test(health?.evidence ?? '')) expect(health?.evidence).toBe(`${service.url}/healthz reports ok.`)
+    expect(checks.find(({ check }) => check === 'ports')?.evidence).toMatch(/belong to this service \(4\)\.$/)
   })
 
   test('what health says is wrong is passed on', async () => {
@@ -238,7 +238,7 @@ describe('beside a service', () => {
     const { code, checks } = await look()
     expect([code, find(checks, 'health')?.evidence]).toEqual([1, expect.stringMatching(/^agent_unavailable: /)])
     const { checks: stopped } = await checksOf({ ...service.environment, BOXYARD_PORT: String(await freePort()) })
-    expect(find(stopped, 'service_stopped')?.evidence).toMatch(/ECONNREFUSED.*It ended last with: No disk is left\.$/)
+    expect(find(stopped, 'service_stopped')?.evidence).toMatch(/ECONNREFUSED.*Its last error: No disk is left\.$/)
     await service.startAgent()
   })
 

@@ -56,8 +56,8 @@ test('why the agent of the package ended last is read from the journal', () => {
     doctorBeside('', { PATH: `${bin}:${process.env['PATH']}`, ...env })
       .filter(({ check }) => check === 'service')
       .map(({ evidence }) => evidence)
-  expect(evidenceOf({})).toEqual([expect.stringContaining('It ended last with: The disk is gone.')])
+  expect(evidenceOf({})).toEqual([expect.stringContaining('Its last error: The disk is gone.')])
   expect(evidenceOf({ BOXYARD_DATA_DIR: join(scratch, 'other') })).toEqual([
-    `There is no deployment in ${join(scratch, 'other')} yet.`,
+    `${join(scratch, 'other')} has no deployment yet.`,
   ])
 })

@@ -135,7 +135,7 @@ test('it works without a service, and writes over nothing', async () => {
   const path = join(scratch, 'two.tar.gz')
   const env = { BOXYARD_DATA_DIR: join(scratch, 'none'), BOXYARD_PORT: '1' }
   expect((await support(path, env)).code).toBe(0)
-  expect(readPart(path, 'service/healthz.json')).toContain('could not be read: no answer')
+  expect(readPart(path, 'service/healthz.json')).toContain('not readable: no answer')
   const before = readFileSync(path)
   const { code, output } = await support(path, env)
   expect([code, output]).toEqual([1, expect.stringContaining('EEXIST')])

@@ -28,7 +28,7 @@ note     disk         It is open.
 PROBLEM  disk         It is open.
                       → Close it. (--fix does it)
 unknown  disk         The rest: no right
-1 problem, 1 note, 1 could not be looked at.`,
+1 problem, 1 note, 1 not checked.`,
     )
     expect(isSound({ program, findings, fixes: [] })).toBe(false)
     expect(JSON.parse(formatJson({ program, findings, fixes: [] }))).toMatchObject({
@@ -39,7 +39,7 @@ unknown  disk         The rest: no right
 
   test('without a problem is sound', () => {
     expect(isSound({ program, findings: [area.note(wrong), area.unknown('x', 'y')], fixes: [] })).toBe(true)
-    expect(formatText({ program, findings: [area.ok('Fine.')], fixes: [] })).toMatch(/\nNothing is wrong\.$/)
+    expect(formatText({ program, findings: [area.ok('Fine.')], fixes: [] })).toMatch(/\nNo problems\.$/)
   })
 })
 

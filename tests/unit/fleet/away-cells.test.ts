@@ -27,9 +27,9 @@ describe('a cell', () => {
       cellOf('dd', { heartbeatAt: null, isReady: false }),
     ]
     expect(awayCellFaults(cells, NOW).map(({ evidence }) => evidence)).toEqual([
-      'The agent of cell bb, on node node-bb, last told how it fares at 2026-01-01T00:05:00.000Z.',
+      'The agent of cell bb, on node node-bb, sent its last heartbeat at 2026-01-01T00:05:00.000Z.',
       'The agent of cell cc, on node node-cc, was stopped at 2026-01-01T00:09:01.000Z.',
-      'The agent of cell dd, on node node-dd, has never told how it fares.',
+      'The agent of cell dd, on node node-dd, has never sent a heartbeat.',
     ])
   })
 
@@ -37,6 +37,6 @@ describe('a cell', () => {
     const cells = Array.from({ length: 32 }, (_, i) => cellOf(`c${i.toString(36)}`, { isReady: false }))
     const faults = awayCellFaults(cells, NOW)
     expect(faults).toHaveLength(11)
-    expect(faults.at(-1)?.evidence).toBe('So are those of 22 more cells.')
+    expect(faults.at(-1)?.evidence).toBe('The agents of 22 more cells are also away.')
   })
 })

@@ -192,7 +192,7 @@ describe('an agent that cannot be reached', () => {
     expect(problem).toMatchObject({ code: 'agent_unavailable', remedy: expect.any(String) })
     expect(jsonOf(answer)).toMatchObject({
       status: 'unavailable',
-      errors: [expect.stringMatching(/^.+; remedy: Start the agent, or mend the network to it\.$/)],
+      errors: [expect.stringMatching(/^.+\. Remedy: Start the agent, or fix the network to it\.$/)],
     })
   })
 

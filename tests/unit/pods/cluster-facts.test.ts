@@ -226,7 +226,7 @@ describe('the facts of a cluster', () => {
     expect(nodes).toEqual([])
     expect(problems).toMatchObject([
       { code: 'kubernetes_node_cordoned' },
-      { code: 'kubernetes_forbidden', evidence: 'The agent may not list pods.' },
+      { code: 'kubernetes_forbidden', evidence: 'The agent is not allowed to list pods.' },
     ])
   })
 
@@ -291,6 +291,8 @@ describe('the facts of a cluster', () => {
   test('name the verb that is missing', async () => {
     kube.answer((_request, response) => sendStatus(response, 403, 'Forbidden'))
     const { problems } = await factsOf([]).report()
-    expect(problems).toMatchObject([{ code: 'kubernetes_forbidden', evidence: 'The agent may not list nodes.' }])
+    expect(problems).toMatchObject([
+      { code: 'kubernetes_forbidden', evidence: 'The agent is not allowed to list nodes.' },
+    ])
   })
 })

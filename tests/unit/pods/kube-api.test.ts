@@ -165,7 +165,7 @@ describe('a refusal', () => {
     const error = await failureOf(kube.api.pods.resize('a', {}))
     expect(error).toMatchObject({ code: 'runtime_unavailable', reason: 'forbidden' })
     expect(error.message).toBe(
-      'The agent may not patch pods/resize in namespace "boxes": give its ServiceAccount the verb.',
+      'The agent is not allowed to patch pods/resize in namespace "boxes". Grant it to its ServiceAccount.',
     )
     expect(kube.requests[1]?.body.spec.resourceAttributes).toEqual({
       namespace: 'boxes',
@@ -184,7 +184,7 @@ describe('a refusal', () => {
       })
     answerFor(['create'])
     expect((await failureOf(kube.api.checkAllowed())).message).toBe(
-      'The agent may not delete pods in namespace "boxes": give its ServiceAccount the verb.',
+      'The agent is not allowed to delete pods in namespace "boxes". Grant it to its ServiceAccount.',
     )
     expect(codes()).toEqual(['kubernetes_forbidden'])
     answerFor(['create', 'delete'])
@@ -195,7 +195,7 @@ describe('a refusal', () => {
   test('of a read needs no question', async () => {
     refuse(true, 'nodes is forbidden')
     expect((await failureOf(kube.api.nodes())).message).toBe(
-      'The agent may not list nodes: give its ServiceAccount the verb.',
+      'The agent is not allowed to list nodes. Grant it to its ServiceAccount.',
     )
     expect(kube.requests).toHaveLength(1)
   })
@@ -215,7 +215,7 @@ describe('a refusal', () => {
     kube.answer((_request, response) => sendStatus(response, 422, 'Invalid', message))
     const error = await failureOf(kube.api.objects('Home').create('box.demo.web', {}))
     expect(error).toMatchObject({ reason: 'refused', code: 'runtime_unavailable' })
-    expect(error.message).toBe('A rule of the cluster refuses a change of homes; the health report names it.')
+    expect(error.message).toBe('A rule of the cluster refuses a change of homes. The health report names it.')
   })
 
   test('is dropped once a similar call is answered, even with a missing pod', async () => {

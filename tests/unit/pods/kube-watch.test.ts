@@ -207,7 +207,7 @@ test('a withdrawn verb is the fault, and granting it again heals', async () => {
   open[0]?.destroy()
   await until(() => watch.fault() !== null)
   expect(watch.fault()?.error.message).toBe(
-    'The agent may not watch pods in namespace "boxes": give its ServiceAccount the verb.',
+    'The agent is not allowed to watch pods in namespace "boxes". Grant it to its ServiceAccount.',
   )
   kube.answer(answerWell)
   await until(() => watch.fault() === null)

@@ -2170,7 +2170,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description One sentence per problem, with evidence and remedy. Empty without a valid token. */
+            /** @description One line per problem, with evidence and remedy. Empty without a valid token. */
             errors: string[];
             /** @description The same problems as objects. */
             problems?: ({
@@ -2178,7 +2178,7 @@ export interface components {
                 code: string;
                 /** @description Findings of the check. */
                 evidence: string;
-                /** @description How to fix it, in one sentence. */
+                /** @description How to fix it. */
                 remedy: string;
             } & {
                 [key: string]: unknown;

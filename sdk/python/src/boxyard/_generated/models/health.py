@@ -29,7 +29,7 @@ class Health:
             status (HealthStatus | str): `degraded`: it serves requests, with problems. `unavailable` (HTTP 503): the agent
                 is stopping, cannot be reached, or cannot read its database.
             api (HealthApi):
-            errors (list[str]): One sentence per problem, with evidence and remedy. Empty without a valid token.
+            errors (list[str]): One line per problem, with evidence and remedy. Empty without a valid token.
             problems (list[HealthProblemsItem] | Unset): The same problems as objects.
             boxes (HealthBoxes | Unset): Number of boxes of the deployment, by `status`. Absent if they cannot be counted,
                 and for a token that does not cover all projects.

@@ -15,7 +15,7 @@ class HealthProblemsItem:
     Attributes:
         code (str): Code of the problem, such as `disk_full`.
         evidence (str): Findings of the check.
-        remedy (str): How to fix it, in one sentence.
+        remedy (str): How to fix it.
     """
 
     code: str
