@@ -57,7 +57,7 @@ describe('an abort', () => {
     let id = ''
     const running = box.run(['sleep', '775'], { signal: leaving.signal, onStarted: (started) => (id = started) })
     running.catch(() => undefined)
-    // It runs before the answer tells its id.
+    // It runs before its client knows the id.
     await eventually(() => Promise.resolve(id !== ''))
     await abortOnce('sleep 775', leaving)
     await expect(running).rejects.toBe(WHY)
