@@ -234,26 +234,6 @@ export function defineDeploysSuite(client: Client): void {
       expect((await act('discard')).body.preview).toBeNull()
     })
 
-    test('has an identity of its own, as any fork, and keeps it over a restart', async () => {
-      const keygen = 'for last; do :; done; echo "made in $(hostname)" >"$last"; echo public >"$last.pub"'
-      await shell(
-        `mkdir -p /etc/ssh /usr/local/bin /var/lib/dbus; echo 'of the box' >/etc/ssh/ssh_host_ed25519_key; cp /etc/machine-id /var/lib/dbus/machine-id
-        printf '#!/bin/sh\n%s\n' '${keygen.replaceAll("'", "'\''")}' >/usr/local/bin/ssh-keygen; chmod +x /usr/local/bin/ssh-keygen`,
-      )
-      const tell = 'cat /etc/ssh/ssh_host_ed25519_key /etc/hostname /etc/machine-id /var/lib/dbus/machine-id'
-      const told = `echo mine >>/etc/ssh/ssh_host_ed25519_key; exec httpd -f -p $PORT -h /srv`
-      await act('deploy', inFork({ command: script(`${tell}; ${told}`) }))
-      const ofPreview = /^made in (box-\w+)\n\1\n([0-9a-f]{32})\n\2\n$/
-      await eventually(async () => ofPreview.test(await logOf('preview')))
-      const [, , id] = ofPreview.exec(await logOf('preview')) ?? []
-      expect(await shell(tell)).toMatch(/^of the box\nhost\n([0-9a-f]{32})\n\1\n$/)
-      expect(await shell('cat /etc/machine-id')).not.toBe(`${id}\n`)
-      for (const step of ['stop', 'resume']) await client.post(`${boxes}/host/${step}`)
-      await eventually(async () => /\nmade in box-\w+\nmine\n/.test(await logOf('preview')))
-      await act('discard')
-      await shell('rm -r /etc/ssh /var/lib/dbus /usr/local/bin/ssh-keygen')
-    })
-
     test('has writable copies of data volumes if requested, which are discarded', async () => {
       await act('deploy', inFork({ command: prying, snapshot: true }))
       await eventually(async () => (await logOf('preview')) === 'app root data\nwrote\nnew there\n')
