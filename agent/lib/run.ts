@@ -7,7 +7,7 @@ import { ProgramError } from './program-error.ts'
 export type ChildStdio = Extract<IOType, 'pipe' | 'ignore'> | number
 
 export interface SpawnOptions {
-  /** Whole environment. By default this process's own, with the messages of programs in English. */
+  /** Whole environment. By default it is inherited. */
   env?: Record<string, string>
   cwd?: string
   /** Descriptors 0, 1, 2 and onwards; default three pipes. Never give crun `ignore`: it would chown the host's /dev/null. */
@@ -107,8 +107,7 @@ export function spawnChild(command: string, args: readonly string[], options: Sp
   return spawn(command, args, {
     detached: true,
     stdio: options.stdio === undefined ? ['pipe', 'pipe', 'pipe'] : [...options.stdio],
-    // `ProgramError` reads what programs write.
-    env: options.env ?? { ...process.env, LC_ALL: 'C.UTF-8' },
+    ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
 }

@@ -18,7 +18,7 @@ export function createHostBaseBuilder(): BaseBuilder {
       } catch (error) {
         if (error instanceof ServiceError || signal.aborted) throw error
         if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-          throw refusal('storage_full', `The disk of this host has no room to build the base ${name}.`, FREE_POOL, {
+          throw refusal('storage_full', [`The disk of this host has no room to build the base ${name}.`, FREE_POOL], {
             cause: error,
           })
         throw new ServiceError('internal', `The base ${name} could not be built; the reason is logged.`, {

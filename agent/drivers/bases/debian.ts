@@ -119,7 +119,9 @@ const BUILD_TIMEOUT_MS = 15 * 60_000
 
 // The pool is mounted nodev, and the build needs devices. So it lifts that for this directory in a mount namespace of its own, which
 // also removes its mounts however the build ends.
-const BUILD_SCRIPT = 'mount --bind "$0" "$0" && mount -o remount,bind,dev "$0" && exec mmdebstrap "$@"'
+// The messages of a full disk are in English whatever the host's language.
+const BUILD_SCRIPT =
+  'export LC_ALL=C.UTF-8; mount --bind "$0" "$0" && mount -o remount,bind,dev "$0" && exec mmdebstrap "$@"'
 
 const STAGES = [
   ['I: running apt-get update', 'Reading the package lists'],
