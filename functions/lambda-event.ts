@@ -20,11 +20,10 @@ export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
     readBody: (maxBytes) => {
       if (body.length <= maxBytes) return Promise.resolve(body)
       return Promise.reject(
-        refusal(
-          'body_too_large',
+        refusal('body_too_large', [
           `The body may be at most ${maxBytes} bytes.`,
           'Send less, or send it to the data address with a ticket.',
-        ),
+        ]),
       )
     },
     openBody: async function* () {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../shared/errors.ts'
+import type { ServiceError } from '../shared/errors.ts'
 import { createFairShares } from '../shared/fair-shares.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import type { HttpRequest } from '../shared/http/messages.ts'
@@ -74,8 +74,10 @@ function tooMany(waitMs: number, headers: Record<string, string> = {}): ServiceE
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   return refusal(
     'rate_limited',
-    'Too many requests without a valid token come from this address.',
-    `Send a valid token, or try again in ${seconds} s.`,
+    [
+      'Too many requests without a valid token come from this address.',
+      `Send a valid token, or try again in ${seconds} s.`,
+    ],
     { headers: { 'Retry-After': String(seconds), ...headers } },
   )
 }

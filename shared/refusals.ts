@@ -6,8 +6,7 @@ type RefusalCode = CodeOf<409 | 412 | 413 | 429 | 507>
 /** Refuses for the state of things: `why` names the field or thing and its limit, `wayOut` says what to do about it. Sentences. */
 export function refusal(
   code: RefusalCode,
-  why: string,
-  wayOut: string,
+  [why, wayOut]: readonly [why: string, wayOut: string],
   options: ServiceErrorOptions = {},
 ): ServiceError {
   return new ServiceError(code, `${why} ${wayOut}`, options)

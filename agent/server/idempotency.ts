@@ -41,8 +41,10 @@ export async function runOnce(
   if (!entry.answer) {
     throw refusal(
       'idempotency_in_progress',
-      'The first request with this Idempotency-Key still runs.',
-      'Send the request again when that has ended, to get the same answer.',
+      [
+        'The first request with this Idempotency-Key still runs.',
+        'Send the request again when that has ended, to get the same answer.',
+      ],
       {
         headers: { 'Retry-After': '1' },
       },

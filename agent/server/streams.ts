@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
 import { inLoopTurns } from '../../shared/flow-turns.ts'
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
@@ -264,8 +264,10 @@ function tooMany(pool: Pool): ServiceError {
     pool === 'ports' ? ['connections to ports of boxes', 'port_connections_at_once'] : ['WebSockets', 'streams_at_once']
   return refusal(
     'rate_limited',
-    `Too many ${what} are open. Projects and tokens share \`${limit}\` of \`GET /v1/config\`.`,
-    'Close some, or try again in 5 s.',
+    [
+      `Too many ${what} are open. Projects and tokens share \`${limit}\` of \`GET /v1/config\`.`,
+      'Close some, or try again in 5 s.',
+    ],
     { headers: { 'Retry-After': '5' } },
   )
 }

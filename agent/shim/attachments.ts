@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { refusal } from '../../shared/refusals.ts'
 import type { Valve } from '../../shared/valve.ts'
 import type { Frame } from '../drivers/exec/shim-frames.ts'
@@ -176,11 +176,10 @@ function createBackpressure({ sources, maxLagBytes }: BackpressureSource): Backp
 }
 
 function tooMany(): ServiceError {
-  return refusal(
-    'rate_limited',
+  return refusal('rate_limited', [
     `${SHIM_LIMITS.clientsEach} clients are attached already, the most of one command or session.`,
     'Try again when one has left.',
-  )
+  ])
 }
 
 const KEEP_MS = 5_000

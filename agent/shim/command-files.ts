@@ -32,8 +32,10 @@ export function openCommandRings(files: ExecFiles, key: ExecKey): CommandRings {
     if (!isErrno(error, 'ENOSPC', 'EDQUOT')) throw error
     throw refusal(
       'storage_full',
-      'The host has no room for the output of a command.',
-      'Delete commands that have ended, or have the operator make room below BOXYARD_DATA_DIR.',
+      [
+        'The host has no room for the output of a command.',
+        'Delete commands that have ended, or have the operator make room below BOXYARD_DATA_DIR.',
+      ],
       { cause: error },
     )
   }

@@ -117,11 +117,10 @@ function createAttachServer(state: ShimState): AttachServer {
 }
 
 function tooMany(): ServiceError {
-  return refusal(
-    'rate_limited',
+  return refusal('rate_limited', [
     `${SHIM_LIMITS.clients} clients are attached to commands and sessions already, the most of this agent.`,
     'Try again when some have left.',
-  )
+  ])
 }
 
 /** Builds the answer to a request that failed. */

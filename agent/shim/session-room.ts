@@ -1,4 +1,4 @@
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { createFairShares } from '../../shared/fair-shares.ts'
 import { refusal } from '../../shared/refusals.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
@@ -25,5 +25,5 @@ export function createSessionRoom(): SessionRoom {
 
 /** Creates the error for a session too many. `why` names the bound. */
 export function tooManySessions(why: string): ServiceError {
-  return refusal('rate_limited', why, 'End one first.')
+  return refusal('rate_limited', [why, 'End one first.'])
 }

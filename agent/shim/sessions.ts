@@ -1,4 +1,4 @@
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { refusal } from '../../shared/refusals.ts'
 import { createValve, type Valve } from '../../shared/valve.ts'
 import { type DetachedSession, type SessionTask, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
@@ -166,11 +166,10 @@ function attachmentsOf(
 }
 
 function nameTaken(name: string): ServiceError {
-  return refusal(
-    'name_taken',
+  return refusal('name_taken', [
     `The box has a session named "${name}" already.`,
     'Attach to it, or choose another name.',
-  )
+  ])
 }
 
 const ENDED_MAX = 32

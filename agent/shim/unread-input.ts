@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { ServiceError } from '../../shared/errors.ts'
+import type { ServiceError } from '../../shared/errors.ts'
 import { createFairShares, type Owners } from '../../shared/fair-shares.ts'
 import { refusal } from '../../shared/refusals.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
@@ -43,9 +43,8 @@ export function createUnreadInput(): UnreadInput {
 }
 
 function tooMuch(): ServiceError {
-  return refusal(
-    'rate_limited',
+  return refusal('rate_limited', [
     `Commands that run have not read their input yet: at most ${SHIM_LIMITS.unreadInputBytes / 1024 ** 2} MiB in all, shared by projects.`,
     'Try again when they have, or end them.',
-  )
+  ])
 }

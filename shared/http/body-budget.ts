@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts'
+import type { ServiceError } from '../errors.ts'
 import { createFairShares, type Owners } from '../fair-shares.ts'
 import { refusal } from '../refusals.ts'
 import type { HttpRequest } from './messages.ts'
@@ -33,7 +33,7 @@ export function heldBytes({ headers }: Pick<HttpRequest, 'headers'>, maxBytes: n
 }
 
 function tooMuch(): ServiceError {
-  return refusal('rate_limited', 'Too many requests with large bodies are not answered yet.', 'Try again in 1 s.', {
+  return refusal('rate_limited', ['Too many requests with large bodies are not answered yet.', 'Try again in 1 s.'], {
     headers: { 'Retry-After': '1' },
   })
 }

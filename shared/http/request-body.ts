@@ -155,7 +155,7 @@ function brokenBody(cause?: unknown): ServiceError {
 }
 
 function bodyTooLarge(maxBytes: number): ServiceError {
-  return refusal('body_too_large', `The body may be at most ${maxBytes} bytes.`, 'Send less.')
+  return refusal('body_too_large', [`The body may be at most ${maxBytes} bytes.`, 'Send less.'])
 }
 
 /** What the slowest honest client sends in a millisecond: who sends little is waited for less. */

@@ -1,5 +1,5 @@
 import { type BucketOptions, createBuckets } from '../../../shared/buckets.ts'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 
 /** Counts one request of `key`. */
@@ -22,7 +22,7 @@ export function createRateLimit(options: BucketOptions): RateLimit {
 
 /** Creates the error for too many requests, to be retried after `seconds`. */
 export function rateLimited(why: string, seconds: number): ServiceError {
-  return refusal('rate_limited', why, `Try again in ${seconds} s.`, {
+  return refusal('rate_limited', [why, `Try again in ${seconds} s.`], {
     headers: { 'Retry-After': String(seconds), RateLimit: `"default";r=0;t=${seconds}` },
   })
 }

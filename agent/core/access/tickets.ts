@@ -124,8 +124,10 @@ function invalidTicket(): ServiceError {
 function tooMany(): ServiceError {
   return refusal(
     'rate_limited',
-    `\`tickets\`: of the ${TICKETS_AT_ONCE} that may be open, no more are left for this project or token.`,
-    'Use those that are open, or try again when they have expired, after a minute.',
+    [
+      `\`tickets\`: of the ${TICKETS_AT_ONCE} that may be open, no more are left for this project or token.`,
+      'Use those that are open, or try again when they have expired, after a minute.',
+    ],
     { headers: { 'Retry-After': '5' } },
   )
 }

@@ -62,11 +62,10 @@ export function createBackups(deps: BackupJobsDeps): Backups {
         const own = earlier.find((each) => isOwn(each, options))
         if (own) return own
         if (earlier.some(({ status }) => status === 'running')) {
-          throw refusal(
-            'volume_busy',
+          throw refusal('volume_busy', [
             `A backup of the data volume "${volume.name}" is under way.`,
             'Try again when that is done.',
-          )
+          ])
         }
         return jobs.start(await takeCopy(deps, { volume, options, last: lastOf(earlier) }), options.caller.requestId)
       })

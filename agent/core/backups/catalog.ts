@@ -10,7 +10,7 @@ import {
   objectOf,
   volumesDirectory,
 } from '../../../shared/backup-manifest.ts'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 
@@ -148,11 +148,10 @@ export function isListed({ manifest, files }: StoredBackup): boolean {
 }
 
 export function damaged(name: string): ServiceError {
-  return refusal(
-    'backup_damaged',
+  return refusal('backup_damaged', [
     `The backup cannot be restored: "${name}" is missing or was altered.`,
     'Restore another backup of the volume, or delete this one.',
-  )
+  ])
 }
 
 /** @throws ServiceError `backup_damaged` for a backup whose manifest is not trusted, unless it is deleted */
@@ -163,11 +162,10 @@ export function checkTrusted(stored: StoredBackup | null): void {
 
 /** Makes the error of a manifest that this deployment cannot verify. */
 function distrusted(name: string, why: string): ServiceError {
-  return refusal(
-    'backup_damaged',
+  return refusal('backup_damaged', [
     `The backup is not used, since nothing proves who wrote it: "${name}" ${why}.`,
     'The operator can add the key of the deployment that made it (admin keys trust), or set BOXYARD_BACKUP_UNVERIFIED=true.',
-  )
+  ])
 }
 
 async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {

@@ -188,11 +188,10 @@ async function fillFromBackup(
 function checkSize(chain: readonly ChainLink[], sizeGb: number | null): void {
   const usedBytes = chain.at(-1)?.manifest.volume.used_bytes ?? 0
   if (sizeGb === null || sizeGb * 1024 ** 3 >= usedBytes) return
-  throw refusal(
-    'volume_too_small',
+  throw refusal('volume_too_small', [
     `\`size_gb\`: the backup holds ${Math.ceil(usedBytes / 1024 ** 2)} MiB, more than the data volume may.`,
     'Ask for more, or leave the field out.',
-  )
+  ])
 }
 
 function sizeOf(chain: readonly ChainLink[]): number {

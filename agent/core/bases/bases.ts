@@ -111,7 +111,7 @@ export function createBases(deps: BaseImportDeps): Bases {
         } catch (error) {
           // The source may be deleted, or replaced, at any time.
           if ((await findBoxSource(store, options)).subvolume === subvolume) throw error
-          throw refusal('box_busy', 'The box has another root by now.', 'Try again.', { cause: error })
+          throw refusal('box_busy', ['The box has another root by now.', 'Try again.'], { cause: error })
         }
       })
     },

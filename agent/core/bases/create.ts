@@ -86,7 +86,8 @@ export async function checkCreatable(
   if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
   if (project !== null) await bounds.checkRoom(project)
   const { availableBytes } = await filesystem.capacity()
-  if (availableBytes < ROOM_BYTES) throw refusal('storage_full', 'The storage pool has no room for a base.', FREE_POOL)
+  if (availableBytes < ROOM_BYTES)
+    throw refusal('storage_full', ['The storage pool has no room for a base.', FREE_POOL])
 }
 
 /** Finds the subvolume of a box's root as it is now, or was in a snapshot, and the `source` of a base made of it. */
@@ -107,7 +108,7 @@ function nameTaken(
   headers: Record<string, string> = {},
 ): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
-  return refusal('name_taken', `${owner} a base named "${name}" already.`, OTHER_NAME, { headers })
+  return refusal('name_taken', [`${owner} a base named "${name}" already.`, OTHER_NAME], { headers })
 }
 
 function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {

@@ -93,16 +93,15 @@ function damaged(cause: unknown): ServiceError {
 }
 
 function tooLarge(maxBytes: number): ServiceError {
-  return refusal('body_too_large', `Unpacked, it has more than ${maxBytes} bytes.`, 'Leave files out of it.')
+  return refusal('body_too_large', [`Unpacked, it has more than ${maxBytes} bytes.`, 'Leave files out of it.'])
 }
 
 function tooDense(bytes: number): ServiceError {
   const detail = `Its first ${bytes} bytes unpack to more than ${RATIO_MAX} times as much.`
-  return refusal(
-    'body_too_large',
+  return refusal('body_too_large', [
     detail,
     'Send an archive of fewer zeros or repetitions, or one that is not compressed.',
-  )
+  ])
 }
 
 const FREE_BYTES = 256 * 1024 ** 2

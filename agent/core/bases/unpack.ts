@@ -78,8 +78,7 @@ export async function checkRoot(files: Pick<Files, 'stat'>, root: FilesRoot): Pr
 function tooMany(): ServiceError {
   return refusal(
     'rate_limited',
-    `This agent makes ${UPLOADS_AT_ONCE} archives into bases at once, shared by the projects.`,
-    'Try again in 10 s.',
+    [`This agent makes ${UPLOADS_AT_ONCE} archives into bases at once, shared by the projects.`, 'Try again in 10 s.'],
     { headers: { 'Retry-After': '10' } },
   )
 }

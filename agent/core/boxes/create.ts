@@ -260,11 +260,10 @@ async function insert(store: Store, record: BoxRecord): Promise<void> {
     case 'volume_gone':
       throw volumeGone('A data volume of the box')
     case 'volume_in_use':
-      throw refusal(
-        'volume_in_use',
+      throw refusal('volume_in_use', [
         '`data_mounts`: a data volume has a box that writes to it already.',
         'Mount it read-only.',
-      )
+      ])
     case 'stored':
   }
 }
@@ -274,11 +273,11 @@ async function checkRoom(filesystem: CowFilesystem): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return
   const mib = Math.floor(availableBytes / 1024 ** 2)
-  throw refusal('storage_full', `The storage pool has ${mib} MiB left.`, FREE_POOL)
+  throw refusal('storage_full', [`The storage pool has ${mib} MiB left.`, FREE_POOL])
 }
 
 function nameTaken(project: string, name: string): ServiceError {
-  return refusal('name_taken', `Project "${project}" has a box named "${name}" already.`, OTHER_NAME)
+  return refusal('name_taken', [`Project "${project}" has a box named "${name}" already.`, OTHER_NAME])
 }
 
 function baseNotFound(name: string): ServiceError {

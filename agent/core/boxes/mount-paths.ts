@@ -32,7 +32,7 @@ function invalid(path: string, why: string): ServiceError {
 }
 
 function taken(why: string): ServiceError {
-  return refusal('mount_path_taken', why, 'Choose another path, or detach that volume.')
+  return refusal('mount_path_taken', [why, 'Choose another path, or detach that volume.'])
 }
 
 const KERNEL_TREES = ['proc', 'sys', 'dev']

@@ -77,7 +77,7 @@ async function checkVolumes(store: Store, box: BoxRecord, parts: readonly Snapsh
   const other = attachments.find(({ boxId }) => boxId !== box.id)
   if (other === undefined) return
   const why = `The box "${other.box}" has a data volume of the snapshot.`
-  throw refusal('volume_in_use', why, 'Detach it there, or restore with include_data false.')
+  throw refusal('volume_in_use', [why, 'Detach it there, or restore with include_data false.'])
 }
 
 // Names the box that is being restored with one of these volumes: without a refusal now, this one would fail once stopped.
@@ -88,7 +88,7 @@ async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecor
   let rival: string | null = null
   for await (const each of store.boxes.each()) if (rival === null && isRival(each)) rival = each.name
   const who = rival ? `The box "${rival}" is being restored with` : 'Another box just got'
-  return refusal('volume_in_use', `${who} a data volume of the snapshot.`, 'Try again later.')
+  return refusal('volume_in_use', [`${who} a data volume of the snapshot.`, 'Try again later.'])
 }
 
 interface RestoreRequest {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateBoxSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
@@ -148,5 +148,5 @@ function partOf({ volumeId, name, path, readOnly }: BoxRecord['mounts'][number],
 }
 
 function nameTaken(box: BoxRecord, name: string): ServiceError {
-  return refusal('name_taken', `The box "${box.name}" has a snapshot named "${name}" already.`, OTHER_NAME)
+  return refusal('name_taken', [`The box "${box.name}" has a snapshot named "${name}" already.`, OTHER_NAME])
 }

@@ -86,7 +86,7 @@ export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): Keye
         turns.set(key, waiting.add(run))
         void isOver.then(() => {
           // A turn that has begun is no longer in the set.
-          if (waiting.delete(run)) reject(refusal('box_busy', 'Another step of the box is under way.', 'Try again.'))
+          if (waiting.delete(run)) reject(refusal('box_busy', ['Another step of the box is under way.', 'Try again.']))
         })
         start(key)
       }),

@@ -13,11 +13,10 @@ export function etagOf(version: number | string): string {
  */
 export function checkIfMatch(ifMatch: string | null, version: number | string): void {
   if (ifMatch === null || matchesEtag(ifMatch, etagOf(version))) return
-  throw refusal(
-    'precondition_failed',
+  throw refusal('precondition_failed', [
     'The resource has changed, so If-Match names another version.',
     'Read it again, and send its new ETag.',
-  )
+  ])
 }
 
 /** True if a list of entity tags, or `*`, contains `etag`, byte for byte (If-Match). */

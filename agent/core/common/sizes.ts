@@ -19,7 +19,10 @@ export async function resizeTree(
   if (quotaBytes < used) {
     const sizes = formatSizes(used, quotaBytes)
     const figures = `${sizes.used} are in use, ${sizes.asked} were asked for`
-    throw refusal('below_use', `${tree.what} holds more than that: ${figures}.`, 'Delete files in it, or ask for more.')
+    throw refusal('below_use', [
+      `${tree.what} holds more than that: ${figures}.`,
+      'Delete files in it, or ask for more.',
+    ])
   }
   await filesystem.setQuota(tree.name, quotaBytes)
 }

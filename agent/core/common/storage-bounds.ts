@@ -104,7 +104,7 @@ export class StorageBounds {
     const kept = `The project "${project}" keeps ${gib(used)} GiB in boxes, volumes, snapshots, bases and what these share with deleted ones`
     if (held !== undefined && held <= most) {
       const why = 'the storage of this host is nearly full, so projects with much of it cannot grow'
-      return refusal('storage_full', `${kept}; ${why}.`, `${REMEDY}.`, { cause })
+      return refusal('storage_full', [`${kept}; ${why}.`, `${REMEDY}.`], { cause })
     }
     const why = `\`storage_gb\`: ${kept}; its quota allows ${gib(most)} GiB.`
     return quotaExceeded(why, `${REMEDY}, or ask an administrator to raise its quota.`, cause)

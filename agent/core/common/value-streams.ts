@@ -1,4 +1,4 @@
-import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, type ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -120,7 +120,7 @@ function endingWith<T>(end: AbortController, steps: AsyncGenerator<StreamStep<T>
 }
 
 function tooManyStreams(kind: string): ServiceError {
-  return refusal('rate_limited', `Too many streams of ${kind} are open.`, 'End some, or try again in 5 s.', {
+  return refusal('rate_limited', [`Too many streams of ${kind} are open.`, 'End some, or try again in 5 s.'], {
     headers: { 'Retry-After': '5' },
   })
 }

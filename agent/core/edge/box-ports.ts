@@ -149,7 +149,7 @@ function isClosedPort(error: unknown): boolean {
 
 function timeoutFault({ name, restore }: BoxRecord): ServiceError {
   if (restore !== null)
-    return refusal('box_busy', `The box "${name}" is being restored.`, 'Try again when that is done.', RETRY)
+    return refusal('box_busy', [`The box "${name}" is being restored.`, 'Try again when that is done.'], RETRY)
   return new ServiceError('agent_timeout', `The box "${name}" does not run yet; try again.`, RETRY)
 }
 

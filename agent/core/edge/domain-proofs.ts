@@ -36,11 +36,10 @@ export class DomainProofs {
     const name = `${LABEL}.${domain}`
     const texts = await records.of(name)
     if (texts.some((text) => accepted.includes(text.trim()))) return
-    throw refusal(
-      'domain_unproven',
+    throw refusal('domain_unproven', [
       `"${domain}" is not proven to be of the project "${project}".`,
       `Add the TXT record ${name} with the value ${accepted[0]} to its DNS, and publish again.`,
-    )
+    ])
   }
 }
 

@@ -40,8 +40,7 @@ export class Loopback {
     if (release === null)
       throw refusal(
         'rate_limited',
-        CROWDED,
-        'Let the server listen on 0.0.0.0, which has no such limit, or try again in 1 s.',
+        [CROWDED, 'Let the server listen on 0.0.0.0, which has no such limit, or try again in 1 s.'],
         { headers: { 'Retry-After': '1' } },
       )
     return { owner, release, connect: () => runtime.connect(owner.boxId, target.port) }

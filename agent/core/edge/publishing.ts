@@ -204,11 +204,10 @@ function checkDomains(
 }
 
 function domainTaken(domain: string): ServiceError {
-  return refusal(
-    'domain_taken',
+  return refusal('domain_taken', [
     `The domain "${domain}" belongs to another box or service.`,
     'Remove it from that one first, or publish another domain.',
-  )
+  ])
 }
 
 /** Domains per box, and per service. */

@@ -88,11 +88,10 @@ export function nextStep(
 ): 'wait' | 'resume' {
   const { desired, observed, urlSettings, restore } = box
   if (desired.power === 'stopped' && !urlSettings.wake)
-    throw refusal(
-      'box_not_running',
+    throw refusal('box_not_running', [
       STOPPED,
       '`POST …/resume` starts it. With `url_settings.wake` a request for this address does.',
-    )
+    ])
   if (restore !== null) return 'wait'
   if (desired.power === 'stopped' && observed.reason === 'failed' && now - observed.since < FAILED_BACKOFF_MS)
     throw new ServiceError('runtime_unavailable', 'The box behind this address could not be started.', RETRY)
@@ -129,7 +128,11 @@ function probeOf(runtime: WakerDeps['runtime'], { at }: HostTarget, { address, p
 
 function timeoutFault({ restore }: BoxRecord): ServiceError {
   if (restore !== null)
-    return refusal('box_busy', 'The box behind this address is being restored.', 'Try again when that is done.', RETRY)
+    return refusal(
+      'box_busy',
+      ['The box behind this address is being restored.', 'Try again when that is done.'],
+      RETRY,
+    )
   return new ServiceError('agent_timeout', 'The box behind this address does not run yet; try again.', RETRY)
 }
 

@@ -203,7 +203,7 @@ function stateOf(exec: ReadableExec, maxBytes: number): ExecState {
 
 function tooMany(most: number): ServiceError {
   const why = `Too many commands are running. This agent allows ${most} at once, shared by boxes, projects and tokens.`
-  return refusal('rate_limited', why, 'End some, or try again in 1 s.', { headers: { 'Retry-After': '1' } })
+  return refusal('rate_limited', [why, 'End some, or try again in 1 s.'], { headers: { 'Retry-After': '1' } })
 }
 
 /**
@@ -212,7 +212,10 @@ function tooMany(most: number): ServiceError {
  */
 export function checkRunning({ name, observed }: BoxRecord): void {
   if (observed.status === 'running') return
-  throw refusal('box_not_running', `The box "${name}" is ${observed.status} (${observed.reason}).`, 'Resume it first.')
+  throw refusal('box_not_running', [
+    `The box "${name}" is ${observed.status} (${observed.reason}).`,
+    'Resume it first.',
+  ])
 }
 
 const STARTED = { name: 'boxyard_execs_started_total', help: 'Commands that were started.', labels: [] } as const

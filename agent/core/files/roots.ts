@@ -39,11 +39,10 @@ export interface WrittenRoot {
  */
 export async function checkSameRoot({ root, rootNow }: WrittenRoot): Promise<void> {
   if (isDeepStrictEqual(await rootNow(), root)) return
-  throw refusal(
-    'box_busy',
+  throw refusal('box_busy', [
     'The box has another root or other volumes by now, and nothing was written there.',
     'Try again.',
-  )
+  ])
 }
 
 /** Passes `bytes` on, and fails as `checkSameRoot` by their end. */

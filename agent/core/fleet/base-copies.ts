@@ -194,7 +194,7 @@ async function* only(stream: AsyncIterable<Uint8Array>): AsyncGenerator<AsyncIte
 async function checkRoom({ filesystem }: Pick<BaseCopiesDeps, 'filesystem'>): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return
-  throw refusal('storage_full', 'The storage pool has no room for a copy of the base.', FREE_POOL)
+  throw refusal('storage_full', ['The storage pool has no room for a copy of the base.', FREE_POOL])
 }
 
 function notWhole({ name, cell }: FleetBase, cause: unknown): ServiceError {

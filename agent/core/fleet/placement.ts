@@ -134,11 +134,10 @@ function scattered(sources: readonly HomeName[], directory: Pick<Directory, 'fin
 
 /** Makes the error for a volume, or a box, that is not where it is needed. */
 export function elsewhereError(places: string): ServiceError {
-  return refusal(
-    'volume_elsewhere',
+  return refusal('volume_elsewhere', [
     `Boxes and their data volumes must be on one node: ${places}`,
     'Make the box where the volume is, by naming it in data_mounts, or bring a copy of the volume there by a backup (from_backup).',
-  )
+  ])
 }
 
 const NAMES_SHOWN = 10

@@ -12,7 +12,7 @@ import { bytesOf } from '../common/sizes.ts'
  */
 export function checkNoRestore({ name, restore }: BoxRecord): void {
   if (restore !== null)
-    throw refusal('box_busy', `A restore of the box "${name}" is under way.`, 'Try again when that is done.')
+    throw refusal('box_busy', [`A restore of the box "${name}" is under way.`, 'Try again when that is done.'])
 }
 
 /** Returns the error with the reason why a restore failed. */

@@ -1,4 +1,4 @@
-import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, type ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -194,5 +194,5 @@ function restoredRecord(record: BoxRecord, pending: PendingRestore): BoxRecord {
 }
 
 function volumeInUse(fact: string): ServiceError {
-  return refusal('volume_in_use', `${fact}.`, 'Stop it, or detach the volume there.')
+  return refusal('volume_in_use', [`${fact}.`, 'Stop it, or detach the volume there.'])
 }

@@ -218,11 +218,7 @@ export class BoxSteps {
     const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
     // A box that is deleted while it starts does not wait for itself.
     if (await reaper.untilFree(trees, limits.stopSlackMs, record.id)) return
-    throw refusal(
-      'volume_in_use',
-      'A deleted box that has not ended yet still has a data volume of this one.',
-      'Try again.',
-    )
+    throw refusal('volume_in_use', ['A deleted box that is still ending has a data volume of this one.', 'Try again.'])
   }
 
   async #halt({ id }: BoxRecord, graceMs: number): Promise<void> {

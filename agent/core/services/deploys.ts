@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { DEFINITION_BYTES, definitionBytes } from '../../../shared/schemas/common.ts'
 import { DEFINITION_TOO_LONG, type DeployServiceBody } from '../../../shared/schemas/services.ts'
@@ -85,11 +85,10 @@ export function createDeploys(deps: DeploysDeps): Deploys {
     if (service === null) throw serviceNotFound(box, name)
     const failure = wait.awaitsNext ? service.record.next?.failure : null
     if (failure)
-      throw refusal(
-        'preview_not_ready',
+      throw refusal('preview_not_ready', [
         `${wait.awaitsNext} did not come up in the box. ${failure.why}`,
         'Read its log, and deploy another.',
-      )
+      ])
     await traffic.settle(box.id)
     return { box, service }
   }
@@ -210,7 +209,7 @@ function rollback(box: BoxRecord, service: ObservedService, options: CallerSwitc
   const { previous, next } = record
   if (next?.what === 'rolled_back' && next.failure === null) return record
   if (previous === null)
-    throw refusal('nothing_to_roll_back', `"${record.name}" has no version before.`, 'Only a promote leaves one.')
+    throw refusal('nothing_to_roll_back', [`"${record.name}" has no version before.`, 'Only a promote leaves one.'])
   // A stopped service stays stopped: only the record is switched.
   if (isServing(monitorOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, options)
   checkRunning(box)
@@ -223,11 +222,10 @@ function readyPreview(service: ObservedService): CandidateRecord {
   if (preview === null) throw noPreview(name)
   if (preview.failure === null && isServing(service.monitorOf(preview))) return preview
   const why = previewStateOf(service)?.message
-  throw refusal(
-    'preview_not_ready',
+  throw refusal('preview_not_ready', [
     `The preview of "${name}" is not ready.${why ? ` ${why}` : ''}`,
     'Wait until it is, or deploy another.',
-  )
+  ])
 }
 
 // What a record says already goes on.
@@ -254,7 +252,7 @@ function isServing(run: RunMonitor | null): boolean {
 }
 
 function noPreview(name: string): ServiceError {
-  return refusal('no_preview', `The service "${name}" has no preview.`, 'Deploy one first.')
+  return refusal('no_preview', [`The service "${name}" has no preview.`, 'Deploy one first.'])
 }
 
 const NEW_RUNS = { fork: null, port: null, runs: [], restarts: 0, failures: 0, failure: null }

@@ -1,4 +1,4 @@
-import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, type ServiceError } from '../../../shared/errors.ts'
 import { quotaExceeded, refusal } from '../../../shared/refusals.ts'
 import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
@@ -211,7 +211,7 @@ function unchanged(box: BoxRecord, present: MountRecord, requested: MountRecord)
   if (present.path === requested.path && present.readOnly === requested.readOnly) return box.mounts
   const mode = present.readOnly ? 'read-only' : 'read-write'
   const detail = `The data volume "${present.name}" is attached to "${box.name}" at ${present.path} (${mode}) already.`
-  throw refusal('volume_in_use', detail, 'Detach it first to change that.')
+  throw refusal('volume_in_use', [detail, 'Detach it first to change that.'])
 }
 
 function without(mounts: MountRecord[], volumeId: string): MountRecord[] {
@@ -223,12 +223,12 @@ async function writerThere(store: Store, mount: MountRecord | undefined): Promis
   const attachments = await store.volumes.attachments(mount ? [mount.volumeId] : [])
   const writer = attachments.find(({ readOnly }) => !readOnly)
   const where = writer ? `The box "${writer.box}" writes to it, at ${writer.path}` : 'Another box writes to it'
-  return refusal('volume_in_use', `${where}.`, 'Detach it there, or attach it read-only.')
+  return refusal('volume_in_use', [`${where}.`, 'Detach it there, or attach it read-only.'])
 }
 
 function stillMounted({ name }: MountRecord): ServiceError {
   const detail = `A deleted box that has not ended yet still has the data volume "${name}".`
-  return refusal('volume_in_use', detail, 'Try again.')
+  return refusal('volume_in_use', [detail, 'Try again.'])
 }
 
 function tooMany({ name }: BoxRecord): ServiceError {
@@ -237,11 +237,10 @@ function tooMany({ name }: BoxRecord): ServiceError {
 }
 
 function notAttached({ name }: VolumeRecord, box: BoxRecord): ServiceError {
-  return refusal(
-    'not_attached',
+  return refusal('not_attached', [
     `The data volume "${name}" is not attached to "${box.name}".`,
     '`GET …/data/{volume}` lists the boxes that have it.',
-  )
+  ])
 }
 
 const MOUNTS_MAX = 64

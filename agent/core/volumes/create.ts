@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
@@ -148,14 +148,13 @@ async function findCopyOrigin(
 
 function tooSmall(from: string, sizeBytes: number, sizeGb: number): ServiceError {
   const sizes = formatSizes(sizeBytes, bytesOf(sizeGb))
-  return refusal(
-    'volume_too_small',
+  return refusal('volume_too_small', [
     `\`size_gb\`: "${from}" holds ${sizes.used}, ${sizes.asked} were asked for.`,
     'Ask for more.',
-  )
+  ])
 }
 
 /** Returns the error for a volume whose name is taken. */
 export function nameTaken({ project, name }: VolumeRef): ServiceError {
-  return refusal('name_taken', `Project "${project}" has a data volume named "${name}" already.`, OTHER_NAME)
+  return refusal('name_taken', [`Project "${project}" has a data volume named "${name}" already.`, OTHER_NAME])
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { CreateSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -111,5 +111,5 @@ async function create(
 }
 
 function nameTaken({ owner, name }: NewSnapshot): ServiceError {
-  return refusal('name_taken', `The data volume "${owner.name}" has a snapshot named "${name}" already.`, OTHER_NAME)
+  return refusal('name_taken', [`The data volume "${owner.name}" has a snapshot named "${name}" already.`, OTHER_NAME])
 }

@@ -99,19 +99,17 @@ async function boxesInTurn(
     const box = await store.boxes.byId(boxId)
     if (box === null) continue
     if (!boxIds.includes(boxId))
-      throw refusal('volume_in_use', `The box "${name}" just got the data volume.`, 'Try again.')
+      throw refusal('volume_in_use', [`The box "${name}" just got the data volume.`, 'Try again.'])
     if (box.restore?.data.some((each) => each.volumeId === volumeId))
-      throw refusal(
-        'box_busy',
+      throw refusal('box_busy', [
         `The box "${name}" is being restored with the data volume.`,
         'Try again when that is done.',
-      )
+      ])
     if (box.observed.status === 'unknown' && !running.includes(boxId))
-      throw refusal(
-        'volume_in_use',
+      throw refusal('volume_in_use', [
         `The box "${name}" has the data volume, and it is not known whether it runs.`,
         'Try again when its node answers.',
-      )
+      ])
     boxes.push(box)
   }
   return boxes
@@ -147,9 +145,9 @@ async function commit(
     case 'volume_gone':
       throw volumeNotFound(volume)
     case 'changed':
-      throw refusal('volume_in_use', 'Another restore of the data volume was faster.', 'Try again.')
+      throw refusal('volume_in_use', ['Another restore of the data volume was faster.', 'Try again.'])
     case 'volume_in_use':
-      throw refusal('volume_in_use', 'A box just got the data volume, or is being restored with it.', 'Try again.')
+      throw refusal('volume_in_use', ['A box just got the data volume, or is being restored with it.', 'Try again.'])
   }
 }
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
@@ -171,5 +171,5 @@ async function updateVolume(
 
 function inUse({ name }: VolumeRecord, attachments: readonly Attachment[]): ServiceError {
   const boxes = attachments.map(({ box }) => `"${box}"`).join(', ')
-  return refusal('volume_in_use', `The data volume "${name}" is attached to ${boxes}.`, 'Detach it first.')
+  return refusal('volume_in_use', [`The data volume "${name}" is attached to ${boxes}.`, 'Detach it first.'])
 }

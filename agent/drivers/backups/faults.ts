@@ -8,8 +8,10 @@ export function storeFault(error: unknown, isFull = isErrno(error, 'ENOSPC', 'ED
   return isFull
     ? refusal(
         'storage_full',
-        'The place where backups are kept is full.',
-        'Delete backups, or have the operator give that place more room.',
+        [
+          'The place where backups are kept is full.',
+          'Delete backups, or have the operator give that place more room.',
+        ],
         { cause },
       )
     : new ServiceError('internal', 'The place where backups are kept failed; the reason is logged.', { cause })

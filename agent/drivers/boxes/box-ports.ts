@@ -62,11 +62,10 @@ export function createBoxPorts({ handles, network }: BoxPortsDeps): BoxPorts {
       } finally {
         unregister()
       }
-      throw refusal(
-        'port_not_listening',
+      throw refusal('port_not_listening', [
         `Nothing listens at port ${port} of the box.`,
         'Start a server there, or name its port.',
-      )
+      ])
     },
     cut: (boxId) => {
       for (const onCut of [...(open.get(boxId) ?? [])]) onCut(boxEnded())
@@ -149,7 +148,7 @@ export function portConnectionOf(fd: number): PortConnection {
 }
 
 function boxEnded(): ServiceError {
-  return refusal('box_not_running', 'The box is not running.', RESUME)
+  return refusal('box_not_running', ['The box is not running.', RESUME])
 }
 
 const LOOPBACK = ['127.0.0.1', '::1']

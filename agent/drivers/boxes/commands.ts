@@ -86,7 +86,7 @@ export function createBoxCommands(
 /** Returns the handle of a running box. Throws `box_not_running`. */
 export function requireRunning({ handles }: Pick<OciHost, 'handles'>, boxId: string): BoxHandle {
   const handle = handles.readRunning(boxId)
-  if (handle === null) throw refusal('box_not_running', 'The box is not running.', RESUME)
+  if (handle === null) throw refusal('box_not_running', ['The box is not running.', RESUME])
   return handle
 }
 

@@ -164,8 +164,10 @@ function explainFailure(path: string, error: unknown): unknown {
   if (isErrno(error, 'ENOSPC', 'EDQUOT'))
     return refusal(
       'storage_full',
-      `There is no space left in the box for the directory ${path}.`,
-      'Delete files in the box, or raise its `storage_gb`.',
+      [
+        `There is no space left in the box for the directory ${path}.`,
+        'Delete files in the box, or raise its `storage_gb`.',
+      ],
       {
         cause: error,
       },
@@ -202,7 +204,7 @@ async function detach(
       busies++
     }
   }
-  throw refusal('volume_busy', 'The volume is in use, or directories above it are being renamed.', 'Try again.')
+  throw refusal('volume_busy', ['The volume is in use, or directories above it are being renamed.', 'Try again.'])
 }
 
 /** Returns the error that names the users of a mount; null if there are none, so that a retry may succeed. */
@@ -210,15 +212,14 @@ async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly num
   const { all } = readMountTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
   if (inner !== undefined)
-    return refusal(
-      'volume_busy',
+    return refusal('volume_busy', [
       `${box.nesting === true ? 'Something' : 'Another volume'} is mounted inside it, at ${inner.path}.`,
       box.nesting === true ? 'Detach or unmount that first.' : 'Detach that first.',
-    )
+    ])
   const users = await findTreeUsers(pids, fs.statSync(mount.source).dev)
   if (users.length === 0) return null
   const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
-  return refusal('volume_busy', `Processes of the box use the volume at ${mount.path}: ${named}.`, 'End them first.')
+  return refusal('volume_busy', [`Processes of the box use the volume at ${mount.path}: ${named}.`, 'End them first.'])
 }
 
 // The pid may be reused, so the check comes after opening: then the descriptors belong to the checked process.
@@ -253,7 +254,7 @@ function pathInvalid(path: string, why: string, cause?: unknown): ServiceError {
 }
 
 function notRunning(): ServiceError {
-  return refusal('box_not_running', 'The box is not running.', RESUME)
+  return refusal('box_not_running', ['The box is not running.', RESUME])
 }
 
 // Errors of a process that has ended: it has no mount namespace, or no pid.

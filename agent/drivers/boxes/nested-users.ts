@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
@@ -19,20 +19,18 @@ export async function checkNestedUsers(box: MountedBox, source: string, pids: re
   if (users.length > 0) throw busy('Processes of the box use the volume', users)
   const own = readMountTable(box)
   if (!own.isWhole)
-    throw refusal(
-      'volume_busy',
+    throw refusal('volume_busy', [
       'The box has too many mounts to find what uses the volume.',
       'Unmount some, or stop the box.',
-    )
+    ])
   const held = own.showing(source)
   const places = held.map(({ path }) => path)
   const overlay = own.all.find((line) => hasLayerIn(line, places))
   if (overlay !== undefined)
-    throw refusal(
-      'volume_busy',
+    throw refusal('volume_busy', [
       `The overlay at ${overlay.path} in the box has layers in the volume.`,
       'Unmount it first, or stop its container.',
-    )
+    ])
   const groups = new Set(held.map(({ peerGroup }) => peerGroup).filter((group) => group !== null))
   const shows = viewOf(box.rootPath, source)
   const others = processesByNamespace(pids, box.pid).filter((pid) => {
@@ -84,5 +82,5 @@ function nameOf(pid: number): string {
 
 function busy(what: string, users: readonly { pid: number; name: string }[]): ServiceError {
   const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
-  return refusal('volume_busy', `${what}: ${named}.`, 'End them first.')
+  return refusal('volume_busy', [`${what}: ${named}.`, 'End them first.'])
 }

@@ -128,8 +128,10 @@ function ensureDirectory(rootFd: number, name: string): void {
     if (!isErrno(error, ...FULL)) throw error
     throw refusal(
       'storage_full',
-      'The box has no space left for the directories it needs to start.',
-      'Delete files in the box, or raise its `storage_gb`.',
+      [
+        'The box has no space left for the directories it needs to start.',
+        'Delete files in the box, or raise its `storage_gb`.',
+      ],
       {
         cause: error,
       },

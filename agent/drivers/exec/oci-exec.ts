@@ -100,11 +100,10 @@ function createExecCgroup({ cgroups }: ExecDeps, { boxId, isRunning }: ExecTask,
     if (isErrno(error, 'EAGAIN') && isRunning())
       throw refusal(
         'box_busy',
-        TOO_MANY_CGROUPS,
-        'Remove some of its own, or stop and start the box, which removes all.',
+        [TOO_MANY_CGROUPS, 'Remove some of its own, or stop and start the box, which removes all.'],
         { cause: error },
       )
-    throw refusal('box_not_running', 'The box is not running.', RESUME, { cause: error })
+    throw refusal('box_not_running', ['The box is not running.', RESUME], { cause: error })
   }
 }
 
@@ -141,7 +140,7 @@ interface RefusedEnd extends ExecExit {
 function refusedExec(task: ExecTask, ends: ExecEnds, { line, ...exit }: RefusedEnd): RunningExec {
   if (!task.isRunning()) {
     ends.close()
-    throw refusal('box_not_running', 'The box is not running.', RESUME)
+    throw refusal('box_not_running', ['The box is not running.', RESUME])
   }
   return {
     cwd: task.cwd,

@@ -76,11 +76,10 @@ export function createTerminalSessions({ shims, attach }: TerminalSessionsDeps):
       const key = `${task.boxId} ${task.name}`
       while (starting.has(key)) await starting.get(key)
       if (find(task.boxId, task.name) !== null)
-        throw refusal(
-          'name_taken',
+        throw refusal('name_taken', [
           `The box has a session named "${task.name}" already.`,
           'Attach to it, or choose another name.',
-        )
+        ])
       const started = start(task)
       const over = started.catch(() => undefined).then(() => starting.delete(key))
       starting.set(key, over)

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode } from '../../lib/syscalls/directories.ts'
@@ -156,5 +156,5 @@ function checkNothingMounted(directoryFd: number, name: RawPath, path: RawPath):
 }
 
 export function notADirectory(path: RawPath): ServiceError {
-  return refusal('not_a_directory', `${showPath(path)}: it is no directory.`, 'Name a directory.')
+  return refusal('not_a_directory', [`${showPath(path)}: it is no directory.`, 'Name a directory.'])
 }

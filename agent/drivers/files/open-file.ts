@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { LENT_BUFFERS, LENT_BYTES } from '../../../shared/http/lent-buffers.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { seekDataAsync } from '../../lib/syscalls/sparse.ts'
@@ -91,7 +91,7 @@ async function* readBytes(
     while (next !== null) {
       const piece = await next
       if (piece.length === 0)
-        throw refusal('precondition_failed', 'The file became shorter while it was read.', 'Read it again.')
+        throw refusal('precondition_failed', ['The file became shorter while it was read.', 'Read it again.'])
       position += piece.length
       next = begin(position)
       yield piece
@@ -122,11 +122,10 @@ async function readSparse(fd: number, position: number, length: number): Promise
 
 function tooManyHoles(path: RawPath, { start, end }: ByteSpan): ServiceError {
   const why = `${showPath(path)}: of the ${end - start} bytes that are asked for, more than ${HOLES_MAX} are holes, the most of one answer.`
-  return refusal(
-    'body_too_large',
+  return refusal('body_too_large', [
     why,
     'Ask for shorter ranges (Range), or for the archive of the file, which leaves holes out.',
-  )
+  ])
 }
 
 const read = promisify(fs.read) as unknown as (

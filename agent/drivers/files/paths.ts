@@ -52,11 +52,10 @@ export function pathInvalid(raw: RawPath, why: string, cause?: unknown): Service
 }
 
 export function isADirectory(raw: RawPath): ServiceError {
-  return refusal(
-    'is_a_directory',
+  return refusal('is_a_directory', [
     `${showPath(raw)}: it is a directory.`,
     'Name a file in it, or use the archive of the directory.',
-  )
+  ])
 }
 
 /** As in Linux, without the terminating zero. */

@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { readEntries, removeFile } from '../../lib/syscalls/directories.ts'
@@ -36,11 +36,10 @@ export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
     if (kind !== 'directory') removeAt(parentFd, rawBytesOf(name))
     else if (!tryRemoveDirectory(parentFd, name)) {
       if (!argument.recursive)
-        throw refusal(
-          'directory_not_empty',
+        throw refusal('directory_not_empty', [
           `${showPath(path)}: it is not empty.`,
           'Remove what is in it first, or ask for `recursive`.',
-        )
+        ])
       yield* removeTree(io, path, { parentFd, name })
     }
     syncChanges([reopenDirectory(parentFd)])
@@ -190,11 +189,10 @@ function openAbove(path: RawPath, fd: number, above: Level): number {
   const { inode, device } = statFd(aboveFd)
   if (inode === above.inode && device === above.device) return aboveFd
   closeFd(aboveFd)
-  throw refusal(
-    'box_busy',
+  throw refusal('box_busy', [
     `${showPath(path)}: directories in it are moved while it is removed.`,
     'Stop what moves them, and try again.',
-  )
+  ])
 }
 
 function levelOf(fd: number, name: RawPath): Level {
@@ -203,11 +201,10 @@ function levelOf(fd: number, name: RawPath): Level {
 }
 
 function removalTimeout(path: RawPath): ServiceError {
-  return refusal(
-    'box_busy',
+  return refusal('box_busy', [
     `${showPath(path)}: it is filled faster than it is removed, or deeper than can be.`,
     'Stop what fills it, or remove the directories in it first.',
-  )
+  ])
 }
 
 const WITHIN = {

@@ -163,7 +163,7 @@ function* discard(io: Turns, { parentFd, name, inode }: TemporaryFile): Steps<vo
 }
 
 function hasMoved(path: RawPath): ServiceError {
-  return refusal('box_busy', `${showPath(path)}: it was moved while it was restored.`, 'Try again.')
+  return refusal('box_busy', [`${showPath(path)}: it was moved while it was restored.`, 'Try again.'])
 }
 
 function finish(steps: Steps<void>): void {

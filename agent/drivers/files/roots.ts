@@ -45,7 +45,7 @@ async function retryWhileTransitioning<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'box_not_running') throw error
       if (attempt >= ATTEMPTS_MAX)
-        throw refusal('box_busy', 'The box is being stopped or started.', 'Try again when that is done.', {
+        throw refusal('box_busy', ['The box is being stopped or started.', 'Try again when that is done.'], {
           cause: error,
         })
       await sleep(RETRY_MS)

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
@@ -53,7 +53,7 @@ export function createFileTransfers({ perBox, total }: FileLimits = FILE_LIMITS)
 }
 
 function tooMany(why: string): ServiceError {
-  return refusal('rate_limited', why, 'Try again when one has ended.', { headers: { 'Retry-After': '1' } })
+  return refusal('rate_limited', [why, 'Try again when one has ended.'], { headers: { 'Retry-After': '1' } })
 }
 
 interface FileLimits {

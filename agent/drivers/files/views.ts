@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { RESUME, refusal } from '../../../shared/refusals.ts'
 import { attach, PATH_FAULTS } from '../../lib/mounts/namespace-mounts.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
@@ -151,11 +151,11 @@ function unmountTree(path: string): void {
 }
 
 function notRunning(cause?: unknown): ServiceError {
-  return refusal('box_not_running', 'The box is not running any more.', RESUME, { cause })
+  return refusal('box_not_running', ['The box is not running any more.', RESUME], { cause })
 }
 
 function hasEnded(cause?: unknown): ServiceError {
-  return refusal('box_busy', 'The box was stopped meanwhile, and nothing was changed.', 'Try again.', { cause })
+  return refusal('box_busy', ['The box was stopped meanwhile, and nothing was changed.', 'Try again.'], { cause })
 }
 
 let nextView = 0

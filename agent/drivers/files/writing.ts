@@ -186,11 +186,11 @@ function applyOwnerAndMode(view: FileView, draftFd: number, { path, options, tar
 }
 
 function preconditionFailed(path: RawPath, why: string): ServiceError {
-  return refusal('precondition_failed', `${showPath(path)}: ${why}.`, 'Read it again, and send its new ETag or none.')
+  return refusal('precondition_failed', [`${showPath(path)}: ${why}.`, 'Read it again, and send its new ETag or none.'])
 }
 
 function hasMoved(path: RawPath): ServiceError {
-  return refusal('box_busy', `${showPath(path)}: its directory was moved while it was written.`, 'Try again.')
+  return refusal('box_busy', [`${showPath(path)}: its directory was moved while it was written.`, 'Try again.'])
 }
 
 const DRAFT = { flags: O.TMPFILE | O.RDWR, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
@@ -41,7 +41,7 @@ export function decodeBase({ metadata, spec }: KubeObject): FollowedObject<Fleet
 export function baseTakenError({ project, name, createdBy }: BaseClaim, cell: string, other: FleetBase): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
   const isRepeat = createdBy !== null && other.createdBy === createdBy && other.cell !== cell
-  return refusal('name_taken', `${owner} a base named "${name}" already.`, OTHER_NAME, {
+  return refusal('name_taken', [`${owner} a base named "${name}" already.`, OTHER_NAME], {
     headers: isRepeat ? { [OWNER_HEADER]: other.cell } : {},
   })
 }

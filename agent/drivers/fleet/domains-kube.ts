@@ -50,11 +50,10 @@ async function claimDomain(
 ): Promise<void> {
   const { uid, service } = (await claimed.claim(calledDomain(host), () => encodeDomain(host, owner))).value
   if (uid === owner.uid && service === owner.service) return
-  throw refusal(
-    'domain_taken',
+  throw refusal('domain_taken', [
     `The domain "${host}" belongs to another box or service.`,
     'Remove it from that one first, or publish another domain.',
-  )
+  ])
 }
 
 function calledDomain(host: string): ClaimedName {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { KubeObject } from '../../lib/kube/objects.ts'
 import {
@@ -93,7 +93,7 @@ function textOr<T>(value: unknown, otherwise: T): string | T {
 export function nameTakenError({ kind, project, name, createdBy }: HomeClaim, cell: string, home: Home): ServiceError {
   const what = kind === 'box' ? 'box' : 'data volume'
   const isRepeat = createdBy !== null && home.createdBy === createdBy && home.cell !== cell
-  return refusal('name_taken', `Project "${project}" has a ${what} named "${name}" already.`, OTHER_NAME, {
+  return refusal('name_taken', [`Project "${project}" has a ${what} named "${name}" already.`, OTHER_NAME], {
     headers: isRepeat ? { [OWNER_HEADER]: home.cell } : {},
   })
 }

@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
@@ -74,8 +74,10 @@ function belowUse(usedBytes: number, askedBytes: number, cause?: unknown): Servi
   const [used, asked] = [Math.ceil(usedBytes / MIB), Math.floor(askedBytes / MIB)]
   return refusal(
     'below_use',
-    `\`ram_mb\`: the box uses ${used} MiB of memory, more than the ${asked} MiB asked for.`,
-    'Stop programs in it, or ask for more.',
+    [
+      `\`ram_mb\`: the box uses ${used} MiB of memory, more than the ${asked} MiB asked for.`,
+      'Stop programs in it, or ask for more.',
+    ],
     {
       cause,
     },

@@ -36,7 +36,7 @@ export async function* convertReadErrors(
 }
 
 function storageFull(cause: unknown): ServiceError {
-  return refusal('storage_full', 'The storage of this host is full.', FREE_POOL, { cause })
+  return refusal('storage_full', ['The storage of this host is full.', FREE_POOL], { cause })
 }
 
 function failures({ rootFd }: Pick<MountedPool, 'rootFd'>): number {
@@ -53,11 +53,10 @@ export async function checkWritable(pool: Pick<MountedPool, 'isReadOnly' | 'miss
   if (pool.missingBytes() === 0) return
   const { missingBytes, availableBytes } = await pool.backing()
   if (availableBytes < Math.min(missingBytes, LEAST_BYTES))
-    throw refusal(
-      'storage_full',
+    throw refusal('storage_full', [
       'The disk under the storage of this host is full.',
       'Have the operator make room there.',
-    )
+    ])
 }
 
 const BROKEN = ['EIO', 'EROFS', 'EUCLEAN', 'ENXIO', 'ENODEV', 'EREMOTEIO', 'ENODATA', 'EILSEQ']

@@ -145,8 +145,7 @@ function noteStart(file: string, scrub: Scrub): void {
     if (isErrno(cause, 'ENOSPC', 'EDQUOT'))
       throw refusal(
         'storage_full',
-        'The disk of this host has no room to note the start of a scrub.',
-        'Make room there, and try again.',
+        ['The disk of this host has no room to note the start of a scrub.', 'Make room there, and try again.'],
         {
           cause,
         },

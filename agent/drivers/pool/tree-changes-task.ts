@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { addressOf } from '../../lib/syscalls/libc.ts'
@@ -123,7 +123,7 @@ function convertRangeError(work: () => void): void {
 }
 
 function tooMany(): ServiceError {
-  return refusal('body_too_large', `The two differ by more than ${CHANGES_MAX} names.`, 'Compare nearer ones.')
+  return refusal('body_too_large', [`The two differ by more than ${CHANGES_MAX} names.`, 'Compare nearer ones.'])
 }
 
 /**

@@ -21,7 +21,7 @@ export function registryAnswerFault(registry: string, status: number): ServiceEr
     return imageFault('the registry has no such image, or does not give it to everybody')
   }
   if (status === 429) {
-    return refusal('rate_limited', `The registry ${registry} was asked too often.`, 'Try again in a minute.', {
+    return refusal('rate_limited', [`The registry ${registry} was asked too often.`, 'Try again in a minute.'], {
       headers: { 'Retry-After': '60' },
     })
   }

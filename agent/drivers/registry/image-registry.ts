@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import {
   IMAGE_LIMITS,
@@ -159,7 +159,10 @@ function wrongPlatform(architecture: string): ServiceError {
 }
 
 function tooLarge(maxBytes: number): ServiceError {
-  return refusal('body_too_large', `The layers of the image have more than ${maxBytes} bytes.`, 'Use a smaller image.')
+  return refusal('body_too_large', [
+    `The layers of the image have more than ${maxBytes} bytes.`,
+    'Use a smaller image.',
+  ])
 }
 
 const ACCEPTED = [

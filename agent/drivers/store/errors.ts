@@ -44,8 +44,10 @@ export function isOneWriterConflict(error: unknown): boolean {
 function storageFull(cause: unknown): ServiceError {
   return refusal(
     'storage_full',
-    'The disk that holds the state of this deployment is full.',
-    'Deletes are still taken. Have the operator make room there.',
+    [
+      'The disk that holds the state of this deployment is full.',
+      'Deletes are still taken. Have the operator make room there.',
+    ],
     { cause },
   )
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { readWhole } from '../../../shared/http/gathered-pieces.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { isKnownEtag } from '../../core/common/preconditions.ts'
@@ -105,7 +105,7 @@ function isJsonWanted(accept: string | null): boolean {
 
 function tooLarge({ sizeBytes }: FileFacts): ServiceError {
   const why = `The file has ${sizeBytes} bytes, more than JSON carries (${FILE_JSON_BYTES}).`
-  return refusal('body_too_large', why, 'Ask for its bytes (`Accept: application/octet-stream`).')
+  return refusal('body_too_large', [why, 'Ask for its bytes (`Accept: application/octet-stream`).'])
 }
 
 /** Longest file that is answered as JSON, in bytes. */

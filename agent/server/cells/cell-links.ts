@@ -136,7 +136,7 @@ export function isUnsent(error: unknown): boolean {
 
 function tooMany(): ServiceError {
   const why = 'Too many requests for boxes and volumes of one node are not answered yet.'
-  return refusal('rate_limited', why, 'Try again in 1 s.', { headers: { 'Retry-After': '1' } })
+  return refusal('rate_limited', [why, 'Try again in 1 s.'], { headers: { 'Retry-After': '1' } })
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { createFairTurns, type FairTurns } from '../../../shared/fair-turns.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { projectOwner } from '../../../shared/rotation.ts'
@@ -64,7 +64,7 @@ function ownerOf(project: string): string {
 
 function tooMany(cause: unknown): ServiceError {
   const why = 'Too many requests for names that were just made, or that do not exist, are not answered yet.'
-  return refusal('rate_limited', why, 'Try again in 1 s.', { headers: { 'Retry-After': '1' }, cause })
+  return refusal('rate_limited', [why, 'Try again in 1 s.'], { headers: { 'Retry-After': '1' }, cause })
 }
 
 /** Reads at once, of one project half of them: each takes some milliseconds. */

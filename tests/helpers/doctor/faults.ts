@@ -139,13 +139,7 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'all of the 12',
     '1073741824–1879072767',
   ],
-  [
-    'ids_lent',
-    'note',
-    (f) => Object.assign(f.network, { lentNumbers: [0] }),
-    '/etc/subuid or /etc/subgid overlap the host ids of 1 of the 12',
-    'Move these ranges',
-  ],
+  ['ids_lent', 'note', (f) => Object.assign(f.network, { lentNumbers: [0] }), 'the host ids of 1 of the 12', 'Move'],
   [
     'dns_silent',
     'problem',

@@ -291,10 +291,8 @@ describe('the WebSocket of a port', () => {
     await join()
     await join()
     const problem = (await refusedStream(`${at.url}${PORT}`, { token: at.token, protocols: [] })).problem
-    expect(problem).toMatchObject({
-      code: 'rate_limited',
-      detail: expect.stringMatching(/^Too many connections to ports of boxes are open\. .*`port_connections_at_once`/),
-    })
+    const detail: unknown = expect.stringContaining('`port_connections_at_once`')
+    expect(problem).toMatchObject({ code: 'rate_limited', detail })
     const other = PORT.replace('/demo/', '/else/')
     const { socket } = await openStream(`${at.url}${other}`, { token: at.token, protocols: [] })
     expect([socket.readyState, at.server.open('ports'), at.server.open('streams')]).toEqual([1, 3, 0])
