@@ -48,7 +48,7 @@ function instance(): number {
   return Number(claims.find((name) => readFileSync(join(HOST_CLAIMS_DIR, name), 'utf8').includes(`"${dataDir}"`)))
 }
 
-/** What the package installs as /usr/bin/boxyard, with the settings of this service. */
+/** Returns the command that the package installs as /usr/bin/boxyard, with the settings of this service. */
 function doctor(): string {
   const settings = Object.entries(own.service().environment).map(([name, value = '']) => `'${name}=${value}'`)
   return `env -i ${settings.join(' ')} ${agentCommand(['doctor']).join(' ')}`

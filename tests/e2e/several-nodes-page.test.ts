@@ -14,8 +14,8 @@ const PAGE = 'docs/how-to/several-nodes.md'
 const shared = mkdtempSync(join(tmpdir(), 'boxyard-both-'))
 const settings = { BOXYARD_BACKUP_DIR: shared }
 
-// Another service is in the place of the fleet: one API stands for both. What only several machines have is parsed, and the fleet's own
-// behaviour is shown by tests/fleet.
+// Another service takes the place of the fleet, because both have the same API. Another test
+// (tests/unit/clients/how-to-pages.test.ts) parses the commands that need several machines. tests/fleet shows how a fleet behaves.
 const fleet = useOwnService(async () => ({ settings }))
 const commandLine = useCommandLine(fleet)
 let old: TestService
@@ -36,7 +36,7 @@ beforeAll(async () => {
   old = await startService({ settings })
   writeFileSync(join(commandLine.directory(), 'old.token'), old.adminToken)
   writeFileSync(join(commandLine.directory(), 'fleet.token'), fleet.service().adminToken)
-  await trustBackupsOf(old, fleet.service())
+  trustBackupsOf(old, fleet.service())
   const project = '/v1/projects/shop'
   expect((await client.post(`${project}/data`, { name: 'db', size_gb: 0.1 })).status).toBe(201)
   const box = { name: 'web', environment: { LEVEL: 'info' }, data_mounts: [{ name: 'db', path: '/var/lib/db' }] }

@@ -43,7 +43,7 @@ const reader = new PageReader({
 /** The login of the page counts. */
 const FROM_LOGIN = { BOXYARD_URL: '', BOXYARD_TOKEN: '' }
 
-/** What the package installs as /usr/bin/boxyard, with the settings of this service. */
+/** Returns the command that the package installs as /usr/bin/boxyard, with the settings of this service. */
 function doctor(): string {
   const settings = Object.entries(service().environment).map(([name, value = '']) => `'${name}=${value}'`)
   return `env -i ${settings.join(' ')} ${agentCommand(['doctor']).join(' ')}`
@@ -70,7 +70,7 @@ test('the documented proxy serves the API by HTTPS, and tells it who asks', asyn
   await makeSites(client, { page: 'public' })
   const authorization = `Bearer ${service().adminToken}`
   expect(await askTls(place(), API, { path: '/v1/me', headers: { authorization } })).toMatchObject({ status: 200 })
-  // What needs no token is answered at known names alone: the proxy passes the name on.
+  // The front answers this without a token at known names only, and the proxy passes the name on.
   expect(await askTls(place(), API, { path: '/version' })).toMatchObject({ status: 200 })
   expect((await openTls(place(), API, ['h2'])).end().alpnProtocol).toBe('h2')
 })

@@ -13,12 +13,15 @@ export function callsIn(line: string): string[][] {
   return starts.map((start) => wordsOf(line.slice(start)))
 }
 
-/** Parses a call as the command line does, without running it. Returns what it complains of; null for a valid one. */
+/** Parses a call as the command line does, without running it. Returns its complaint, or null for a valid call. */
 export async function complaintOf(args: readonly string[]): Promise<string | null> {
   if (HOST_WORDS.has(args[0] ?? '')) return null
   let complaint = ''
   const program = new Command('boxyard')
     .enablePositionalOptions()
+    .option('--context <name>')
+    .option('-p, --project <project>')
+    .option('-o, --output <format>')
     .exitOverride()
     .configureOutput({ writeErr: (text) => (complaint += text), outputError: () => undefined })
   let isParsed = false
@@ -38,10 +41,13 @@ export async function complaintOf(args: readonly string[]): Promise<string | nul
 /** Names of boxes are taken as they come, so no service is asked. */
 const NOWHERE = { connection: { box: null } } as unknown as VerbContext
 
+/** A shell puts a value here. */
+const EXPANSION = /\$\([^)]*\)|\$\{[^}]*\}|\$\w+/g
+
 function wordsOf(text: string): string[] {
   const [own = ''] = /^(?:'[^']*'|"[^"]*"|\$\([^)]*\)|[^|<>;&)'"#])*/.exec(text) ?? []
   const words = own.match(/(?:'[^']*'|"[^"]*"|\$\([^)]*\)|[^\s'"])+/g) ?? []
   // A number in front of `>` is a descriptor.
   const last = text[own.length] === '>' && /^\d$/.test(words.at(-1) ?? '') && !/\s$/.test(own) ? -1 : words.length
-  return words.slice(0, last).map((word) => word.replaceAll(/['"]/g, ''))
+  return words.slice(0, last).map((word) => word.replaceAll(/['"]/g, '').replaceAll(EXPANSION, 'x'))
 }

@@ -19,7 +19,7 @@ export interface PageReaderOptions {
   enter?(): string
   /** Variables of the commands. */
   env?(): Record<string, string>
-  /** Does what the service manager of a host does for a command; null for a command that bash runs. */
+  /** Does what the service manager of a host does for a command. Returns null for a command that bash runs. */
   perform?(command: string): Promise<void> | null
 }
 

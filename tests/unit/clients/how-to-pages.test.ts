@@ -12,14 +12,16 @@ const PAGES = globSync('docs/how-to/*.md', { cwd: ROOT }).sort()
 const SCRIPTS = Object.keys(
   (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts,
 )
-/** What `infra/kubernetes` and a fleet have, by the name that kubectl is given. */
+/** All manifests of `infra/kubernetes`. */
 const MANIFESTS = globSync('infra/kubernetes/*.yaml', { cwd: ROOT })
   .map((path) => readFileSync(join(ROOT, path), 'utf8'))
   .join('\n---\n')
 
 describe.each(PAGES)('%s', (page) => {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  const blocks = [...text.matchAll(/^```(?:sh|console)\n([^]*?)^```$/gm)].flatMap(([, block = '']) => block.split('\n'))
+  const blocks = [...text.matchAll(/^```(?:sh|console)\n([^]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block.replaceAll('\\\n', ' ').split('\n'),
+  )
   const codes = [...text.matchAll(/(?<!`)`([^`\n]+)`(?!`)/g)].map(([, code = '']) => code)
 
   test('calls the command line in ways that it understands', async () => {
@@ -55,9 +57,9 @@ test('the parser refuses what the command line refuses', async () => {
     ['service', 'put', 'web', 'site', '-d', '@site.json'],
   ]
   for (const call of calls) expect([call, await complaintOf(call)]).not.toEqual([call, null])
-  expect(callsIn("B=$(boxyard ls -o name | head -1); boxyard exec web sh -c 'a | b' >out 2>&1 # note")).toEqual([
+  expect(callsIn("B=$(boxyard ls -o name | head -1); boxyard exec $B sh -c 'a | b' >out 2>&1 # note")).toEqual([
     ['ls', '-o', 'name'],
-    ['exec', 'web', 'sh', '-c', 'a | b'],
+    ['exec', 'x', 'sh', '-c', 'a | b'],
   ])
 })
 
