@@ -101,6 +101,7 @@ export const SUITES: readonly Suite[] = [
     peers: ['client-generators', 'openapi-generator'],
     touchedBy: [
       'sdk/python/',
+      'docs/how-to/agent-loop.md',
       'shared/openapi/',
       'shared/schemas/',
       'shared/routes',

@@ -98,7 +98,7 @@ function testPage(page: string): void {
       'AUTH="Authorization: Bearer $TOKEN"',
       'P=$API/v1/projects/demo B=$P/boxes/web',
     ]
-    // Nobody has logged in.
+    // No user has logged in.
     await runScript('rm -rf ~/.config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
     expect(await runScript(pages[page] ?? '')).toMatchObject({ code: 0 })
     for (const [path, content] of filesIn(read(page))) {

@@ -83,7 +83,7 @@ export function testLoop({ client, service }: UsedService, runner: LoopRunner): 
 /** Makes the base of the page, of a box of the service's own base. */
 export async function makeAgentTools({ client }: UsedService): Promise<void> {
   expect((await client.post(BOXES, { name: 'tools' })).status).toBe(201)
-  expect((await client.shell('agents', 'tools', 'mkdir -p /work')).body).toMatchObject({ exit_code: 0 })
+  expect((await client.shell('agents', 'tools', 'mkdir -p /srv/agent')).body).toMatchObject({ exit_code: 0 })
   expect((await client.post('/v1/projects/agents/bases', { name: 'agent-tools', box: 'tools' })).status).toBe(201)
   await client.delete(`${BOXES}/tools`)
 }
