@@ -126,7 +126,7 @@ function secretOf(
 ): SecretSource {
   const text = env.text(name)
   const path = env.path(`${name}_FILE`)
-  if (text !== undefined && path !== undefined) throw new Error(`${name} and ${name}_FILE: only one may be given.`)
+  if (text !== undefined && path !== undefined) throw new Error(`${name} and ${name}_FILE: set only one.`)
   return text === undefined
     ? { file: path ?? join(env.path('BOXYARD_DATA_DIR') ?? '/var/lib/boxyard', 'keys', file) }
     : { text }
@@ -150,7 +150,7 @@ function readTls(env: Reader): ChannelTls | null {
   const key = env.text('BOXYARD_CHANNEL_KEY')
   if (ca === undefined && cert === undefined && key === undefined) return null
   if (ca === undefined || cert === undefined || key === undefined) {
-    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY: set all or none.')
   }
   return {
     ca: readPem('BOXYARD_CHANNEL_CA', ca),

@@ -172,7 +172,10 @@ function watchAgent(timeoutMs: number): AgentWatch {
 
 /** Returns the error for an agent that restarted right before the body was sent, and has not read it. */
 function agentRestarted(): ServiceError {
-  return new ServiceError('agent_unavailable', 'The agent has started again meanwhile; nothing was done.')
+  return new ServiceError(
+    'agent_unavailable',
+    'The agent restarted during the request and changed nothing. Repeat the request.',
+  )
 }
 
 /** Time for a short body: no honest client on a slow link needs more for 256 KiB. */

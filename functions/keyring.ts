@@ -86,8 +86,8 @@ function read(source: SecretSource): string {
     return readFileSync(source.file, 'utf8')
   } catch (cause) {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : 'unknown'
-    const remedy = code === 'ENOENT' ? ' The agent makes it at its first start: start the agent, then the front.' : ''
-    throw new Error(`The key file ${source.file} cannot be read (${code}).${remedy}`, { cause })
+    const remedy = code === 'ENOENT' ? ' The agent creates it at its first start. Start the agent, then the front.' : ''
+    throw new Error(`The key file ${source.file} is not readable (${code}).${remedy}`, { cause })
   }
 }
 

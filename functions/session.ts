@@ -46,7 +46,7 @@ export async function enterSession<R extends SessionHead>(given: R): Promise<Ent
 /** Moves the ticket of a sign-in link to where the agent reads it. The console sends it in a header, which no proxy logs. */
 function withLink(target: string, link: string | readonly string[]): string {
   if (typeof link === 'string' && LINK.test(link)) return addTicket(target, link)
-  throw new ServiceError('token_invalid', `${LINK_HEADER} is not the ticket of a sign-in link: copy all of it.`)
+  throw new ServiceError('token_invalid', `${LINK_HEADER} is not the ticket of a sign-in link. Copy the complete link.`)
 }
 
 /** Has the cookies of an answer kept for HTTPS and this host alone, if the page that asks came by HTTPS. */

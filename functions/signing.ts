@@ -97,8 +97,8 @@ function channelRequestOf(
   const headers = signedHeaders(request.headers)
   for (const [name, value] of Object.entries(headers)) {
     if (!FIELD_VALUE.test(value)) {
-      const errors = [{ pointer: `/headers/${name}`, detail: 'must be of printable characters' }]
-      throw new ServiceError('invalid_request', `The header ${name} holds characters it must not.`, { errors })
+      const errors = [{ pointer: `/headers/${name}`, detail: 'must have only printable characters' }]
+      throw new ServiceError('invalid_request', `The header ${name} contains invalid characters.`, { errors })
     }
     headers[name] = value.trim()
   }

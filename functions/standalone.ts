@@ -161,10 +161,10 @@ async function main(): Promise<void> {
 /** Tells systemd that the front serves once the agent answers, or after a while that it listens and the agent does not. */
 async function reportReadiness(front: StandaloneFront, url: string, agentUrl: string): Promise<void> {
   if (!(await front.untilAgentAnswers(AbortSignal.timeout(AGENT_WAIT_MS)))) {
-    await notifyReady(`Listens at ${url}; the agent does not answer at ${agentUrl}`)
+    await notifyReady(`Listening at ${url}, but the agent does not answer at ${agentUrl}`)
     await front.untilAgentAnswers(new AbortController().signal)
   }
-  await notifyReady(`Serves the API at ${url}`)
+  await notifyReady(`Serving the API at ${url}`)
 }
 
 function stderrLogger(level: LogLevel): Logger {

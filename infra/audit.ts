@@ -16,8 +16,8 @@ async function main(): Promise<void> {
   if ('vulnerabilities' in answer) faults.push(...Object.values(answer.vulnerabilities).map(describe))
   for (const fault of faults) process.stdout.write(`FAULT ${fault}\n`)
   const asked =
-    'unanswered' in answer ? `the registry was asked and did not tell (${answer.unanswered})` : 'the registry was asked'
-  process.stdout.write(`${packages.length} packages of production, ${faults.length} faults; ${asked}\n`)
+    'unanswered' in answer ? `the registry did not answer (${answer.unanswered})` : 'checked against the registry'
+  process.stdout.write(`${packages.length} production packages, ${faults.length} faults, ${asked}\n`)
   process.exitCode = faults.length === 0 ? 0 : 1
 }
 

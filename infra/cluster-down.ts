@@ -6,7 +6,7 @@ async function main(args: readonly string[]): Promise<void> {
   const startedAt = performance.now()
   const wasThere = await stopCluster(name)
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-  process.stdout.write(wasThere ? `The cluster ${name} is gone after ${seconds} s\n` : `There is no cluster ${name}.\n`)
+  process.stdout.write(wasThere ? `Removed the cluster ${name} in ${seconds} s\n` : `There is no cluster ${name}.\n`)
 }
 
 await main(process.argv.slice(2)).catch((error: unknown) => {

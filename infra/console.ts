@@ -53,7 +53,7 @@ function converse(socket: WebSocket): Promise<number> {
       if (stdin.isTTY) stdin.setRawMode(true)
       stdout.on('resize', sendSize)
       stdin.on('data', (bytes: Buffer) => {
-        if (stdin.isTTY && bytes.includes(LEAVE)) end(0, '\r\nThe session goes on.\r\n')
+        if (stdin.isTTY && bytes.includes(LEAVE)) end(0, '\r\nDetached. The session keeps running.\r\n')
         else send(STDIN, bytes)
       })
       stdin.on('end', () => end(0))
@@ -70,7 +70,10 @@ function converse(socket: WebSocket): Promise<number> {
     socket.on('error', (error) => end(1, `${error.message}\n`))
     socket.on('close', (code, reason) => {
       if (exitCode !== null) return end(exitCode)
-      end(1, `\r\n${code === FAILED ? reason.toString('utf8') : 'The service went away; the session goes on.'}\r\n`)
+      end(
+        1,
+        `\r\n${code === FAILED ? reason.toString('utf8') : 'The service closed the connection. The session keeps running.'}\r\n`,
+      )
     })
   })
 }

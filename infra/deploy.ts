@@ -69,7 +69,7 @@ async function deploy(target: Target, options: Options): Promise<void> {
   const wanted = { ...settings, 'channel-tls': hasTls ? 'mutual' : NONE }
   const changed = sayParameters(wanted, kept, stage)
   sayStep(stack === null ? 'create' : 'update', `stack boxyard-${stage}`)
-  if (isDryRun) return say('Nothing was changed.')
+  if (isDryRun) return say('Dry run: nothing changed.')
   const version = isStored ? stored.version : await account.writeKeys(keys, stored !== null)
   for (const [name, value] of changed) await account.writeParameter(name, value)
   if (kept.get('keys-version') !== version) await account.writeParameter('keys-version', version)
@@ -105,7 +105,7 @@ function keysOf(options: Options, stored: StageKeys | null): StageKeys {
   const agent = readAgentKeys(source)
   if (given.length > 0 && given.every((file) => file === NONE)) return { ...agent, ...NO_TLS }
   if (ca !== undefined && cert !== undefined && key !== undefined) return { ...agent, ...readTls({ ca, cert, key }) }
-  if (given.length > 0) throw new Error('--channel-ca, --channel-cert and --channel-key must be given together.')
+  if (given.length > 0) throw new Error('--channel-ca, --channel-cert and --channel-key: set all or none.')
   const { channel_ca, channel_cert, channel_key } = stored ?? NO_TLS
   return { ...agent, channel_ca, channel_cert, channel_key }
 }
@@ -127,10 +127,10 @@ function sayParameters(
 function sayEndpoint(outputs: ReadonlyMap<string, string>, settings: StageSettings): void {
   const target = outputs.get('DomainTarget')
   if (target !== undefined && settings['hosted-zone'] === NONE) {
-    say(`Point ${settings.domain} at ${target}, by a CNAME or alias record.`)
+    say(`Point ${settings.domain} to ${target} with a CNAME or alias record.`)
   }
   const url = target === undefined ? outputs.get('HttpApiUrl') : `https://${settings.domain}`
-  say(`Boxyard answers at ${url} (try: curl ${url}/healthz)`)
+  say(`Boxyard is ready at ${url} (try: curl ${url}/healthz)`)
   if (outputs.has(BUCKET)) say(`Console: ${url}/`)
 }
 
@@ -142,12 +142,12 @@ async function remove({ account, stage, region, isDryRun }: Target): Promise<voi
     sayStep('delete', `stack boxyard-${stage}, with function, HTTP API, alarms, log, console and buckets`)
   if (stored !== null) sayStep('delete', `secret boxyard/${stage}/keys`)
   for (const name of kept.keys()) sayStep('delete', `parameter /boxyard/${stage}/${name}`)
-  if (isDryRun) return say('Nothing was changed.')
+  if (isDryRun) return say('Dry run: nothing changed.')
   await emptyConsole({ account, stage, region, isDryRun }, stack)
   if (stack !== null) await runServerless('remove', ['--stage', stage, '--region', region])
   if (stored !== null) await account.deleteKeys()
   await account.deleteParameters([...kept.keys()])
-  say(`Nothing of stage ${stage} is left.`)
+  say(`Removed stage ${stage}.`)
 }
 
 function sayStep(step: 'create' | 'update' | 'keep' | 'delete', what: string): void {
@@ -163,27 +163,27 @@ const BUCKET = 'ConsoleBucket'
 const NO_TLS = { channel_ca: '', channel_cert: '', channel_key: '' }
 const HELP = `Usage: npm run deploy -- [options]
 
-Brings the functions to the AWS account that the environment has credentials for: writes the agent's keys to a secret and the settings
-to parameters, and deploys. Settings are kept: later deployments need none of them again. "none" takes one back.
+Deploys the functions to the AWS account of your credentials. Writes the agent's keys to a secret and the settings to parameters.
+Later deployments keep the settings. The value "none" removes a setting.
 
-  --stage NAME              deployments of one account are told apart by it (default: production)
+  --stage NAME              name of the deployment in the account (default: production)
   --region NAME             (default: AWS_REGION, or eu-central-1)
-  --agent-url URL           where the functions reach the agent; needed at the first deployment
-  --keys DIRECTORY          the agent's keys; also user@host:/directory, over SSH (default: BOXYARD_DATA_DIR, or /var/lib/boxyard, /keys)
-  --subnet-ids A,B          runs the function in these subnets of a VPC, with --security-group-ids
+  --agent-url URL           URL where the functions reach the agent (required for the first deployment)
+  --keys DIRECTORY          the agent's keys, or user@host:/directory over SSH (default: keys in BOXYARD_DATA_DIR or /var/lib/boxyard)
+  --subnet-ids A,B          run the function in these subnets of a VPC, with --security-group-ids
   --security-group-ids A,B
-  --channel-ca FILE         PEM for mutual TLS to the agent, needed without subnets, with --channel-cert and --channel-key
+  --channel-ca FILE         PEM for mutual TLS to the agent (required without subnets), with --channel-cert and --channel-key
   --channel-cert FILE
   --channel-key FILE
   --domain NAME             host name of the API, with --certificate
   --certificate ARN         its ACM certificate, in the same region
-  --console-certificate ARN serves the web console at the host name too; an ACM certificate of it in us-east-1
+  --console-certificate ARN serve the web console at the host name too, with its ACM certificate in us-east-1
   --hosted-zone ID          the Route 53 zone that gets the record of the host name
-  --cors-origins A,B        origins of pages that may call the API
-  --alarm-topic ARN         the SNS topic that is told of alarms
+  --cors-origins A,B        origins of pages that can call the API
+  --alarm-topic ARN         the SNS topic that receives alarms
 
-  --dry-run                 says what would be done, and does nothing
-  --remove                  removes all that the stage has in the account`
+  --dry-run                 print the changes, and make none
+  --remove                  remove everything that the stage has in the account`
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -10,13 +10,13 @@ async function main(): Promise<number> {
   if (args.length > 0) return await runAgentCommand(['down', ...args])
   const { dataDir } = readUpSettings(process.env)
   if (!existsSync(dataDir)) {
-    process.stdout.write(`Nothing to take down: ${dataDir} does not exist.\n`)
+    process.stdout.write(`Nothing to stop: ${dataDir} does not exist.\n`)
     return 0
   }
   const pid = await findInstance(realpathSync(dataDir))
   if (pid !== null) {
     process.stderr.write(
-      `Boxyard still runs on ${dataDir}. Stop it first (Ctrl-C where it runs, or: kill ${pid}), then run this again.\n`,
+      `Boxyard still runs on ${dataDir}. Stop it first (Ctrl-C in its terminal, or: kill ${pid}), then run this command again.\n`,
     )
     return 1
   }

@@ -34,7 +34,7 @@ export function startLoggingChild(options: LoggingChildOptions): LoggingChild {
       last.push(parsed.message)
       if (last.length > LAST_LINES) last.shift()
     })
-    void exited.then((how) => reject(new Error(reason ?? [...last, `It ended with ${how}.`].join('\n'))))
+    void exited.then((how) => reject(new Error(reason ?? [...last, `It exited with ${how}.`].join('\n'))))
   })
   // Prevents an unhandled rejection in callers that do not await `ready`.
   ready.catch(() => undefined)

@@ -53,7 +53,7 @@ function readKeys(path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (cause) {
-    throw new Error(`${path} cannot be read: start the agent once with \`npm run up\`, or set BOXYARD_DATA_DIR.`, {
+    throw new Error(`${path} is not readable. Start the agent once with \`npm run up\`, or set BOXYARD_DATA_DIR.`, {
       cause,
     })
   }

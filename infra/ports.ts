@@ -37,8 +37,12 @@ function assertFree({ variable, host, port }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${error.code})`
-      reject(new Error(`Port ${port} of ${host} ${what}. Stop what listens there, or set ${variable} to another port.`))
+      const what = error.code === 'EADDRINUSE' ? 'is in use' : `is not usable (${error.code})`
+      reject(
+        new Error(
+          `Port ${port} of ${host} ${what}. Stop the program that listens there, or set ${variable} to another port.`,
+        ),
+      )
     })
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
   })

@@ -54,13 +54,13 @@ export function createServiceProcess(options: ServiceProcessOptions): ServicePro
     return line
   }
   const keepRunning = async (how: string): Promise<void> => {
-    say(`The ${name} ended unexpectedly (${how}). ${options.lossNote} Starting it again.`)
+    say(`The ${name} stopped unexpectedly (${how}). ${options.lossNote} Restarting it.`)
     while (!stopping.signal.aborted) {
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined)
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
       try {
         await launch()
-        say(`The ${name} is back.`)
+        say(`The ${name} is running again.`)
         return
       } catch (error) {
         if (!stopping.signal.aborted) say(`The ${name} did not start: ${messageOf(error)}`)
@@ -118,7 +118,7 @@ export function endOnSignal({ stop, kill, say }: Foreground, release: () => void
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (begunAt === null) {
-        say('Stopping; boxes run on.')
+        say('Stopping. Boxes keep running.')
         void begin()
       } else if (performance.now() - begunAt > SAME_SIGNAL_MS) {
         kill()

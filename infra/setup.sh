@@ -92,14 +92,14 @@ need_packages() {
   [[ ${#missing[@]} == 0 ]] && return
   export DEBIAN_FRONTEND=noninteractive
   local apt=(apt-get -q -y -o DPkg::Lock::Timeout=300)
-  echo "Updating the lists of Debian packages (some 20 s)"
+  echo "Updating the lists of Debian packages (about 20 s)"
   locked logged "${apt[@]}" update
   # apt refuses to work after dpkg was interrupted. It waits for one that works now.
   if ! "${apt[@]}" check >/dev/null 2>&1; then
-    echo "Finishing an interrupted installation of Debian packages (up to some minutes)"
+    echo "Finishing an interrupted installation of Debian packages (up to a few minutes)"
     locked without_services without_databases finish_packages "${apt[@]}"
   fi
-  echo "Installing Debian packages (up to some minutes): ${missing[*]}"
+  echo "Installing Debian packages (up to a few minutes): ${missing[*]}"
   locked without_services without_databases logged "${apt[@]}" install --no-install-recommends "${missing[@]}"
   for package in "${missing[@]}"; do
     case $package in
@@ -161,14 +161,14 @@ install_modules() {
   # From here on the packages are incomplete: an installation that is interrupted is begun anew by the next set-up.
   rm -f "$stamp"
   if [[ $1 == runtime ]]; then
-    echo "Installing Node.js packages (some 10 s)"
+    echo "Installing Node.js packages (about 10 s)"
     logged npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   elif [[ $adds == true ]]; then
     # Adds to the installed packages, so that a service that runs from this checkout keeps its files.
-    echo "Installing Node.js packages for development (some 30 s)"
+    echo "Installing Node.js packages for development (about 30 s)"
     logged npm install --no-save --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   else
-    echo "Installing Node.js packages, development included (some 30 s)"
+    echo "Installing Node.js packages, including development (about 30 s)"
     logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   fi
   echo "$(lock_hash) $1" >"$stamp"
@@ -181,7 +181,7 @@ need_web_modules() {
 
 install_web_modules() {
   has_web_modules && return
-  echo "Installing Node.js packages of the web console (some 10 s)"
+  echo "Installing Node.js packages of the web console (about 10 s)"
   cd "$root/web"
   rm -f "$web_stamp"
   logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -213,7 +213,7 @@ lock_hash() {
 locked() {
   mkdir -p "$root/.build"
   (
-    flock --nonblock 9 || { echo "Waiting for another set-up of this checkout" && flock 9; }
+    flock --nonblock 9 || { echo "Waiting for another setup of this checkout" && flock 9; }
     "$@"
   ) 9>"$root/.build/setup.lock"
 }

@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const agent = createServiceProcess({
     name: 'agent',
     command: agentCommand(),
-    lossNote: 'Boxes run on.',
+    lossNote: 'Boxes keep running.',
     stopDeadlineMs: 45_000,
     say,
     log: openLog(settings, 'agent'),
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   const front = createServiceProcess({
     name: 'front',
     command: frontCommand(),
-    lossNote: 'Boxes run on.',
+    lossNote: 'Boxes keep running.',
     stopDeadlineMs: 45_000,
     say,
     log: openLog(settings, 'front'),
@@ -64,7 +64,7 @@ async function lockDataDir(settings: UpSettings): Promise<InstanceLock> {
   const lock = await lockInstance(realpathSync(settings.dataDir))
   if ('release' in lock) return lock
   throw new Error(
-    `Boxyard already runs on ${settings.dataDir} (process ${lock.heldBy}). Stop that one, or set BOXYARD_DATA_DIR and the ports for another.`,
+    `Boxyard already runs on ${settings.dataDir} (process ${lock.heldBy}). Stop it, or set BOXYARD_DATA_DIR and the ports to run a second one.`,
   )
 }
 
@@ -89,7 +89,7 @@ function messageOf(error: unknown): string {
 
 const UP_HELP = `Usage: npm run up
 
-Runs the service in the foreground: agent, front and edge. Ctrl-C stops it, and boxes run on. Settings are environment
-variables (docs/settings.md). If it does not start, or before the first start: npm run doctor`
+Runs the service in the foreground: agent, front and edge. Ctrl-C stops the service, and boxes keep running. Set options as
+environment variables (docs/settings.md). To check this host: npm run doctor`
 
 await main().catch(fail)

@@ -57,7 +57,8 @@ function parseTokenFlags({ name, projects, permissions, expires }: TokenFlags): 
 function parseLife(text: string): number | null {
   if (text === 'never') return null
   const [, count, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? []
-  if (count === undefined) throw new Error('--expires: Expected seconds, or a number with s, m, h or d, or never.')
+  if (count === undefined)
+    throw new Error(`--expires: must be seconds, a number with s, m, h or d, or never, not "${text}".`)
   return Number(count) * (SECONDS[unit] ?? 1)
 }
 
@@ -74,7 +75,7 @@ export async function runRenewCommand(deps: DeploymentDeps, args: readonly strin
   // A running agent does it itself, since its edge has to forget what the old token opened.
   const answer = await askRunningAgent(settings, { kind: 'renew', revokes: values.revoke })
   const finish = (endsAt: number): number => {
-    print(`${dataDir}/admin.token holds a new token, until ${new Date(endsAt).toISOString()}.`)
+    print(`Wrote a new token to ${dataDir}/admin.token. It expires at ${new Date(endsAt).toISOString()}.`)
     return 0
   }
   if (typeof answer === 'number') return finish(answer)
@@ -96,7 +97,10 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   if (change === 'prepare' && kind === 'token' && rest.length === 0) {
     return inDeployment(deps, async ({ changeKeys }) => {
       await changeKeys(kind, change)
-      return show('The next token key verifies; `keys rotate token` makes it sign.', print)
+      return show(
+        'Created the next token key. It verifies tokens now, and signs them after `keys rotate token`.',
+        print,
+      )
     })
   }
   if (change === 'trust' && kind === 'backup') {
@@ -111,7 +115,7 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
   if (!isKnown || rest.length > 0) {
     throw new Error(
-      'Expected: keys rotate|drop-old token|channel [--force], keys prepare token, or keys trust backup FILE.',
+      'Usage: keys rotate|drop-old token|channel [--force], keys prepare token, or keys trust backup FILE.',
     )
   }
   return inDeployment(deps, async (deployment) => {
@@ -121,7 +125,7 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
     // A channel has two keys at most, so that its rotation drops one, too.
     if (change === 'drop-old' || kind === 'channel') {
       const obstacle = values.force ? null : await obstacleTo(kind, deps, deployment)
-      if (obstacle !== null) throw new Error(`${obstacle} With --force the old keys are dropped all the same.`)
+      if (obstacle !== null) throw new Error(`${obstacle} --force drops the old keys anyway.`)
       await changeKeys(kind, change)
     }
     print(outcomeOf(change, kind))
@@ -139,13 +143,13 @@ async function obstacleTo(
     const usedAt = oldChannelKeyUse(settings.dataDir, clock.now())
     if (usedAt === null) return null
     const when = new Date(usedAt).toISOString()
-    return `A front still signed with the old channel key at ${when}: give it the new one (keys/channel.json), and try again later.`
+    return `A front last signed with the old channel key at ${when}. Copy the new key (keys/channel.json) to it, and try again later.`
   }
   const ending = await tokens.endingWithOldKeys()
   if (ending.length === 0) return null
-  return `${countOf(ending)} signed with the old keys would end: ${ending.slice(0, SHOWN).map(describe).join(', ')}${
+  return `${countOf(ending)} signed with the old keys would stop working: ${ending.slice(0, SHOWN).map(describe).join(', ')}${
     ending.length > SHOWN ? ', …' : ''
-  }. Mint others for their users, and revoke these or let them expire.`
+  }. Create new tokens for their users, then revoke these or let them expire.`
 }
 
 function countOf({ length }: readonly TokenRecord[]): string {
@@ -157,9 +161,9 @@ function describe({ id, name, expiresAt }: TokenRecord): string {
 }
 
 function outcomeOf(change: 'rotate' | 'drop-old', kind: 'token' | 'channel'): string {
-  if (change === 'drop-old') return `Only the newest ${kind} key is left.`
-  const renewed = kind === 'token' ? ' What admin.token holds is signed with it.' : ''
-  return `A new ${kind} key signs; the old one still verifies.${renewed}`
+  if (change === 'drop-old') return `Dropped all ${kind} keys except the newest.`
+  const renewed = kind === 'token' ? ' admin.token has a new token.' : ''
+  return `Created a new ${kind} key, which now signs. The old key still verifies.${renewed}`
 }
 
 async function inDeployment(
@@ -182,45 +186,43 @@ function show(help: string, print: Print): number {
 
 const TOKEN_HELP = `Usage: token [options]
 
-Issues an access token and prints it; it is shown only once.
+Creates an access token and prints it. Boxyard shows it only once.
 
-  --name NAME            what it is listed as (default: operator)
+  --name NAME            name in the list of tokens (default: operator)
   --projects A,B | '*'   projects it gives access to (default: '*', all)
-  --permissions LIST     of read, write, exec, ports, admin; none implies another (default: all but admin)
+  --permissions LIST     any of read, write, exec, ports and admin. None implies another (default: all except admin)
   --expires LIFE         seconds, or a number with s, m, h or d, or never (default: 30d)
 
-Tokens are listed and revoked over the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
+To list and revoke tokens, use the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
 
 const RENEW_HELP = `Usage: renew [--revoke]
 
-Puts a new administrator's token into admin.token, which ends in 30 days. The running service renews it every day, so
-this is for one that was revoked, or has become known.
+Writes a new administrator's token to admin.token. It expires in 30 days. The running service renews it every day, so you need
+this only after the token was revoked or leaked.
 
-  --revoke  revokes the token that was there, and every token that was minted with it
+  --revoke  also revoke the old token and all tokens created with it
 
-Without it the old one works until its end.`
+Without --revoke, the old token works until it expires.`
 
 const KEYS_HELP = `Usage: keys rotate token|channel [--force]
        keys drop-old token|channel [--force]
        keys prepare token
        keys trust backup FILE
 
-rotate    makes a new key, which signs from then on; the old ones still verify (of the channel, the last one), and
-          admin.token is signed anew.
-drop-old  drops all keys but the newest.
-prepare   makes the key that the next rotation lets sign, and that verifies from now on: for functions on other machines, which
-          get keys/token-public.json before the rotation.
+rotate    creates a new key that signs, and signs a new admin.token. Old keys still verify (for the channel, only the last one).
+drop-old  drops all keys except the newest.
+prepare   creates the key for the next rotation. It verifies at once, so that you can copy keys/token-public.json to functions on
+          other machines before the rotation.
 
-trust     lets the keys in FILE, the keys/backup.json of another deployment, verify backups as well, so that they can be restored here.
+trust     accepts backups of another deployment, whose keys/backup.json is FILE, so that you can restore them here.
 
-What would lock somebody out is refused, and named: live tokens signed with a key to be dropped, or a front that still
-signs with one. --force drops them all the same.
+Boxyard refuses to drop a key that a valid token or a front still uses, and names them. --force drops the key anyway.
 
   token    signs access tokens
   channel  signs what the functions send to the agent
   backup   signs the manifests of backups of data volumes
 
-The running service sees a change within a second.`
+The running service applies a change within a second.`
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 const SHOWN = 10

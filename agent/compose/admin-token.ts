@@ -147,7 +147,7 @@ async function withLock<T>({ dataDir }: AdminTokenDeps, change: () => Promise<T>
   try {
     for (let tries = 0; !lockFile(fd, 'exclusive'); tries++) {
       if (tries * LOCK_POLL_MS > LOCK_WAIT_MS)
-        throw new Error(`${pathIn(dataDir)}: another process changes it; try again.`)
+        throw new Error(`${pathIn(dataDir)}: another process is changing it. Try again.`)
       await pause(LOCK_POLL_MS)
     }
     return await change()

@@ -50,7 +50,7 @@ export async function runBackupCommand(deps: BackupDeps, args: readonly string[]
   const { dataDir } = deps.settings
   requireDeployment(dataDir)
   const path = pathOf(given, deps.now())
-  if (existsSync(path)) throw new Error(`${path} is there already.`)
+  if (existsSync(path)) throw new Error(`${path} already exists. Choose another path, or move it away.`)
   removeAbandoned(dirname(path))
   return withInterrupts('the archive', async (signal) => {
     // Beside the target, so that it takes its name only when it is whole.
@@ -131,18 +131,18 @@ async function copyFiles({ settings, given, version, now }: BackupDeps, root: st
 function summaryOf(path: string, { pool_id: poolId }: BackupArchive, { dataDir, backups }: AgentSettings): string {
   const places = [...(backups.s3 === null ? [backups.directory] : []), join(dataDir, 'pool.img')]
   return `${path}
-In it: the database (boxes, volumes, tokens, quotas, … as records), the keys, admin.token, and the settings. Keep it as
-you keep the keys: who has it can sign tokens.
-Not in it: ${poolId === null ? '' : 'what is in boxes, volumes, snapshots and bases, '}output of commands, logs, certificates, and
+It contains the database (records of boxes, volumes, tokens, quotas, …), the keys, admin.token and the settings. Keep it as
+safe as the keys, because anyone who has it can sign tokens.
+It does not contain ${poolId === null ? '' : 'data of boxes, volumes, snapshots and bases, '}output of commands, logs, certificates, or
 files that settings name. The data is in ${places.join(' and ')}.`
 }
 
 const TAR_MS = 3_600_000
 const BACKUP_HELP = `Usage: admin backup FILE|DIR
 
-Writes database, keys, admin.token and settings to one archive (tar.gz, mode 0600), also while the service runs; in a
-directory the archive gets a name with host and time. It is of one instant, complete when it has its name, and replaces
-nothing.
+Writes database, keys, admin.token and settings to one archive (tar.gz, mode 0600), also while the service runs. In a
+directory, the archive gets a name with host and time. The archive has the state of one instant and is complete once it has
+its name. It replaces no file.
 
-The data of boxes and volumes is not in it. It moves as the file pool.img, copied while the service is down, or volume by
-volume by backups (docs/backups.md). "admin restore" brings an archive back; docs/operations.md tells how both go together.`
+The archive has no data of boxes and volumes. Copy the file pool.img while the service is down, or back up each volume
+(docs/backups.md). "admin restore" restores an archive. docs/operations.md explains how to restore both.`

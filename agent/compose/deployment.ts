@@ -73,7 +73,8 @@ export function hasDeployment(dataDir: string): boolean {
 
 /** @throws Error unless a data directory holds a deployment */
 export function requireDeployment(dataDir: string): void {
-  if (!hasDeployment(dataDir)) throw new Error(`There is no deployment in ${dataDir}.`)
+  if (!hasDeployment(dataDir))
+    throw new Error(`${dataDir} has no deployment. Start the service once, or set BOXYARD_DATA_DIR.`)
 }
 
 /** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
@@ -98,7 +99,7 @@ function endRestore(dataDir: string, isExclusive: boolean): void {
   const mark = join(dataDir, RESTORE_MARK)
   if (!existsSync(mark)) return
   if (!hasDeployment(dataDir))
-    throw new Error(`A restore into ${dataDir} was cut off: do it again (admin restore), or remove ${mark}.`)
+    throw new Error(`A restore into ${dataDir} was interrupted. Repeat it (admin restore), or remove ${mark}.`)
   if (isExclusive) rmSync(mark, { recursive: true, force: true })
 }
 

@@ -140,7 +140,9 @@ async function openPool(
   const filesystem = decorate('filesystem', pool)
   closers.add('pool', () => filesystem.close())
   if (knownPool !== null && knownPool !== filesystem.poolId) {
-    throw new Error('The pool is not the one this database was made with: restore the pair that belongs together.')
+    throw new Error(
+      'The storage pool does not belong to this database. Restore a pool and a database that belong together.',
+    )
   }
   await store.meta.set('pool_id', filesystem.poolId)
   return { filesystem, accounts: decorate('accounts', pool.accounts) }

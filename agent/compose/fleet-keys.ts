@@ -62,7 +62,7 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
   }
   const write = async (kind: KeyKind, change: KeyChange): Promise<void> => {
     const read = await shared.read()
-    if (read.keys === null) throw new Error('The fleet has no keys yet: start an agent of it first.')
+    if (read.keys === null) throw new Error('The fleet has no keys yet. Start one of its agents first.')
     const next = { ...changedKeys(read.keys, kind, change), generation: read.keys.generation + 1 }
     if (!(await shared.replace(read, next))) throw busy()
     take(next)
@@ -124,7 +124,7 @@ function createTurns(work: () => Promise<void>, logger: Logger): { take(): void;
 }
 
 function busy(): Error {
-  return new Error('Others change the keys of the fleet at the same time; try again.')
+  return new Error('Another agent is changing the keys of the fleet. Try again.')
 }
 
 const ATTEMPTS_MAX = 32

@@ -39,7 +39,7 @@ export function reloadTls(all: readonly { server: Server; tls: Listening['tls'] 
       changes.push(() => server.setSecureContext(read))
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
-      throw new Error(`The certificate ${tls.cert} with the key ${tls.key} cannot be used: ${cause}`, { cause: error })
+      throw new Error(`The certificate ${tls.cert} with the key ${tls.key} is not usable: ${cause}`, { cause: error })
     }
   }
   for (const change of changes) change()

@@ -75,7 +75,7 @@ export async function openControl(
     const { kind, environment, revokes } = request as { kind: unknown; environment: unknown; revokes: unknown }
     if (kind === 'reload') return requests.reload(environment as Environment)
     if (kind === 'renew') return requests.replaceAdminToken(revokes === true)
-    throw new Error(`There is no request "${String(kind)}".`)
+    throw new Error(`There is no command "${String(kind)}" on the control socket.`)
   })
   closers.add('control socket', close)
 }
@@ -93,11 +93,11 @@ export async function runReloadCommand(
   }
   const request = { kind: 'reload', environment: givenSettings() }
   const outcome = (await askRunningAgent(settings, request)) as ReloadOutcome | null
-  if (outcome === null) throw new Error(`No agent runs on ${settings.dataDir}: it reads its settings when it starts.`)
+  if (outcome === null) throw new Error(`No agent runs on ${settings.dataDir}. It reads its settings when it starts.`)
   const { applied, agent, front } = outcome
-  print(applied.length === 0 ? 'Certificates were read again.' : `In force: ${applied.join(', ')}.`)
-  if (agent.length > 0) print(`After a restart of the agent (boxes go on running): ${agent.join(', ')}.`)
-  if (front.length > 0) print(`After a restart of the front: ${front.join(', ')}.`)
+  print(applied.length === 0 ? 'Reloaded certificates. No setting changed.' : `Applied: ${applied.join(', ')}.`)
+  if (agent.length > 0) print(`Applied when you restart the agent (boxes keep running): ${agent.join(', ')}.`)
+  if (front.length > 0) print(`Applied when you restart the front: ${front.join(', ')}.`)
   return 0
 }
 
@@ -124,9 +124,9 @@ function differing(one: Environment, other: Environment): string[] {
 
 const RELOAD_HELP = `Usage: reload
 
-Has the running agent take over what may change while it runs, and names the settings that wait for a restart: log level,
-limits of requests, boxes, volumes and memory, and the certificates of the agent's addresses. Unsound settings are refused, and those
-in force stay.`
+Reloads the settings that can change while the agent runs: log level, limits of requests, boxes, volumes and memory, and the
+certificates of the agent's addresses. Lists the settings that wait for a restart. Rejects invalid settings and keeps the
+current ones.`
 const LIVE_LIMITS = [
   'rateLimitPerSecond',
   'rateLimitBurst',

@@ -44,7 +44,7 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
   const image = join(dataDir, 'pool.img')
   // The next start would take it for the new pool.
   if (values['without-pool'] && lstatSync(image, { throwIfNoEntry: false }) !== undefined)
-    throw new Error(`${image} is there: restore with it, or move it away before --without-pool.`)
+    throw new Error(`${image} exists. Restore with it, or move it away before you use --without-pool.`)
   const unlock = lockDataDirectory(dataDir)
   try {
     // Another restore may have ended meanwhile.
@@ -62,7 +62,7 @@ function assertEmpty(dataDir: string): void {
   const there = names.filter((name) => existsSync(join(dataDir, name)))
   if (there.length === 0) return
   throw new Error(
-    `${dataDir} holds a deployment already (${there.join(', ')}): set BOXYARD_DATA_DIR to an empty directory, or move what is there away.`,
+    `${dataDir} already has a deployment (${there.join(', ')}). Set BOXYARD_DATA_DIR to an empty directory, or move these files away.`,
   )
 }
 
@@ -93,13 +93,15 @@ async function readManifest(archive: string): Promise<BackupArchive> {
     timeoutMs: TAR_MS,
   })
   if (exitCode !== 0 || stdout === '')
-    throw new Error(`This is no whole archive of "admin backup": it has no manifest. ${stderr.trim().slice(-WORDS)}`)
+    throw new Error(
+      `This is not a complete archive of "admin backup", because it has no manifest. ${stderr.trim().slice(-WORDS)}`,
+    )
   const parsed = backupArchiveSchema.safeParse(parseOrNull(stdout))
-  if (!parsed.success) throw new Error('The manifest of the archive is of no form that this program knows.')
+  if (!parsed.success) throw new Error('The manifest of the archive has an unknown format.')
   const { schema } = parsed.data
   if (schema > MIGRATIONS.length)
     throw new Error(
-      `The archive has schema version ${schema}, this program knows ${MIGRATIONS.length}: restore it with a newer Boxyard.`,
+      `The archive has schema version ${schema}, and this program supports ${MIGRATIONS.length}. Restore it with a newer Boxyard.`,
     )
   return parsed.data
 }
@@ -116,22 +118,21 @@ function parseOrNull(text: string): unknown {
 async function unpack(archive: string, { files, instance }: BackupArchive, staging: string): Promise<string> {
   const names = [...ARCHIVED_FILES, ARCHIVED_SETTINGS].filter((name) => files[name] !== undefined)
   const lacking = (['boxyard.db', 'instance'] as const).find((name) => files[name] === undefined)
-  if (lacking !== undefined) throw new Error(`The archive is damaged: ${lacking} is not in it.`)
+  if (lacking !== undefined) throw new Error(`The archive is damaged: ${lacking} is missing.`)
   const paths = names.map((name) => `${ARCHIVE_ROOT}/${name}`)
   const options = ['--no-same-owner', '--no-same-permissions', '--no-recursion']
   const { stderr, exitCode } = await run('tar', ['-xzf', archive, '-C', staging, ...options, '--', ...paths], {
     timeoutMs: TAR_MS,
   })
-  if (exitCode !== 0)
-    throw new Error(`The archive is damaged, or could not be unpacked: ${stderr.trim().slice(-WORDS)}`)
+  if (exitCode !== 0) throw new Error(`The archive is damaged or cannot be unpacked: ${stderr.trim().slice(-WORDS)}`)
   const root = join(staging, ARCHIVE_ROOT)
   for (const name of names) {
     const isFile = lstatSync(join(root, name), { throwIfNoEntry: false })?.isFile() === true
     if (!isFile || (await sha256OfFile(join(root, name))) !== files[name])
-      throw new Error(`The archive is damaged: ${name} is not as it was written.`)
+      throw new Error(`The archive is damaged: the checksum of ${name} does not match.`)
   }
   if (readFileSync(join(root, 'instance'), 'utf8').trim() !== instance)
-    throw new Error('The archive is damaged: instance is of another deployment.')
+    throw new Error('The archive is damaged: the file "instance" belongs to another deployment.')
   return root
 }
 
@@ -139,7 +140,7 @@ async function unpack(archive: string, { files, instance }: BackupArchive, stagi
 function assertElsewhere(runDir: string): void {
   if (!existsSync(runDir)) return
   throw new Error(
-    `The deployment of the archive is still on this host (${runDir}): take it down first (admin down), or restart the host.`,
+    `The deployment of the archive is still on this host (${runDir}). Stop it first (admin down), or restart the host.`,
   )
 }
 
@@ -168,14 +169,14 @@ function summaryOf(
 ): string {
   const image = join(dataDir, 'pool.img')
   const pool = isWithoutPool
-    ? 'The next start makes a new, empty pool and the bases of the host. Boxes and volumes of the archive are listed as missing\nin health: delete them, and restore volumes from their backups.'
+    ? 'The next start creates an empty pool and the bases of the host. Health then lists the boxes and volumes of the archive as missing.\nDelete them, and restore volumes from their backups.'
     : poolId === null || existsSync(image)
-      ? 'The pool is to be the one that was copied with it.'
-      : `Bring the pool before the start: ${image}.`
-  return `Restored to ${dataDir}, as of ${madeAt}.
+      ? 'Use the pool that you copied with the archive.'
+      : `Copy the pool before the start: ${image}.`
+  return `Restored to ${dataDir}, with the state of ${madeAt}.
 ${pool}
-Settings of the host it comes from are in ${join(dataDir, RESTORED_SETTINGS)}: compare them with /etc/boxyard/boxyard.conf.
-Tokens that were revoked after it was made are valid again: revoke them once more.`
+The settings of the original host are in ${join(dataDir, RESTORED_SETTINGS)}. Compare them with /etc/boxyard/boxyard.conf.
+Tokens that you revoked after that time are valid again. Revoke them once more.`
 }
 
 const RESTORED_SETTINGS = 'restored-settings.conf'
@@ -186,10 +187,10 @@ const TAR_MS = 3_600_000
 const WORDS = 300
 const RESTORE_HELP = `Usage: admin restore FILE [--without-pool]
 
-Makes the deployment of an archive of "admin backup" in the data directory (BOXYARD_DATA_DIR), which must hold none. Every
-file is compared with its checksum first; what is cut off is done again by the same command, and nothing starts on it before.
+Restores an archive of "admin backup" to the data directory (BOXYARD_DATA_DIR), which must have no deployment. Checks the
+checksum of every file first. After an interruption, repeat the command. The service does not start before it is complete.
 
-The data of boxes and volumes is not in an archive: put the pool.img that belongs to it into the data directory before the
-start. A pool of another time than the archive's is reported by health where both differ; nothing of it is removed.
+An archive has no data of boxes and volumes. Copy the pool.img that belongs to it to the data directory before the start. If
+the pool is from another time, health reports each difference. Boxyard removes nothing from it.
 
-  --without-pool   the pool is lost: the next start makes a new one. Tokens, keys, quotas and backups are as they were.`
+  --without-pool   create a new pool at the next start, because the old one is lost. Restores tokens, keys, quotas and backups.`

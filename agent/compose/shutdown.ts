@@ -15,7 +15,7 @@ export function createClosers(logger: Logger): Closers {
 
   const runOne = async ({ name, close }: (typeof closers)[number], deadlineMs: number): Promise<void> => {
     const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(new Error(`It took longer than ${deadlineMs} ms.`)), deadlineMs)
+    const timer = setTimeout(() => reject(new Error(`Closing took longer than ${deadlineMs} ms.`)), deadlineMs)
     try {
       await Promise.race([Promise.resolve().then(close), late])
     } catch (error) {

@@ -17,8 +17,8 @@ export async function runDownCommand(
   })
   const { dataDir, runtime } = deps.settings
   if (values.help) print(DOWN_HELP)
-  else if (values.embedded && runtime !== 'embedded') print('Boxes are pods of a cluster, and stay.')
-  else if (!hasDeployment(dataDir)) print(`Nothing to take down: there is no deployment in ${dataDir}.`)
+  else if (values.embedded && runtime !== 'embedded') print('Boxes are pods of a cluster, so they keep running.')
+  else if (!hasDeployment(dataDir)) print(`Nothing to stop: ${dataDir} has no deployment.`)
   else return takeDown(deps, print)
   return 0
 }
@@ -48,8 +48,8 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await network.close({ release: true })
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)
-  print(`Stopped ${counted(running.length, 'box')}; what ran starts again with the service.`)
-  print(`Left in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
+  print(`Stopped ${counted(running.length, 'box')}. Boxes that were running start again with the service.`)
+  print(`Kept in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
   return 0
 }
 
@@ -66,8 +66,8 @@ function counted(count: number, what: string): string {
 
 const DOWN_HELP = `Usage: down [--embedded]
 
-Stops every box as a shutdown of the host would, and removes mounts, interfaces, firewall rules and the edge of this deployment.
-Data stays, and what ran starts again with the service. Refuses while the agent runs.
+Stops every box as a shutdown of the host does, and removes mounts, interfaces, firewall rules and the edge of this deployment.
+Keeps all data. Boxes that were running start again with the service. Fails while the agent runs.
 
-  --embedded  does nothing where boxes are pods of a cluster`
+  --embedded  do nothing if boxes are pods of a cluster`
 const DOWN_CLOSE_MS = 30_000

@@ -38,7 +38,7 @@ export async function runUninstallCommand(
   const { dataDir, runRoot } = deps.settings
   if (isPurge) assertNoMounts(dataDir)
   if (!values.yes && !(await confirm(dataDir, isPurge, print))) {
-    print('Nothing was changed.')
+    print('Canceled. Nothing changed.')
     return 1
   }
   await stopUnits(dataDir, print)
@@ -58,16 +58,14 @@ function assertNoMounts(dataDir: string): void {
   const targets = new Set(tables.map(({ path }) => path))
   const below = [...targets].filter((target) => target.startsWith(`${place}/`))
   if (below.length === 0) return
-  throw new Error(
-    `Something is mounted in ${dataDir} (${below.join(', ')}): unmount it first, so that nothing of it is removed.`,
-  )
+  throw new Error(`${dataDir} has mounts (${below.join(', ')}). Unmount them first, so that their files stay.`)
 }
 
 async function confirm(dataDir: string, isPurge: boolean, print: (text: string) => void): Promise<boolean> {
   const what = isPurge
-    ? `This stops every box and removes all data in ${dataDir}: boxes, volumes, snapshots, keys, tokens,\nand backups if they are kept there. It cannot be undone.`
-    : `This stops every box, and leaves the data in ${dataDir}.`
-  print(`${what}\nType the path of the data directory to go on (without a terminal: --yes):`)
+    ? `This stops every box and removes all data in ${dataDir}: boxes, volumes, snapshots, keys, tokens,\nand backups that are there. You cannot undo this.`
+    : `This stops every box and keeps the data in ${dataDir}.`
+  print(`${what}\nType the path of the data directory to continue (without a terminal, use --yes):`)
   const lines = createInterface({ input: process.stdin })
   try {
     for await (const line of lines) return line.trim() === dataDir
@@ -81,7 +79,7 @@ async function stopUnits(dataDir: string, print: (text: string) => void): Promis
   if (!existsSync('/run/systemd/system')) return
   const served = packagedDataDir()
   if (served !== dataDir) {
-    print(`The services of systemd stay: they are of ${served}.`)
+    print(`The systemd services stay, because they serve ${served}.`)
     return
   }
   for (const unit of UNITS) {
@@ -103,7 +101,7 @@ function purge(dataDir: string, print: (text: string) => void): void {
     INSTANCE.test(tryReadText(join(dataDir, 'instance'))) ||
     existsSync(join(dataDir, RESTORE_MARK))
   if (!isOurs) {
-    print(`There is no deployment in ${dataDir}; nothing in it was removed.`)
+    print(`${dataDir} has no deployment. Nothing in it was removed.`)
     return
   }
   const image = join(dataDir, 'pool.img')
@@ -112,10 +110,10 @@ function purge(dataDir: string, print: (text: string) => void): void {
   // The database first: without it there is no deployment. What tells whose directory it is comes last.
   for (const name of OWN_NAMES) rmSync(join(dataDir, name), { recursive: true, force: true })
   const left = readdirSync(dataDir)
-  if (left.length > 0) print(`${dataDir} holds files that are not Boxyard's; they stay.`)
+  if (left.length > 0) print(`Kept files in ${dataDir} that do not belong to Boxyard.`)
   // A mount point or a link stays.
   else if (removeIfEmpty(dataDir)) print(`Removed ${dataDir}.`)
-  else print(`Removed all that was in ${dataDir}.`)
+  else print(`Removed everything in ${dataDir}.`)
 }
 
 function removeIfEmpty(directory: string): boolean {
@@ -142,14 +140,14 @@ const UNITS = ['boxyard-front.service', 'boxyard-agent.service']
 const BOXES_UNIT = 'boxyard-boxes.service'
 const STOP_MS = 400_000
 const CLOSE_MS = 5_000
-const PROGRAM_NOTE = `The program goes with "apt-get purge boxyard" (a package), "install.sh --remove" (an archive), or its checkout.`
+const PROGRAM_NOTE = `To remove the program: "apt-get purge boxyard" (package), "install.sh --remove" (archive), or delete the checkout.`
 const UNINSTALL_HELP = `Usage: admin uninstall --keep-data|--purge-data [--yes]
 
-Stops the services and every box, and removes what the deployment made on the host: mounts, interfaces, firewall rules, the
-edge, files in /run. Asks before it begins.
+Stops the services and every box, and removes the changes of the deployment on the host: mounts, interfaces, firewall rules,
+the edge, and files in /run. Asks for confirmation first.
 
-  --keep-data    the data directory stays as it is; a service that is started on it runs the boxes again
-  --purge-data   removes the data directory: boxes, volumes, snapshots, keys, tokens, and backups that are kept in it
-  --yes          does not ask
+  --keep-data    keep the data directory. A service that you start on it runs the boxes again
+  --purge-data   remove the data directory with boxes, volumes, snapshots, keys, tokens, and backups in it
+  --yes          do not ask
 
-Services of systemd that serve another data directory stay. What is mounted in the data directory stops --purge-data.`
+Systemd services that serve another data directory stay. --purge-data fails if the data directory has mounts.`

@@ -179,7 +179,9 @@ export function isAgentSetting(name: string): boolean {
 // CNI rely on the network and cgroup of a pod as they made them (docs/pods.md).
 function allowsNesting(env: z.infer<typeof environmentSchema>): boolean {
   if (env.BOXYARD_NESTING && env.BOXYARD_RUNTIME === 'kubernetes') {
-    throw new Error('BOXYARD_NESTING=true: expected false with BOXYARD_RUNTIME=kubernetes, whose pods do not nest.')
+    throw new Error(
+      'BOXYARD_NESTING=true: must be false with BOXYARD_RUNTIME=kubernetes, because pods do not support nesting.',
+    )
   }
   return env.BOXYARD_NESTING
 }

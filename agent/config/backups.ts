@@ -55,7 +55,7 @@ export function backupsOf(env: BackupVariables): BackupSettings {
     return { directory, s3: null, acceptsUnverified }
   if (endpoint === undefined || bucket === undefined || keyFile === undefined || given !== undefined) {
     throw new Error(
-      'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE must be given together, without BOXYARD_BACKUP_DIR.',
+      'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE: set all or none. They exclude BOXYARD_BACKUP_DIR.',
     )
   }
   const { BOXYARD_BACKUP_S3_REGION: region, BOXYARD_BACKUP_S3_PREFIX: prefix } = env

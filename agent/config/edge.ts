@@ -108,15 +108,15 @@ function acmeOf(env: EdgeVariables): AcmeSettings | null {
     return null
   }
   if (env.BOXYARD_EDGE_TRUSTED_PROXIES.length > 0)
-    throw new Error('BOXYARD_EDGE_TRUSTED_PROXIES cannot be given with BOXYARD_EDGE_ACME, which ends TLS itself.')
+    throw new Error('BOXYARD_EDGE_TRUSTED_PROXIES: not allowed with BOXYARD_EDGE_ACME, which terminates TLS itself.')
   if (url?.startsWith('http:')) throw new Error('BOXYARD_EDGE_URL must be https with BOXYARD_EDGE_ACME.')
-  if (httpPort === port) throw new Error('BOXYARD_EDGE_HTTP_PORT and BOXYARD_EDGE_PORT must not be the same.')
+  if (httpPort === port) throw new Error('BOXYARD_EDGE_HTTP_PORT and BOXYARD_EDGE_PORT: must be different.')
   return { email, directory: directory ?? null, root: root ?? null, httpPort: httpPort ?? null }
 }
 
 function seenAs(text: string, domain: string): EdgeSettings['seenAs'] {
   const { protocol, hostname, port } = new URL(text)
   if (hostname !== domain)
-    throw new Error(`BOXYARD_EDGE_URL must be of BOXYARD_DOMAIN, ${domain}; it is of ${hostname}.`)
+    throw new Error(`BOXYARD_EDGE_URL: must have the host ${domain} of BOXYARD_DOMAIN, not ${hostname}.`)
   return { scheme: protocol === 'https:' ? 'https' : 'http', port: port === '' ? null : Number(port) }
 }

@@ -20,7 +20,7 @@ export const FLEET_VARIABLES = {
     .string()
     .regex(
       /^([0-9a-hjkmnp-tv-z]{2}|[1-9a-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{2,3})$/,
-      'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1; of more than 2 the first is not 0',
+      'expected 2 to 4 of 0-9 and a-z without i, l, o and u, such as k1. With more than 2, the first is not 0',
     )
     .optional(),
   BOXYARD_CELL_URL: origin.optional(),
@@ -44,7 +44,7 @@ export function fleetOf(env: FleetVariables): FleetSettings | null {
   }
   if (channelUrl === undefined && EVERY_ADDRESS.has(host))
     throw new Error(
-      `BOXYARD_AGENT_HOST=${host} needs BOXYARD_CELL_URL, by which other agents reach the channel of cell ${cell}.`,
+      `BOXYARD_AGENT_HOST=${host}: needs BOXYARD_CELL_URL, where other agents reach the channel of cell ${cell}.`,
     )
   return {
     cell,

@@ -27,7 +27,7 @@ export function inspectFrontSettings(given: Readonly<Record<string, string>>): {
   for (const name of KEYS) {
     const file = given[`${name}_FILE`]
     if (file !== undefined && !file.startsWith('/')) tell(`${name}_FILE`, 'an absolute path')
-    if (file !== undefined && given[name] !== undefined) faults.push(`${name} and ${name}_FILE: only one may be given.`)
+    if (file !== undefined && given[name] !== undefined) faults.push(`${name} and ${name}_FILE: set only one.`)
   }
   const scheme = given['BOXYARD_CHANNEL_CA'] === undefined ? 'http:' : 'https:'
   if (!isOrigin(given['BOXYARD_AGENT_URL'] ?? `${scheme}//host`, scheme))

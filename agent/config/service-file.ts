@@ -12,8 +12,8 @@ export function tellAmbiguous(text: string, path: string): string[] {
     .sort()
     .map(
       (name) =>
-        `${name} in ${path} is ${describe(served[name])} for the services, and ${describe(ours[name])} for this command: ` +
-        'write it as NAME=value, with nothing after the value.',
+        `${name} in ${path} is ${describe(served[name])} for the services, but ${describe(ours[name])} for this command. ` +
+        'Write it as NAME=value, with nothing after the value.',
     )
 }
 

@@ -35,7 +35,7 @@ export function channelTlsOf(env: ChannelVariables): ChannelTlsFiles | null {
   const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
   if (ca === undefined && cert === undefined && key === undefined) return null
   if (ca === undefined || cert === undefined || key === undefined) {
-    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY: set all or none.')
   }
   return { ca, cert, key }
 }
@@ -47,7 +47,7 @@ export function channelTlsOf(env: ChannelVariables): ChannelTlsFiles | null {
 export function dataOf(env: DataVariables): DataListener {
   const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
   if ((cert === undefined) !== (key === undefined)) {
-    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')
+    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY: set both or neither.')
   }
   const tls = cert === undefined || key === undefined ? null : { cert, key }
   return { host: env.BOXYARD_DATA_HOST, port: env.BOXYARD_DATA_PORT, url: env.BOXYARD_DATA_URL ?? null, tls }

@@ -26,7 +26,8 @@ export type TlsFiles = Record<'ca' | 'cert' | 'key', string>
 export function readAgentKeys(source: string): Pick<StageKeys, 'channel_keys' | 'token_keys'> {
   const channel = parse(source, 'channel.json', parseChannelKeys)
   const tokens = parse(source, 'token-public.json', parseTokenKeys)
-  if (tokens.keys.some(({ d }) => d !== undefined)) throw new Error(`${source}/token-public.json has a private key.`)
+  if (tokens.keys.some(({ d }) => d !== undefined))
+    throw new Error(`${source}/token-public.json contains a private key. It must contain only public keys.`)
   const signing = { ...channel, keys: channel.keys.slice(0, 1) }
   return { channel_keys: JSON.stringify(signing), token_keys: JSON.stringify(tokens) }
 }
@@ -50,7 +51,7 @@ export function checkSize(keys: StageKeys): void {
   const bytes = Buffer.byteLength(Object.values<string>({ ...keys }).join(''))
   if (bytes <= KEYS_MAX_BYTES) return
   throw new Error(
-    `The keys are ${bytes} bytes long, of at most ${KEYS_MAX_BYTES} that fit a function's environment. Drop old token keys, and use certificates with EC keys (P-256), without the text before them.`,
+    `The keys have ${bytes} bytes, but the environment of a function fits ${KEYS_MAX_BYTES}. Drop old token keys, and use certificates with EC keys (P-256), without the text before them.`,
   )
 }
 
@@ -81,7 +82,7 @@ function readFrom(source: string, name: string): string {
     stdio: ['inherit', 'pipe', 'inherit'],
   })
   if (answer.status === 0) return answer.stdout
-  throw new Error(`${source}/${name} cannot be read over SSH.`, { cause: answer.error })
+  throw new Error(`${source}/${name} is not readable over SSH.`, { cause: answer.error })
 }
 
 function readNamed(path: string): string {
@@ -89,7 +90,7 @@ function readNamed(path: string): string {
     return readFileSync(path, 'utf8')
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    throw new Error(`${path} cannot be read (${code}).`, { cause })
+    throw new Error(`${path} is not readable (${code}).`, { cause })
   }
 }
 

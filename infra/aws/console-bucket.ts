@@ -99,7 +99,7 @@ async function deleteAll(client: S3Client, bucket: string, keys: readonly string
     const Objects = keys.slice(from, from + DELETED_AT_ONCE).map((Key) => ({ Key }))
     const { Errors } = await client.send(new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }))
     const [first] = Errors ?? []
-    if (first !== undefined) throw new Error(`${bucket}/${first.Key} could not be deleted: ${first.Message}`)
+    if (first !== undefined) throw new Error(`${bucket}/${first.Key} was not deleted: ${first.Message}`)
   }
 }
 

@@ -18,6 +18,6 @@ export async function checkRecord(
   const names = await resolve(settings.domain).catch(() => [])
   if (!names.some((name) => name.toLowerCase() === distribution.toLowerCase())) return
   throw new Error(
-    `${settings.domain} still points at ${distribution}, which goes with the console. Point it at ${target}, wait for the time to live of the record, and repeat.`,
+    `${settings.domain} still points to ${distribution}, which this deletes with the console. Point it to ${target}, wait for the TTL of the record, and repeat.`,
   )
 }

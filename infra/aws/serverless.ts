@@ -18,7 +18,7 @@ export async function runServerless(command: 'deploy' | 'remove', options: reado
     child.once('error', reject)
     child.once('close', resolve)
   })
-  if (code !== 0) throw new Error(`The ${command} did not succeed; see above.`)
+  if (code !== 0) throw new Error(`The ${command} failed. See the output above.`)
 }
 
 /**

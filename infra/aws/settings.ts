@@ -43,13 +43,13 @@ export function checkChannel(settings: StageSettings, hasTls: boolean): void {
   const scheme = new URL(settings['agent-url']).protocol
   if (hasTls !== (scheme === 'https:')) {
     const wanted = hasTls
-      ? 'https://…, since the stage has certificates for the way to the agent'
+      ? 'https://…, because the stage has certificates for the connection to the agent'
       : 'http://…, or --channel-ca, --channel-cert and --channel-key beside it'
     throw new Error(`--agent-url ${settings['agent-url']}: expected ${wanted}.`)
   }
   if (!hasTls && settings['subnet-ids'] === NONE) {
     throw new Error(
-      'Over a public address the way to the agent needs mutual TLS: give --channel-ca, --channel-cert and --channel-key, or --subnet-ids.',
+      'A public address of the agent needs mutual TLS. Set --channel-ca, --channel-cert and --channel-key, or --subnet-ids.',
     )
   }
 }
@@ -63,13 +63,12 @@ function checkForm(name: Setting, value: string): void {
 function checkTogether(settings: StageSettings): void {
   const isGiven = (name: Setting): boolean => settings[name] !== NONE
   if (isGiven('subnet-ids') !== isGiven('security-group-ids')) {
-    throw new Error('--subnet-ids and --security-group-ids must be given together.')
+    throw new Error('--subnet-ids and --security-group-ids: set both or neither.')
   }
-  if (isGiven('domain') !== isGiven('certificate'))
-    throw new Error('--domain and --certificate must be given together.')
+  if (isGiven('domain') !== isGiven('certificate')) throw new Error('--domain and --certificate: set both or neither.')
   if (isGiven('console-certificate') && !isGiven('domain'))
-    throw new Error('--console-certificate is of a --domain, at which the console is served beside the API.')
-  if (isGiven('hosted-zone') && !isGiven('domain')) throw new Error('--hosted-zone is of a --domain.')
+    throw new Error('--console-certificate: needs --domain, which serves both the console and the API.')
+  if (isGiven('hosted-zone') && !isGiven('domain')) throw new Error('--hosted-zone: needs --domain.')
 }
 
 const FORMS: Record<Setting, { matches(value: string): boolean; expected: string }> = {
@@ -87,9 +86,9 @@ const FORMS: Record<Setting, { matches(value: string): boolean; expected: string
   },
   'console-certificate': {
     matches: (value) => /^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/[\w-]+$/.test(value),
-    expected: 'the ARN of an ACM certificate in us-east-1, where CloudFront takes it from',
+    expected: 'the ARN of an ACM certificate in us-east-1, which CloudFront requires',
   },
-  'hosted-zone': { matches: (value) => /^[A-Z0-9]{1,32}$/.test(value), expected: 'the id of a Route 53 zone' },
+  'hosted-zone': { matches: (value) => /^[A-Z0-9]{1,32}$/.test(value), expected: 'the ID of a Route 53 zone' },
   'alarm-topic': {
     matches: (value) => /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w.-]+$/.test(value),
     expected: 'the ARN of an SNS topic',

@@ -30,7 +30,7 @@ export async function withLock<T>(subject: string, work: () => Promise<T>, waiti
     }
     if (clock.now() >= nextAt) {
       const holder = lock.heldBy === 0 ? 'another process' : `process ${lock.heldBy}`
-      say?.(`Waiting for ${holder}, which makes ${what}: ${describeDuration(clock.now() - startedAt)} so far`)
+      say?.(`Waiting for ${holder}, which builds ${what}: ${describeDuration(clock.now() - startedAt)} so far`)
       nextAt = clock.now() + SAY_MS
     }
     await clock.sleep(POLL_MS)

@@ -13,5 +13,5 @@ export function findNodeAddress(): { address: string; mtu: number } {
     const address = link?.addr_info[0]?.local
     if (link && address !== undefined) return { address, mtu: link.mtu }
   }
-  throw new Error('This host has no default IPv4 route; a node of Kubernetes needs an address that is not loopback.')
+  throw new Error('This host has no default IPv4 route. A Kubernetes node needs an address that is not loopback.')
 }

@@ -31,7 +31,7 @@ function writeEnter({ name }: ClusterRecord, node: NodeRecord): void {
 /** Ends node `number` of a cluster of several as a power cut does: all its processes at once, with their containers and agents. Its disk stays. */
 export async function stopNode(cluster: string, number: number): Promise<void> {
   const { record, node } = findNode(cluster, number)
-  if (!(await destroyCgroups(nodeCgroup(cluster, node)))) throw new Error(`Processes of ${node.name} do not end.`)
+  if (!(await destroyCgroups(nodeCgroup(cluster, node)))) throw new Error(`Processes of ${node.name} do not exit.`)
   disconnectNode(record, node)
 }
 

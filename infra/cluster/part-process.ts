@@ -54,7 +54,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   closeSync(output)
   child.on('error', () => undefined)
   child.unref()
-  if (child.pid === undefined) throw new Error(`${part} cannot be started.`)
+  if (child.pid === undefined) throw new Error(`${part} does not start.`)
   writeFileSync(noteOf(name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
 }
 
@@ -98,7 +98,7 @@ function readStartTicks(pid: number): string {
   // The name, in parentheses, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   // While other threads end, the process still holds its ports.
-  if (fields[0] === 'Z' && readdirSync(`/proc/${pid}/task`).length === 1) throw new Error(`Process ${pid} has ended.`)
+  if (fields[0] === 'Z' && readdirSync(`/proc/${pid}/task`).length === 1) throw new Error(`Process ${pid} has exited.`)
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   return `${boot}:${fields[19]}`
 }
@@ -109,7 +109,7 @@ function noteOf(name: string, part: Part): string {
 
 function readLogEnd(name: string, part: Part): string {
   const path = join(clusterPaths(name).log, `${part}.log`)
-  return `${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n')}\n(all of it: ${path})`
+  return `${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n')}\n(full log: ${path})`
 }
 
 async function answers(record: ClusterRecord, part: Part): Promise<boolean> {

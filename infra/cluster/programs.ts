@@ -20,7 +20,7 @@ export async function buildPrograms(say: (text: string) => void): Promise<string
     if (existsSync(directory)) return directory
     const obstacle = findBuildObstacle()
     if (obstacle !== null)
-      throw new Error(`${obstacle}. Install it (https://go.dev/dl), or give KUBECONFIG of a cluster.`)
+      throw new Error(`${obstacle}. Install Go (https://go.dev/dl), or set KUBECONFIG to use an existing cluster.`)
     await makeInParts(
       directory,
       BUILDS.map((build, index) => partOf(build, index + 1, say)),
@@ -36,8 +36,8 @@ export function findBuildObstacle(): string | null {
   const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' })
   const [, major = 0, minor = 0] = (/^go(\d+)\.(\d+)/.exec(found.stdout ?? '') ?? []).map(Number)
   if (major > 1 || (major === 1 && minor >= NEEDED_MINOR)) return null
-  const what = found.error || found.status !== 0 ? 'there is no Go here' : `the Go here is ${found.stdout.trim()}`
-  return `Kubernetes is built with Go 1.${NEEDED_MINOR} or newer, and ${what}`
+  const what = found.error || found.status !== 0 ? 'this machine has no Go' : `this machine has ${found.stdout.trim()}`
+  return `The build of Kubernetes needs Go 1.${NEEDED_MINOR} or newer, but ${what}`
 }
 
 /** Returns the path of a built program, or only its name, to be found on PATH, if none is built. */
@@ -63,7 +63,7 @@ function partOf(
   return {
     name: what.replaceAll(' ', '-'),
     make: async (target) => {
-      say(`Building ${what} from Go modules (${number} of ${BUILDS.length}; only this once, some minutes)`)
+      say(`Building ${what} from Go modules (${number} of ${BUILDS.length}, only once, a few minutes)`)
       await buildWithGo({ what, module: join(import.meta.dirname, module), packages, flags, env, target, say })
       if (module === 'kubernetes') linkKubernetesParts(target)
     },

@@ -35,7 +35,9 @@ export interface ClusterPaths {
 
 export function clusterPaths(name: string): ClusterPaths {
   if (!/^[a-z0-9][a-z0-9-]{0,15}$/.test(name)) {
-    throw new Error(`A cluster's name has up to 16 of a-z, 0-9 and "-", and does not begin with "-": ${name}`)
+    throw new Error(
+      `The name of a cluster must be 1 to 16 of a-z, 0-9 and "-", without "-" at the beginning, not "${name}".`,
+    )
   }
   const state = join(STATES, name)
   const run = join(RUNS, name)
@@ -94,7 +96,7 @@ function chooseSubnet(name: string, others: readonly ClusterRecord[]): string {
     const isTaken = addresses.some(({ address }) => address.startsWith(`10.${160 + (index >> 6)}.`))
     if (!used.has(`${network}.0/22`) && !isTaken) return `${network}.0/22`
   }
-  throw new Error('Every network of 10.160.0.0/11 is in use.')
+  throw new Error('All networks of 10.160.0.0/11 are in use. Stop another cluster first.')
 }
 
 /** Picks ports below the range of outgoing connections, so that a restarted part finds its port free. */

@@ -51,7 +51,7 @@ export async function startCluster(
     if (running !== null) {
       if (nodeCount === undefined || nodeCount === running.nodeCount) return useOf(running)
       throw new Error(
-        `The cluster ${name} runs with another number of nodes: ${running.nodeCount}. Take it down first.`,
+        `The cluster ${name} already runs with ${running.nodeCount} nodes. Stop it first: npm run cluster:down -- ${name}`,
       )
     }
     const programs = await buildPrograms(say)
@@ -152,7 +152,7 @@ async function waitForNodes(record: ClusterRecord, nodes: readonly NodeRecord[])
   while (!(await isUp())) {
     for (const part of clusterParts(record)) await waitForPart(record, part)
     if (performance.now() > deadline) {
-      throw new Error(`A node is not ready; see the logs in ${clusterPaths(record.name).log}.`)
+      throw new Error(`A node is not ready. See the logs in ${clusterPaths(record.name).log}.`)
     }
     await sleep(POLL_MS)
   }

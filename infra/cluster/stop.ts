@@ -19,7 +19,7 @@ export async function destroyCluster(name: string): Promise<boolean> {
   if (!listClusters().includes(name)) return false
   const record = readRecord(name)
   if (!(await destroyCgroups(clusterCgroup(name)))) {
-    throw new Error(`Processes of the cluster ${name} do not end: ${findProcesses(clusterCgroup(name)).join(', ')}`)
+    throw new Error(`Processes of the cluster ${name} do not exit: ${findProcesses(clusterCgroup(name)).join(', ')}`)
   }
   if (record !== null) removeRunFiles(record)
   for (const directory of [paths.run, paths.state]) unmountBelow(directory)

@@ -16,11 +16,11 @@ export function readUpRequest(
     allowPositionals: true,
   })
   const [name = fallback, ...others] = positionals
-  if (others.length > 0) throw new Error(`A cluster has one name: ${positionals.join(' ')}`)
+  if (others.length > 0) throw new Error(`Give one name for the cluster, not several: ${positionals.join(' ')}`)
   if (values.nodes === undefined) return { name, nodeCount: undefined }
   const nodeCount = Number(values.nodes)
   if (!/^\d+$/.test(values.nodes) || nodeCount < 1 || nodeCount > MAX_NODES) {
-    throw new Error(`A cluster has 1 to ${MAX_NODES} nodes: ${values.nodes}`)
+    throw new Error(`--nodes: must be 1 to ${MAX_NODES}, not ${values.nodes}`)
   }
   return { name, nodeCount }
 }

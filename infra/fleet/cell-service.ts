@@ -20,7 +20,7 @@ export function createCellService(cell: RigCell, env: NodeJS.ProcessEnv, say: (t
       name: `${name} of ${cell.cell}`,
       command: [cell.enter, ...command],
       env,
-      lossNote: 'Boxes run on.',
+      lossNote: 'Boxes keep running.',
       stopDeadlineMs: 45_000,
       say: (text) => say(text.startsWith('The ') ? text : `${cell.cell}: ${text}`),
       log: (line) => log.write(line),

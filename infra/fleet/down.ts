@@ -9,7 +9,7 @@ async function main(args: readonly string[]): Promise<void> {
   const startedAt = performance.now()
   await endSupervisor(name)
   if (!(await stopCluster(name))) return say(`There is no fleet ${name}.`)
-  say(`The fleet ${name} is gone after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
+  say(`Removed the fleet ${name} in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
 }
 
 /** Ends the `fleet:up` that runs the fleet, if there is one: politely, and by force where that takes too long. */
@@ -30,7 +30,7 @@ function say(text: string): void {
 
 const HELP = `Usage: npm run fleet:down [-- NAME]
 
-Ends a fleet of this machine: its agents, boxes, data and cluster.`
+Removes a fleet from this machine, with its agents, boxes, data and cluster.`
 /** An agent and a front have 45 s each. */
 const STOP_DEADLINE_MS = 100_000
 

@@ -23,8 +23,8 @@ function say(text: string): void {
 
 const HELP = `Usage: npm run fleet:node -- down|up N [NAME]
 
-Ends node N of a fleet as a power cut does: its boxes, agent, front and kubelet at once; its disk stays. Or starts it again: fleet:up, which
-runs on meanwhile, then starts its agent and front within half a minute.`
+down: stops node N of a fleet like a power cut, with its boxes, agent, front and kubelet. Its disk stays.
+up: starts the node again. The running fleet:up then starts its agent and front within half a minute.`
 
 await main(process.argv.slice(2)).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -29,8 +29,7 @@ export function doorOf({ address }: RigCell): string {
 export function sharedEnvironment(environment: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '')
   const [own] = given.find(([name]) => EACH_OWN.has(name)) ?? []
-  if (own !== undefined)
-    throw new Error(`${own} is given, but each cell of a fleet has its own. Take it out: unset ${own}`)
+  if (own !== undefined) throw new Error(`${own} is set, but each cell of a fleet has its own. Run: unset ${own}`)
   return Object.fromEntries(given.filter(([name]) => name.startsWith('BOXYARD_') || OF_SHELL.has(name)))
 }
 

@@ -21,11 +21,11 @@ import { cellEnvironment, doorOf, sharedEnvironment } from './settings.ts'
 async function main(args: readonly string[]): Promise<void> {
   if (args.includes('--help')) return say(HELP)
   const { name, nodeCount } = readUpRequest(args, 'fleet')
-  if (nodeCount === 1) throw new Error('A fleet has at least two nodes. On one host: npm run up')
+  if (nodeCount === 1) throw new Error('A fleet needs at least two nodes. For one host, use: npm run up')
   const shared = sharedEnvironment(process.env)
   const lock = await lockFleet(name)
   if (!('release' in lock))
-    throw new Error(`The fleet ${name} runs already (process ${lock.heldBy}). Stop that one, or give another name.`)
+    throw new Error(`The fleet ${name} already runs (process ${lock.heldBy}). Stop it, or choose another name.`)
   ensureConsole()
   const services: CellService[] = []
   const kill = (): void => {
@@ -65,12 +65,12 @@ async function sayAccess(door: RigCell | undefined): Promise<void> {
 async function openCluster(name: string, nodeCount: number | undefined): Promise<ClusterRecord> {
   if (isFleet(name) && !(await reviveCluster(name)))
     throw new Error(
-      `The cluster of the fleet ${name} is gone, by a reboot or halfway. First: npm run fleet:down -- ${name}`,
+      `The cluster of the fleet ${name} no longer runs, such as after a reboot. First run: npm run fleet:down -- ${name}`,
     )
   await startCluster(name, say, nodeCount ?? readRecord(name)?.nodeCount ?? NODES)
   const record = readRecord(name)
   if (record === null || record.nodeCount === 1)
-    throw new Error(`The cluster ${name} has one node, and is no fleet. Give another name.`)
+    throw new Error(`The cluster ${name} has one node, so it cannot be a fleet. Choose another name.`)
   return record
 }
 
@@ -78,7 +78,7 @@ async function openCluster(name: string, nodeCount: number | undefined): Promise
 async function prepareCells(record: ClusterRecord, cells: readonly RigCell[]): Promise<void> {
   mkdirSync(fleetDirectory(record.name), { recursive: true, mode: 0o711 })
   await Promise.all([writeChannelCertificates(certificatesOf(record.name), cells), writeAgentCredentials(record)])
-  const onError = (error: unknown): void => say(`The agents' tokens were not renewed: ${messageOf(error)}`)
+  const onError = (error: unknown): void => say(`The tokens of the agents could not be renewed: ${messageOf(error)}`)
   repeat(() => writeAgentCredentials(record), { everyMs: RENEWAL_MS, onError })
 }
 
@@ -101,8 +101,8 @@ function messageOf(error: unknown): string {
 
 const HELP = `Usage: npm run fleet:up [-- NAME] [-- --nodes N]
 
-Runs a whole fleet on this machine in the foreground: a Kubernetes of N nodes (3), and on each an agent with its front, all behind one API.
-Ctrl-C stops the agents, and boxes run on; npm run fleet:down ends everything.`
+Runs a whole fleet on this machine in the foreground: a Kubernetes with N nodes (3), and an agent and a front on each, behind one API.
+Ctrl-C stops the agents, and boxes keep running. npm run fleet:down removes everything.`
 
 const NODES = 3
 /** Tokens last a day. */

@@ -13,7 +13,7 @@ export function ensureConsole(): void {
   const stamp = join(ROOT, '.build/console.stamp')
   const source = sourceHash()
   if (existsSync(CONSOLE_DIRECTORY) && existsSync(stamp) && readFileSync(stamp, 'utf8') === source) return
-  process.stdout.write('Building the web console (some 10 s)\n')
+  process.stdout.write('Building the web console (about 10 s)\n')
   rmSync(stamp, { force: true })
   buildConsole(CONSOLE_DIRECTORY)
   writeFileSync(stamp, source)

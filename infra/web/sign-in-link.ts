@@ -12,7 +12,7 @@ export async function signInLink(url: string, { dataDir }: { dataDir: string }):
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
   })
-  if (!answer.ok) throw new Error(`The service answers ${answer.status} in the place of a sign-in link.`)
+  if (!answer.ok) throw new Error(`The service did not create a sign-in link (status ${answer.status}).`)
   const { ticket } = (await answer.json()) as { ticket: string }
   return `${origin}/sign-in#${ticket}`
 }

@@ -123,7 +123,7 @@ describe('a deployment', () => {
     const text = await runWell('--stage', 'plain', ...inNetwork, '--dry-run')
     expect(text).toMatch(/create secret boxyard\/plain\/keys: channel key k-\w+, token keys \w+, no certificates\n/)
     expect(text).toMatch(/create parameter \/boxyard\/plain\/subnet-ids: subnet-0a,subnet-0b\n/)
-    expect(text).toMatch(/create stack boxyard-plain\nNothing was changed\.\n$/)
+    expect(text).toMatch(/create stack boxyard-plain\nDry run: nothing changed\.\n$/)
     const { parameters, secrets, stacks, buckets } = await emulator.inventory()
     expect({ parameters, secrets, stacks, buckets }).toEqual({ parameters: {}, secrets: [], stacks: [], buckets: [] })
   })
@@ -132,7 +132,7 @@ describe('a deployment', () => {
     const text = await runWell('--stage', 'plain', ...inNetwork)
     const inventory = await emulator.inventory()
     const [api] = inventory.apis
-    expect(text).toContain(`Boxyard answers at ${api.ApiEndpoint} (`)
+    expect(text).toContain(`Boxyard is ready at ${api.ApiEndpoint} (`)
     expect(inventory.functions).toMatchObject([
       {
         ...{ FunctionName: 'boxyard-plain-rest', Handler: 'dist/rest.handler', Runtime: 'nodejs24.x' },
@@ -184,7 +184,7 @@ describe('a deployment', () => {
     const plain = variablesOf('plain', await emulator.inventory())
     const text = await runWell('--stage', 'full', ...overTls())
     expect(text).toMatch(
-      /Boxyard answers at https:\/\/api\.example\.com \(.*\nConsole: https:\/\/api\.example\.com\/\n/,
+      /Boxyard is ready at https:\/\/api\.example\.com \(.*\nConsole: https:\/\/api\.example\.com\/\n/,
     )
     const inventory = await emulator.inventory()
     expect(variablesOf('plain', inventory)).toEqual(plain)
@@ -274,13 +274,13 @@ for name in [each['Name'] for each in s3.list_buckets()['Buckets']]:
     await runWell('--stage', 'plain', '--remove')
     const { zones: _zones, ...rest } = await emulator.inventory()
     expect(Object.values(rest).map((found) => Object.keys(found).length)).toEqual(Object.keys(rest).map(() => 0))
-    expect(await runWell('--stage', 'plain', '--remove')).toContain('Nothing of stage plain is left.')
+    expect(await runWell('--stage', 'plain', '--remove')).toContain('Removed stage plain.')
   })
 
   test.each([
     [['--remove'], '--remove needs --stage NAME.'],
     [['--stage', 'new'], '--agent-url none: expected http://host:port'],
-    [[...inNetwork, '--keys', '/none'], '/none/channel.json cannot be read (ENOENT).'],
+    [[...inNetwork, '--keys', '/none'], '/none/channel.json is not readable (ENOENT).'],
     [['--subnet', 'x'], "Unknown option '--subnet'"],
   ])('refuses %j in words', async (options, reason) => {
     const { code, text } = await emulator.deploy(['--keys', keys, ...options])

@@ -157,7 +157,7 @@ describe('keys', () => {
       ...Array.from({ length: 4 }, () => there.keys.change('channel', 'drop-old')),
     ])
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
-    for (const each of refused) expect(each).toMatch(/Others change the keys of the fleet at the same time/)
+    for (const each of refused) expect(each).toMatch(/Another agent is changing the keys of the fleet/)
     await here.keys.exchange()
     await there.keys.exchange()
     expect(readKeys(there.dataDir)).toEqual(readKeys(here.dataDir))

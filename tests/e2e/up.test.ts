@@ -123,17 +123,15 @@ describe('npm run up', () => {
     expect((await request('/v1/projects/up/boxes', { name: 'one' })).status).toBe(201)
     await request('/v1/projects/up/boxes/one/exec', { shell: 'echo still here > /run/mark' })
     process.kill(agentPid(up), 'SIGKILL')
-    await until(() => up.output().includes('The agent is back.'))
-    expect(up.output()).toContain('The agent ended unexpectedly (SIGKILL). Boxes run on. Starting it again.')
+    await until(() => up.output().includes('The agent is running again.'))
+    expect(up.output()).toContain('The agent stopped unexpectedly (SIGKILL). Boxes keep running. Restarting it.')
     expect(await boxProcess()).toBe('still here')
   })
 
   test('a second one on the same data directory names the process that holds it', async () => {
     const second = runScript('up')
     expect(await second.exited).toBe(1)
-    expect(second.output()).toMatch(
-      /^Boxyard did not start: Boxyard already runs on .* \(process \d+\)\. Stop that one/,
-    )
+    expect(second.output()).toMatch(/^Boxyard did not start: Boxyard already runs on .* \(process \d+\)\. Stop it/)
   })
 
   test.each(['BOXYARD_AGENT_PORT', 'BOXYARD_EDGE_PORT', 'BOXYARD_EDGE_HTTP_PORT'])(
@@ -149,7 +147,7 @@ describe('npm run up', () => {
         })
         expect(await second.exited).toBe(1)
         expect(second.output()).toContain(
-          `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${name} to another port.`,
+          `Port ${port} of 127.0.0.1 is in use. Stop the program that listens there, or set ${name} to another port.`,
         )
       } finally {
         await new Promise((resolve) => taken.close(resolve))
@@ -187,7 +185,7 @@ describe('npm run up', () => {
   test('ends on a signal, leaves boxes running, and takes them up again', async () => {
     up.process.kill('SIGTERM')
     expect(await up.exited).toBe(0)
-    expect(up.output()).toMatch(/Stopping; boxes run on\.\n$/)
+    expect(up.output()).toMatch(/Stopping\. Boxes keep running\.\n$/)
     up = await startUp()
     expect(await boxProcess()).toBe('still here')
   })

@@ -160,10 +160,12 @@ test('what can be told beforehand is refused in words', async () => {
     expect(await script.exited).toBe(1)
     return script.output()
   }
-  expect(await refused([name])).toMatch(/^The fleet did not start: The fleet \S+ runs already \(process \d+\)\./)
-  expect(await refused(['other', '--nodes=1'])).toContain('A fleet has at least two nodes. On one host: npm run up')
+  expect(await refused([name])).toMatch(/^The fleet did not start: The fleet \S+ already runs \(process \d+\)\./)
+  expect(await refused(['other', '--nodes=1'])).toContain(
+    'A fleet needs at least two nodes. For one host, use: npm run up',
+  )
   expect(await refused(['other'], { BOXYARD_PORT: '1' })).toContain(
-    'BOXYARD_PORT is given, but each cell of a fleet has its own. Take it out: unset BOXYARD_PORT',
+    'BOXYARD_PORT is set, but each cell of a fleet has its own. Run: unset BOXYARD_PORT',
   )
 })
 
@@ -187,7 +189,7 @@ test('a node whose link is down is missed by others, and is back with it', async
 test('Ctrl-C ends agents and fronts, boxes run on, and another takes them over, also after a kill', async () => {
   rig.process.kill('SIGINT')
   expect(await rig.exited).toBe(0)
-  expect(rig.output()).toMatch(/Stopping; boxes run on\.\n$/)
+  expect(rig.output()).toMatch(/Stopping\. Boxes keep running\.\n$/)
   expect(traces().filter((trace) => /main\.ts|standalone\.ts/.test(trace))).toEqual([])
   rig = await startRig(name)
   expect((await doorOf(1).shell('demo', 'box-0', 'cat kept')).body?.stdout).toBe('kept\n')
@@ -206,7 +208,7 @@ test('Ctrl-C ends agents and fronts, boxes run on, and another takes them over, 
 test('fleet:down ends all of it and leaves nothing', async () => {
   expect(dirname(rig.kubeconfig)).toBe(clusterPaths(name).state)
   const down = await runScript('fleet/down', name)
-  expect(down).toEqual({ code: 0, output: expect.stringMatching(/^The fleet \S+ is gone after [\d.]+ s\n$/) })
+  expect(down).toEqual({ code: 0, output: expect.stringMatching(/^Removed the fleet \S+ in [\d.]+ s\n$/) })
   expect(await rig.exited).toBe(0)
   await untilSucceeds(async () => expect(traces()).toEqual([]))
   expect((await runScript('fleet/down', name)).output).toBe(`There is no fleet ${name}.\n`)

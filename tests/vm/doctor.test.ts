@@ -40,7 +40,7 @@ test('uninstall stops units and boxes, and leaves the data', async () => {
   expect((await client.post('/v1/projects/demo/boxes', { name: 'web' })).status).toBe(201)
   const told = await machine().run('boxyard admin uninstall --keep-data --yes')
   expect(told).toContain('Stopped and disabled boxyard-agent.service.')
-  expect(told).toContain('Left in /var/lib/boxyard: 1 box with all data, keys and tokens.')
+  expect(told).toContain('Kept in /var/lib/boxyard: 1 box with all data, keys and tokens.')
   expect(await machine().run('systemctl is-enabled boxyard-agent || true; ls /run/boxyard 2>/dev/null || true')).toBe(
     'disabled',
   )

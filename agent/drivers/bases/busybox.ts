@@ -5,7 +5,7 @@ import { ensureDirectory, makeMountPoints, replaceFile } from './root.ts'
 
 /** Fills the empty directory `root` with a small system made of the host's static busybox, in well under a second. */
 export async function buildBusyboxBase(root: string, progress: (message: string) => void): Promise<void> {
-  progress('Making the busybox base')
+  progress('Building the busybox base')
   const program = await findBusybox()
   const { stdout } = await runOk(program, ['--list-full'], { timeoutMs: PROGRAM_MS })
   await ensureDirectory(root, '.')

@@ -25,7 +25,7 @@ export async function buildDebianBase(root: string, options: DebianBuildOptions)
   const host = await hostArchive()
   const suites = host.suite === STABLE_SUITE ? [STABLE_SUITE] : [STABLE_SUITE, host.suite]
   for (const [index, suite] of suites.entries()) {
-    options.progress(`Building the debian base (${suite}): this takes about 20 seconds, once`)
+    options.progress(`Building the debian base (${suite}), once, about 20 seconds`)
     try {
       await bootstrap(root, { ...options, sources: sourcesFor(suite, host), suite })
       await tidy(root, suite, host)
@@ -34,7 +34,7 @@ export async function buildDebianBase(root: string, options: DebianBuildOptions)
       const isLast = index === suites.length - 1
       // Another suite needs the same room.
       if (!(error instanceof CommandError) || error.code !== undefined || isLast) throw error
-      options.progress(`The host's archive has no usable ${suite}: ${lastLine(error.stderr)}`)
+      options.progress(`The Debian mirror of the host has no usable ${suite}: ${lastLine(error.stderr)}`)
       await emptyRoot(root)
     }
   }

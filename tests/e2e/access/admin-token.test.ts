@@ -28,7 +28,7 @@ test("the administrator's token ends in 30 days", async () => {
 test.each(['running', 'stopped'])('an operator replaces it while the agent is %s', async (state) => {
   if (state === 'stopped') await service.killAgent('SIGTERM')
   const [first, told] = [service.adminToken, await service.runAgentMode('admin', 'renew')]
-  expect(told).toMatch(/admin\.token holds a new token, until \d{4}-\d\d-\d\dT/)
+  expect(told).toMatch(/Wrote a new token to .*admin\.token\. It expires at \d{4}-\d\d-\d\dT/)
   const second = service.adminToken
   expect(second).not.toBe(first)
   await service.runAgentMode('admin', 'renew', '--revoke')

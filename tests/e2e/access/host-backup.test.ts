@@ -75,7 +75,7 @@ test('a backup of a running service is one archive for its owner alone, and says
   expect([code, names]).toEqual([0, [expect.stringMatching(/^boxyard-backup-.*\.tar\.gz$/)]])
   archive = join(scratch, names[0] ?? '')
   expect(statSync(archive).mode & 0o777).toBe(0o600)
-  expect(output).toContain(`Not in it: what is in boxes, volumes, snapshots and bases`)
+  expect(output).toContain(`It does not contain data of boxes, volumes, snapshots and bases`)
   expect(output).toContain(join(running().dataDir, 'pool.img'))
   const listed = execFileSync('tar', ['-tzf', archive], { encoding: 'utf8' })
   for (const name of [
@@ -101,7 +101,7 @@ test('a backup of a running service is one archive for its owner alone, and says
   for (const name of ['second', 'second.tar.gz']) rmSync(join(scratch, name), { recursive: true })
   expect(await run(['admin', 'backup', archive], running().environment)).toEqual([
     1,
-    expect.stringContaining('is there already'),
+    expect.stringContaining('already exists'),
   ])
   expect(existsSync(foreign)).toBe(true)
   rmSync(foreign, { recursive: true })
@@ -112,7 +112,7 @@ test.each([
   [['admin', 'backup'], 'Expected: admin backup FILE|DIR'],
   [['admin', 'backup', 'a', 'b'], 'Expected: admin backup FILE|DIR'],
   [['admin', 'restore'], 'Expected: admin restore FILE'],
-  [['admin', 'restore', '/nowhere'], 'holds a deployment already'],
+  [['admin', 'restore', '/nowhere'], 'already has a deployment'],
   [['admin', 'uninstall'], 'Give either --keep-data or --purge-data'],
   [['admin', 'uninstall', '--keep-data', '--purge-data'], 'Give either --keep-data or --purge-data'],
 ])('%j is refused beside a service', async (args, message) => {
@@ -162,7 +162,7 @@ test('a restore that was cut off is done again by the same command', async () =>
   rmSync(join(directory, 'boxyard.db'))
   expect(await run(['admin', 'restore', archive], env)).toEqual([
     1,
-    expect.stringContaining('holds a deployment already (instance, '),
+    expect.stringContaining('already has a deployment (instance, '),
   ])
 })
 
@@ -183,7 +183,10 @@ test('uninstall that is not confirmed, or beside an agent, changes nothing', asy
   const { environment, dataDir } = running()
   for (const answer of ['', 'yes\n', `${dataDir}x\n`]) {
     const [code, output] = await run(['admin', 'uninstall', '--purge-data'], environment, answer)
-    expect([code, output]).toEqual([1, expect.stringMatching(/It cannot be undone\.[^]*Nothing was changed\.\n$/)])
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/You cannot undo this\.[^]*Canceled\. Nothing changed\.\n$/),
+    ])
   }
   expect(await run(['admin', 'uninstall', '--purge-data'], environment, `${dataDir}\n`)).toEqual([
     1,
@@ -246,11 +249,11 @@ test('uninstall stops the boxes, keeps the data or removes it, and nothing of ot
   const env = await restoreTo('gone')
   const directory = env['BOXYARD_DATA_DIR'] ?? ''
   const kept = await run(['admin', 'uninstall', '--keep-data', '--yes'], env)
-  expect(kept).toEqual([0, expect.stringMatching(/Stopped 0 boxes[^]*Left in /)])
+  expect(kept).toEqual([0, expect.stringMatching(/Stopped 0 boxes[^]*Kept in /)])
   expect(existsSync(join(directory, 'boxyard.db'))).toBe(true)
   writeFileSync(join(directory, 'mine'), 'of the operator')
   const purged = await run(['admin', 'uninstall', '--purge-data'], env, `${directory}\n`)
-  expect(purged).toEqual([0, expect.stringContaining(`${directory} holds files that are not Boxyard's; they stay.`)])
+  expect(purged).toEqual([0, expect.stringContaining(`Kept files in ${directory} that do not belong to Boxyard.`)])
   expect(readdirSync(directory)).toEqual(['mine'])
 })
 

@@ -71,7 +71,7 @@ test('old token keys are not dropped while live tokens need them', async () => {
   await client.delete(`/v1/tokens/${id}`)
   await service.runAgentMode('keys', 'rotate', 'token')
   const refusal = await service.runAgentMode('keys', 'drop-old', 'token').catch(({ message }: Error) => message)
-  expect(refusal).toMatch(/tokens? signed with the old keys would end: .*user \(tok_\w+, until .*--force/)
+  expect(refusal).toMatch(/tokens? signed with the old keys would stop working: .*user \(tok_\w+, until .*--force/)
   expect(refusal).not.toContain('gone')
   expect((await client.get('/v1/me', { token: user })).status).toBe(200)
   await service.runAgentMode('keys', 'drop-old', 'token', '--force')
@@ -112,7 +112,7 @@ test('an old channel key is not dropped while a front signs with it', async () =
   }, 200)
   for (const change of ['drop-old', 'rotate']) {
     const refusal = service.runAgentMode('keys', change, 'channel')
-    await expect(refusal).rejects.toThrow(/A front still signed with the old channel key at .*--force/)
+    await expect(refusal).rejects.toThrow(/A front last signed with the old channel key at .*--force/)
   }
   expect((await client.get('/v1/me')).status).toBe(200)
   await service.runAgentMode('keys', 'drop-old', 'channel', '--force')
@@ -136,7 +136,7 @@ test('a token of the operator is no administrator, and ends, unless asked for', 
 })
 
 test.each([
-  [['token', '--expires', 'soon'], /--expires: Expected seconds/],
+  [['token', '--expires', 'soon'], /--expires: must be seconds/],
   [['token', '--expires', '0'], /--expires: /],
   [['token', '--permissions', 'all'], /--permissions: /],
   [['token', '--name', 'Bad Name'], /--name: /],

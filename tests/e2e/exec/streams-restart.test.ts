@@ -66,7 +66,9 @@ describe('when the agent is killed', () => {
     await eventually(async () => output.includes('ready-2'))
     await restartAgent()
     expect(await exited).toEqual([1, null])
-    await eventually(async () => output.endsWith('\r\nThe service went away; the session goes on.\r\n'))
+    await eventually(async () =>
+      output.endsWith('\r\nThe service closed the connection. The session keeps running.\r\n'),
+    )
     expect((await client.delete(`${box}/sessions/said`)).status).toBe(204)
   })
 

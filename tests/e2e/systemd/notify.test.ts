@@ -23,7 +23,7 @@ test('the agent tells systemd what it builds, that it serves, that it lives, and
       await eventually(() => receive().some((message) => message.startsWith('READY=1\n')))
       expect((await fetch(service.metricsUrl)).status).toBe(200)
       const told = messages.filter((message) => message !== 'WATCHDOG=1')
-      expect(told[0]).toBe('STATUS=Making the busybox base')
+      expect(told[0]).toBe('STATUS=Building the busybox base')
       expect(told.at(-1)).toMatch(/^READY=1\nSTATUS=Serves the functions at 127\.0\.0\.1:\d+$/)
       const fed = (): number => receive().filter((message) => message === 'WATCHDOG=1').length
       const before = fed()

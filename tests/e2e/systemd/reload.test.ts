@@ -80,16 +80,16 @@ test('limits and the log level change in the running agent, and what waits for a
   expect(await limits()).toEqual(before)
   expect(await reload({ ...changes, BOXYARD_BOXES_MAX: '1' })).toBe(
     [
-      'In force: BOXYARD_BOXES_MAX, BOXYARD_LOG_LEVEL, BOXYARD_RATE_LIMIT.',
-      'After a restart of the agent (boxes go on running): BOXYARD_DNS.',
-      'After a restart of the front: BOXYARD_LOG_LEVEL.',
+      'Applied: BOXYARD_BOXES_MAX, BOXYARD_LOG_LEVEL, BOXYARD_RATE_LIMIT.',
+      'Applied when you restart the agent (boxes keep running): BOXYARD_DNS.',
+      'Applied when you restart the front: BOXYARD_LOG_LEVEL.',
     ].join('\n'),
   )
   expect(await limits()).toMatchObject({ requests_per_second: 7777, boxes_max: 1 })
   expect((await client.post('/v1/projects/demo/boxes', { name: 'one' })).status).toBe(201)
   const { status, body } = await client.post('/v1/projects/demo/boxes', { name: 'two' })
   expect([status, body.detail]).toEqual([403, expect.stringMatching(/^This deployment holds 1 of at most 1 boxes\. /)])
-  expect(await reload({ BOXYARD_BOXES_MAX: null })).toMatch(/^In force: BOXYARD_BOXES_MAX\.\n/)
+  expect(await reload({ BOXYARD_BOXES_MAX: null })).toMatch(/^Applied: BOXYARD_BOXES_MAX\.\n/)
   expect((await client.post('/v1/projects/demo/boxes', { name: 'two' })).status).toBe(201)
   expect(service.agentPid).toBe(pid)
   expect(service.logs.some((line) => line.includes('settings were read again'))).toBe(true)
@@ -109,16 +109,16 @@ test('a renewed certificate is shown at once, and an unsound one is refused', as
   const before = await shownSerial()
   const sound = readFileSync(join(directory, 'data.crt'))
   writeFileSync(join(directory, 'data.crt'), 'no certificate')
-  await expect(reload()).rejects.toThrow(/The certificate .*data\.crt with the key .*data\.key cannot be used: /)
+  await expect(reload()).rejects.toThrow(/The certificate .*data\.crt with the key .*data\.key is not usable: /)
   expect(await shownSerial()).toBe(before)
   writeFileSync(join(directory, 'data.crt'), sound)
   makeCertificate(directory, 'data')
-  expect(await reload()).toMatch(/^Certificates were read again\./)
+  expect(await reload()).toMatch(/^Reloaded certificates\./)
   expect(await shownSerial()).not.toBe(before)
 })
 
 test('without an agent there is nothing to reload', async () => {
   await service.killAgent('SIGTERM')
-  await expect(reload()).rejects.toThrow(/No agent runs on .*: it reads its settings when it starts\./)
+  await expect(reload()).rejects.toThrow(/No agent runs on .*\. It reads its settings when it starts\./)
   await service.startAgent()
 })

@@ -55,7 +55,7 @@ test.each(['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal'])(
   async (name) => {
     mkdirSync(inTarget(), { recursive: true })
     writeFileSync(inTarget(name), 'of another database')
-    await expect(restore(archive)).rejects.toThrow(`holds a deployment already (${name})`)
+    await expect(restore(archive)).rejects.toThrow(`already has a deployment (${name})`)
     expect(readFileSync(inTarget(name), 'utf8')).toBe('of another database')
   },
 )
@@ -89,7 +89,7 @@ test('a manifest that never ends, or is a link, is not read', async () => {
 test('a manifest that is no JSON is refused in words', async () => {
   writeFileSync(unpackedFile('manifest.json'), 'private words')
   const refusal = expect(restore(pack())).rejects
-  await refusal.toThrow('The manifest of the archive is of no form that this program knows.')
+  await refusal.toThrow('The manifest of the archive has an unknown format.')
 })
 
 test('an archive without a database is no deployment', async () => {
@@ -142,7 +142,7 @@ test('an agent does not start on a restore that was cut off, and the same comman
   mkdirSync(inTarget('.restoring'), { recursive: true })
   copyFileSync(unpackedFile('instance'), inTarget('instance'))
   const deps = lab.depsOf(target)
-  expect(() => openDeployment(deps, { exclusive: true })).toThrow(/was cut off.*admin restore/)
+  expect(() => openDeployment(deps, { exclusive: true })).toThrow(/was interrupted.*admin restore/)
   await deps.closers.run(1_000)
   expect(existsSync(inTarget('boxyard.db'))).toBe(false)
   expect(await restore(archive)).toBe(0)

@@ -38,7 +38,7 @@ test('in a directory that was never a deployment nothing is removed', async () =
   writeFileSync(path('instance'), 'of another program\n')
   expect(await purge()).toBe(0)
   expect(readdirSync(path())).toEqual(['backups', 'instance', 'keys', 'log'])
-  expect(lab.printed[0]).toBe(`There is no deployment in ${path()}; nothing in it was removed.`)
+  expect(lab.printed[0]).toBe(`${path()} has no deployment. Nothing in it was removed.`)
 })
 
 test('a purge that was killed after the database had gone is done again', async () => {
@@ -54,7 +54,7 @@ test('nothing is removed of what is mounted in a directory with spaces, nor behi
   symlinkSync(path(), join(lab.scratch, `link-${count}`))
   execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', path('backups')])
   try {
-    for (const each of [name, `link-${count}`]) await expect(purge(each)).rejects.toThrow('Something is mounted in')
+    for (const each of [name, `link-${count}`]) await expect(purge(each)).rejects.toThrow(' has mounts (')
   } finally {
     execFileSync('umount', [path('backups')])
   }
@@ -80,7 +80,10 @@ test('services of systemd that are of another data directory stay', () => {
     const command = agentCommand(['admin', 'uninstall', '--keep-data', '--yes']).join(' ')
     const uninstall = (directory: string) =>
       root.run(`mkdir -p ${directory} && BOXYARD_DATA_DIR=${directory} BOXYARD_RUN_DIR=/run/of-test ${command}`)
-    expect(uninstall('/srv/other')).toEqual({ code: 0, output: expect.stringContaining('they are of /srv/boxyard.') })
+    expect(uninstall('/srv/other')).toEqual({
+      code: 0,
+      output: expect.stringContaining('because they serve /srv/boxyard.'),
+    })
     expect(root.asked()).toEqual([])
     expect(uninstall('/srv/boxyard').output).toContain('Stopped and disabled boxyard-agent.service.')
     expect(root.asked()).toContain('stop boxyard-boxes.service')

@@ -61,8 +61,8 @@ describe('a supervised process', () => {
     process.kill(first, 'SIGKILL')
     await eventually(() => said.length === 2)
     expect(said).toEqual([
-      'The service ended unexpectedly (SIGKILL). Nothing is lost. Starting it again.',
-      'The service is back.',
+      'The service stopped unexpectedly (SIGKILL). Nothing is lost. Restarting it.',
+      'The service is running again.',
     ])
     expect(pid()).not.toBe(first)
     await service.stop()

@@ -11,11 +11,11 @@ test.each([
 })
 
 test.each([
-  [['--nodes', '0'], 'A cluster has 1 to 5 nodes: 0'],
-  [['--nodes', '6'], 'A cluster has 1 to 5 nodes: 6'],
-  [['--nodes', '1.5'], 'A cluster has 1 to 5 nodes: 1.5'],
-  [['--nodes='], 'A cluster has 1 to 5 nodes: '],
-  [['a', 'b'], 'A cluster has one name: a b'],
+  [['--nodes', '0'], '--nodes: must be 1 to 5, not 0'],
+  [['--nodes', '6'], '--nodes: must be 1 to 5, not 6'],
+  [['--nodes', '1.5'], '--nodes: must be 1 to 5, not 1.5'],
+  [['--nodes='], '--nodes: must be 1 to 5, not '],
+  [['a', 'b'], 'Give one name for the cluster, not several: a b'],
   [['--node', '3'], '--node'],
 ])('%j is refused', (args, message) => {
   expect(() => readUpRequest(args)).toThrow(message)

@@ -49,7 +49,7 @@ test('wrong settings are told one by one, and the others are in force', () => {
     ...{ BOXYARD_DATA_DIR: '/data', BOXYARD_AGENT_PORT: '7000', OTHER: 'x', BOXYARD_HOST: '' },
   })
   expect(faults.sort()).toEqual([
-    expect.stringContaining('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together'),
+    expect.stringContaining('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY: set both or neither'),
     'BOXYARD_NONE: no such setting.',
     expect.stringContaining('BOXYARD_POOL_GB="x": expected a number'),
     expect.stringContaining('BOXYARD_PORT="99999": expected'),

@@ -12,10 +12,10 @@ test.each([
   const told = tellAmbiguous(`BOXYARD_PORT=1\n${text}\nBOXYARD_HOST=::1\n`, '/conf')
   expect(told).toEqual([
     expect.stringMatching(
-      /^BOXYARD_\w+ in \/conf is .* for the services, and .* for this command: write it as NAME=value/,
+      /^BOXYARD_\w+ in \/conf is .* for the services, but .* for this command\. Write it as NAME=value/,
     ),
   ])
-  expect(told[0]).toContain(` is ${served} for the services, and ${ours} for this command`)
+  expect(told[0]).toContain(` is ${served} for the services, but ${ours} for this command`)
 })
 
 test.each([

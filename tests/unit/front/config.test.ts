@@ -100,9 +100,9 @@ describe('the settings of the front', () => {
     [{ BOXYARD_AGENT_URL: 'nowhere' }, 'BOXYARD_AGENT_URL="nowhere": expected http://host:port'],
     [{ BOXYARD_AGENT_URL: 'http://a/path' }, 'BOXYARD_AGENT_URL'],
     [{ BOXYARD_AGENT_URL: 'http://a:1', ...TLS }, 'expected https://host:port, since BOXYARD_CHANNEL_CA is given'],
-    [{ BOXYARD_CHANNEL_CA: PEM }, 'must be given together'],
+    [{ BOXYARD_CHANNEL_CA: PEM }, 'set all or none'],
     [{ ...TLS, BOXYARD_CHANNEL_KEY: '/nowhere/key.pem' }, 'BOXYARD_CHANNEL_KEY: expected PEM, or the path'],
-    [{ BOXYARD_TOKEN_KEYS: '{}', BOXYARD_TOKEN_KEYS_FILE: '/x' }, 'only one may be given'],
+    [{ BOXYARD_TOKEN_KEYS: '{}', BOXYARD_TOKEN_KEYS_FILE: '/x' }, 'set only one'],
   ])('%j are refused by name', (environment, message) => {
     expect(() => readFrontSettings(environment)).toThrow(message)
   })
@@ -139,7 +139,7 @@ describe('the keyring', () => {
   })
 
   test.each([
-    [{ file: join(directory, 'absent.json') }, 'absent.json cannot be read (ENOENT). The agent makes it'],
+    [{ file: join(directory, 'absent.json') }, 'absent.json is not readable (ENOENT). The agent creates it'],
     [{ text: '{"secret":"hunter2"' }, 'A key set given in the environment is not JSON.'],
   ])('cannot be made from %j', (channelKeys, message) => {
     const { logger } = makeRecorder()

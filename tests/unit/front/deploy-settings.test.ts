@@ -29,15 +29,15 @@ describe('settings of a stage', () => {
     [{}, '--agent-url none: expected http://host:port'],
     [{ 'agent-url': 'http://a:1/x' }, '--agent-url http://a:1/x: expected'],
     [{ 'agent-url': 'ftp://a' }, '--agent-url ftp://a: expected'],
-    [{ ...NETWORK, 'security-group-ids': NONE }, 'must be given together.'],
+    [{ ...NETWORK, 'security-group-ids': NONE }, 'set both or neither.'],
     [{ ...NETWORK, 'subnet-ids': 'subnet-0a, subnet-0b' }, 'expected subnet-…, separated by commas'],
-    [{ ...NETWORK, domain: 'api.example.com' }, '--domain and --certificate must be given together.'],
-    [{ ...NETWORK, 'console-certificate': `${ACM}:us-east-1:${KEY}` }, '--console-certificate is of a --domain,'],
+    [{ ...NETWORK, domain: 'api.example.com' }, '--domain and --certificate: set both or neither.'],
+    [{ ...NETWORK, 'console-certificate': `${ACM}:us-east-1:${KEY}` }, '--console-certificate: needs --domain,'],
     [
       { ...NETWORK, 'console-certificate': `${ACM}:eu-west-1:${KEY}` },
       'expected the ARN of an ACM certificate in us-east-1',
     ],
-    [{ ...NETWORK, 'hosted-zone': 'Z1' }, '--hosted-zone is of a --domain.'],
+    [{ ...NETWORK, 'hosted-zone': 'Z1' }, '--hosted-zone: needs --domain.'],
     [{ ...NETWORK, 'cors-origins': 'https://a.example/' }, 'expected origins such as'],
     [{ ...NETWORK, 'alarm-topic': 'operators' }, 'expected the ARN of an SNS topic'],
   ])('%j are refused', (given, reason) => {
@@ -47,7 +47,7 @@ describe('settings of a stage', () => {
   test('have mutual TLS over a public address, and https exactly with it', () => {
     const open = mergeSettings({}, { 'agent-url': 'http://a:1' })
     const secure = mergeSettings({}, { 'agent-url': 'https://a:1' })
-    expect(() => checkChannel(open, false)).toThrow('Over a public address the way to the agent needs mutual TLS')
+    expect(() => checkChannel(open, false)).toThrow('A public address of the agent needs mutual TLS')
     expect(() => checkChannel(open, true)).toThrow('expected https://…')
     expect(() => checkChannel(secure, false)).toThrow('--channel-ca, --channel-cert and --channel-key beside it')
     checkChannel(secure, true)
@@ -71,7 +71,7 @@ describe('a record that is not of the stage', () => {
   test('leads elsewhere before the console goes to which it led', async () => {
     const without = mergeSettings({}, named)
     await expect(checkRecord(without, stack, leadsTo('D1.cloudfront.net'))).rejects.toThrow(
-      'api.example.com still points at d1.cloudfront.net, which goes with the console. Point it at d-1.execute-api',
+      'api.example.com still points to d1.cloudfront.net, which this deletes with the console. Point it to d-1.execute-api',
     )
     await checkRecord(without, stack, leadsTo('d-1.execute-api.eu-central-1.amazonaws.com'))
     await checkRecord(without, stack, () => Promise.reject(new Error('ENODATA')))
@@ -99,7 +99,7 @@ describe('keys of a stage', () => {
 
   test('with a private key of tokens among them, or damaged, are refused without showing one', () => {
     write('token-public.json', JSON.stringify(tokens))
-    expect(() => readAgentKeys(directory)).toThrow(`${directory}/token-public.json has a private key.`)
+    expect(() => readAgentKeys(directory)).toThrow(`${directory}/token-public.json contains a private key.`)
     write('channel.json', '{"agent_id":"a","keys":["s3cret"]}')
     expect(() => readAgentKeys(directory)).toThrow(/channel.json has a key that is not well-formed, at index 0\.$/)
     expect(() => readAgentKeys('-oProxyCommand=x:/keys')).toThrow('expected user@host:/directory')
@@ -109,7 +109,7 @@ describe('keys of a stage', () => {
   test('that do not fit the variables of a function are refused', () => {
     const long = '-----BEGIN CERTIFICATE-----\n'.padEnd(2_000, 'A')
     const rest = { channel_ca: long, channel_cert: long, channel_key: '' }
-    expect(() => checkSize({ channel_keys: '', token_keys: '', ...rest })).toThrow(/4000 bytes long.*EC keys/)
+    expect(() => checkSize({ channel_keys: '', token_keys: '', ...rest })).toThrow(/4000 bytes, but.*EC keys/)
   })
 
   test('have PEM of the right kind', () => {

@@ -37,7 +37,7 @@ describe('the data address', () => {
 
   test.each(['BOXYARD_DATA_CERT', 'BOXYARD_DATA_KEY'])('is refused with %s alone', (name) => {
     expect(() => readAgentSettings({ [name]: '/file' })).toThrow(
-      'BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.',
+      'BOXYARD_DATA_CERT and BOXYARD_DATA_KEY: set both or neither.',
     )
   })
 })
@@ -136,15 +136,17 @@ describe('the edge', () => {
     [{ BOXYARD_EDGE_ACME_DIRECTORY: 'https://ca.example.org/dir' }, 'BOXYARD_EDGE_ACME_DIRECTORY is given without'],
     [{ BOXYARD_EDGE_ACME_ROOT: '/etc/root.pem' }, 'BOXYARD_EDGE_ACME_ROOT is given without'],
     [{ BOXYARD_EDGE_HTTP_PORT: '80' }, 'BOXYARD_EDGE_HTTP_PORT is given without'],
-    [{ ...ACME, BOXYARD_EDGE_TRUSTED_PROXIES: '10.0.0.1' }, 'BOXYARD_EDGE_TRUSTED_PROXIES cannot be given with'],
+    [{ ...ACME, BOXYARD_EDGE_TRUSTED_PROXIES: '10.0.0.1' }, 'BOXYARD_EDGE_TRUSTED_PROXIES: not allowed with'],
     [{ ...ACME, BOXYARD_EDGE_URL: 'http://localhost' }, 'BOXYARD_EDGE_URL must be https'],
-    [{ ...ACME, BOXYARD_EDGE_HTTP_PORT: '8081' }, 'must not be the same'],
+    [{ ...ACME, BOXYARD_EDGE_HTTP_PORT: '8081' }, 'must be different'],
   ])('is refused with %j', (given, fault) => {
     expect(() => readAgentSettings(given)).toThrow(fault)
   })
 
   test('is refused with a URL of another domain', () => {
-    expect(() => readAgentSettings({ BOXYARD_EDGE_URL: 'https://example.org' })).toThrow('BOXYARD_EDGE_URL must be of')
+    expect(() => readAgentSettings({ BOXYARD_EDGE_URL: 'https://example.org' })).toThrow(
+      'BOXYARD_EDGE_URL: must have the host',
+    )
   })
 })
 
@@ -205,7 +207,7 @@ describe('nesting', () => {
   test('is refused with pods', () => {
     const settings = { BOXYARD_NESTING: 'true', BOXYARD_RUNTIME: 'kubernetes' }
     expect(() => readAgentSettings(settings)).toThrow(
-      'BOXYARD_NESTING=true: expected false with BOXYARD_RUNTIME=kubernetes',
+      'BOXYARD_NESTING=true: must be false with BOXYARD_RUNTIME=kubernetes',
     )
     expect(readAgentSettings({ BOXYARD_RUNTIME: 'kubernetes' }).limits.allowsNesting).toBe(false)
   })

@@ -27,7 +27,7 @@ test('a wait for a lock names the holder, and lasts for as long as that lives', 
   await poll(500)
   for (let i = 0; i < 3; i += 1) await poll(10_000)
   await poll(24 * HOUR_MS)
-  const line = `Waiting for process ${process.pid}, which makes the programs`
+  const line = `Waiting for process ${process.pid}, which builds the programs`
   expect(lines).toEqual([`${line}: 1 s so far`, `${line}: 31 s so far`, `${line}: 1440 min so far`])
   held.resolve()
   await holder
