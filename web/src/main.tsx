@@ -9,6 +9,7 @@ import { createQueryClient } from './api/query-client.ts'
 import { followOthers, hasSession, isSessionChange, keepReason, reasonKept, watchSession } from './api/session.ts'
 import { createAppRouter } from './router.tsx'
 import { startTheme } from './shell/theme.ts'
+import './fonts.css'
 import './styles.css'
 
 /** Starts the console in its page. */

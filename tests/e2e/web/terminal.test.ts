@@ -173,7 +173,7 @@ describe('a connection that is dead', () => {
     await lossy.sees('The last keys before the connection was lost may not have arrived.')
     if (which === 'all') {
       await user.page.keyboard.type('echo kept-$((1 + 1))\n')
-      await lossy.sees('What you typed while the connection was lost was not sent.')
+      await lossy.sees('Keys that you typed after the connection was lost were not sent.')
       await line.mend()
     }
     await user.page.locator('[data-state="open"]').waitFor()

@@ -15,6 +15,7 @@ import { DARK, FOUND_DARK, FOUND_LIGHT, LIGHT } from './colours.ts'
 import { drawByGpu } from './gpu-renderer.ts'
 import type { Unsent } from './held-input.ts'
 import { useKeyboardHeight } from './keyboard-height.ts'
+import { applyOwnFont } from './own-font.ts'
 import { useScreenReader } from './screen-reader.ts'
 
 interface TerminalViewProps {
@@ -146,6 +147,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   }
   // A text with the sequence that ends a paste would be taken for keys after it.
   element.addEventListener('paste', onPaste, { capture: true })
+  const stopFont = applyOwnFont(terminal, fit)
   fit.fit()
   terminal.focus()
   void drawByGpu(terminal)
@@ -155,6 +157,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   const observer = new ResizeObserver(() => fit.fit())
   observer.observe(element)
   const close = (): void => {
+    stopFont()
     observer.disconnect()
     stillness().removeEventListener('change', onStillness)
     disown()
@@ -199,7 +202,7 @@ interface UnsentBarProps {
 function UnsentBar({ unsent: { isKept, isUnsure }, isOpen, answer }: UnsentBarProps) {
   const words = [
     isUnsure && 'The last keys before the connection was lost may not have arrived.',
-    isKept && 'What you typed while the connection was lost was not sent.',
+    isKept && 'Keys that you typed after the connection was lost were not sent.',
   ]
   return (
     <div role="alert" className="flex flex-wrap items-center justify-between gap-3 bg-warn-soft px-3 py-2">
