@@ -78,15 +78,15 @@ describe('a visitor', () => {
     await client.post(`${box}/resume`)
     await visitor.sees('running')
     await user.page.getByRole('link', { name: 'Commands' }).click()
-    await user.page.getByLabel('Line for the shell').fill('echo "by $((40 + 2))"; exit 3')
+    await user.page.getByLabel('Command', { exact: true }).fill('echo "by $((40 + 2))"; exit 3')
     await visitor.press('Run')
     await visitor.sees('by 42')
-    await visitor.sees('It has ended with code 3.')
+    await visitor.sees('Exited (3).')
     await client.put(`${box}/services/clock`, {
       command: ['/bin/sh', '-c', 'echo begun; sleep 2; echo goes on; exec sleep 600'],
     })
     await user.page.getByRole('link', { name: 'Terminal' }).click()
-    await visitor.sees('No terminals by this way')
+    await visitor.sees('Terminals are not available here')
     await visitor.open('/boxes/yard/two/services?service=clock', 'yard/two')
     await visitor.sees('begun')
     await visitor.sees('goes on')

@@ -60,7 +60,7 @@ export function createAppRouter(queries: QueryClient) {
     ]),
     page('/volumes', VIEWS.VolumesPage),
     page('/volumes/$project/$name', VIEWS.VolumePage),
-    page('/events', VIEWS.EventsPage),
+    page('/activity', VIEWS.EventsPage),
     page('/bases', VIEWS.BasesPage),
     page('/projects', VIEWS.ProjectsPage),
     page('/storage', VIEWS.StoragePage),

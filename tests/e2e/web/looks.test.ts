@@ -32,10 +32,10 @@ const styleOf = (element: Locator, name: string): Promise<string> =>
 
 describe('a page that is not there', () => {
   test.each([
-    ['/nope', 'No such page'],
-    ['/volumes/yard/shared/more', 'No such page'],
-    ['/boxes/yard/none', 'This page cannot be shown'],
-    ['/volumes/yard/none', 'This page cannot be shown'],
+    ['/nope', 'Page not found'],
+    ['/volumes/yard/shared/more', 'Page not found'],
+    ['/boxes/yard/none', 'Box not found'],
+    ['/volumes/yard/none', 'Volume not found'],
   ])('leaves the frame, with its navigation: %s', async (path, heading) => {
     await loadAxe(user.context)
     await visitor.open(path, heading)
@@ -61,7 +61,7 @@ describe('a page that is not there', () => {
     await visitor.signInBy(made.body.ticket)
     for (const part of ['terminal', 'commands']) {
       await visitor.open(`/boxes/yard/one/${part}`, 'yard/one')
-      await visitor.sees(/permission_denied|not for this token/)
+      await visitor.sees(/permission_denied|This token cannot/)
       await user.page.getByRole('link', { name: 'Files', exact: true }).click()
       await user.page
         .getByRole('navigation', { name: 'Path' })
@@ -101,11 +101,11 @@ describe('a page on its way', () => {
     })
     await page.goto(`${service().url}/boxes`, { waitUntil: 'commit' })
     await page.getByRole('link', { name: 'Settings' }).click()
-    await page.getByRole('status', { name: 'Loading the page' }).waitFor()
+    await page.getByRole('status', { name: 'Loading page' }).waitFor()
     await page.locator('nav[aria-label="Pages"] [aria-current="page"]', { hasText: 'Settings' }).waitFor()
     go()
     await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor()
-    await page.getByRole('status', { name: 'Loading the page' }).waitFor({ state: 'hidden' })
+    await page.getByRole('status', { name: 'Loading page' }).waitFor({ state: 'hidden' })
   })
 })
 
@@ -172,12 +172,11 @@ describe('odds', () => {
 
   test('names are in the order in which people count, and their boxes are of one colour', async () => {
     await visitor.open('/boxes?project=yard', 'Boxes')
-    const names = (await user.page.getByRole('row').getByRole('link').allInnerTexts()).map((each) =>
-      each.replaceAll(/\s/g, ''),
-    )
+    const links = user.page.getByRole('row').getByRole('link', { name: /^yard\// })
+    const names = (await links.allInnerTexts()).map((each) => each.replaceAll(/\s/g, ''))
     expect(names).toEqual(['yard/box-2', 'yard/box-10', 'yard/one'])
-    const inList = await styleOf(user.page.getByLabel('Choose all'), 'accent-color')
-    await visitor.open('/tokens?dialog=mint', 'Mint a token')
+    const inList = await styleOf(user.page.getByLabel('Select all'), 'accent-color')
+    await visitor.open('/tokens?dialog=create', 'Create token')
     expect(await styleOf(dialog().getByRole('checkbox').first(), 'accent-color')).toBe(inList)
     await visitor.open('/boxes/yard/one/files?path=%2Fsrv', 'yard/one')
     await user.page.getByRole('link', { name: 'f-10' }).waitFor()

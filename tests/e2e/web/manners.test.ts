@@ -23,21 +23,21 @@ const readAnew = (): Promise<unknown> =>
 
 describe('an editor with a text that is not saved', () => {
   test.each([
-    ['no text', String.raw`printf '\377\376' > /srv/note`, 'This file is not text'],
-    ['too large to be shown', 'head -c 1100000 /dev/zero > /srv/note', 'This file is too large to be shown'],
-    ['a symlink', 'rm /srv/note; ln -s /etc/hosts /srv/note', 'This is a link to'],
-  ])('stays when the file is %s now, and that is told', async (words, change, after) => {
+    ['no longer text', String.raw`printf '\377\376' > /srv/note`, 'This file is not text'],
+    ['now too large to show', 'head -c 1100000 /dev/zero > /srv/note', 'This file is too large to show'],
+    ['now a symlink', 'rm /srv/note; ln -s /etc/hosts /srv/note', 'This is a link to'],
+  ])('stays when the file is %s, and says so', async (words, change, after) => {
     await client.shell('yard', 'one', 'rm -f /srv/note; echo first > /srv/note')
     await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fnote', 'yard/one')
     const text = user.page.getByLabel('Text of the file')
     await text.fill('mine\n')
     await client.shell('yard', 'one', change)
     await readAnew()
-    await visitor.sees(`it is ${words} now`)
+    await visitor.sees(`it is ${words}`)
     expect(await text.inputValue()).toBe('mine\n')
     await button('Save').click()
     await user.page.getByRole('heading', { name: 'The file has changed' }).waitFor()
-    await button('Read it anew, without my changes').click()
+    await button('Reload').click()
     await visitor.sees(after)
     expect(await text.count()).toBe(0)
   })
@@ -57,9 +57,12 @@ describe('a drop of files', () => {
   test('brings directories with all that is in them, empty ones too, and tells how far it is', async () => {
     await client.shell('yard', 'one', 'mkdir -p /srv/drop')
     await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fdrop', 'yard/one')
-    await dropFiles(user.page.getByText('Nothing is in here'), [join(dropped, 'tree'), join(dropped, 'single.bin')])
+    await dropFiles(user.page.getByText('This directory is empty'), [
+      join(dropped, 'tree'),
+      join(dropped, 'single.bin'),
+    ])
     await visitor.sees('4 of 4 done')
-    await user.page.getByRole('progressbar', { name: 'All of them' }).waitFor()
+    await user.page.getByRole('progressbar', { name: 'All files' }).waitFor()
     await user.page.getByRole('link', { name: 'tree', exact: true }).waitFor()
     const { stdout } = (await client.shell('yard', 'one', 'cd /srv/drop; find . | sort; cat tree/deep/low.txt')).body
     expect(stdout.split('\n').filter(Boolean)).toEqual([
@@ -70,8 +73,8 @@ describe('a drop of files', () => {
     await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'tree/top.txt')])
     await visitor.sees('5 of 5 done')
     await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'single.bin')])
-    await visitor.sees('a file of this name is there')
-    await button('Replace it').click()
+    await visitor.sees('a file with this name exists')
+    await button('Replace').click()
     await visitor.sees('6 of 6 done')
   })
 
@@ -87,12 +90,12 @@ describe('a drop of files', () => {
     const held = new Promise<string>((resolve) =>
       devtools.once('Fetch.requestPaused', ({ requestId }) => resolve(requestId)),
     )
-    await dropFiles(user.page.getByText('Nothing is in here'), [join(dropped, 'many')])
+    await dropFiles(user.page.getByText('This directory is empty'), [join(dropped, 'many')])
     const doneCount = async (): Promise<number> =>
       Number.parseInt(await user.page.getByText(/^\d+ of 500 done/).innerText())
     for (const least of [100, 200, 300, 400, 499]) await eventually(async () => (await doneCount()) >= least)
     expect(await doneCount()).toBe(499)
-    const progress = user.page.getByRole('progressbar', { name: 'All of them' })
+    const progress = user.page.getByRole('progressbar', { name: 'All files' })
     expect(Number(await progress.getAttribute('aria-valuenow'))).toBeLessThan(50)
     await user.page.getByRole('progressbar', { name: 'many/file-250' }).waitFor()
     await visitor.sees('and 400 more')
@@ -118,15 +121,15 @@ describe('a base', () => {
   afterAll(() => rmSync(tree, { recursive: true }))
 
   test('is made of an archive that is sent, and what is none is refused in the dialog', async () => {
-    await visitor.open('/bases?dialog=make&of=archive', 'Make a base')
+    await visitor.open('/bases?dialog=make&of=archive', 'Create base')
     await dialog().getByLabel('Project', { exact: true }).fill('yard')
     await dialog().getByLabel('Name', { exact: true }).fill('sent')
     await dialog().getByLabel('Archive').setInputFiles(join(tree, 'broken.tar'))
-    await button('Make').click()
+    await button('Create').click()
     await dialog().getByRole('alert').waitFor()
     await dialog().getByLabel('Archive').setInputFiles(join(tree, 'root.tar'))
-    await button('Make').click()
-    await visitor.sees('The base yard/sent is made.')
+    await button('Create').click()
+    await visitor.sees('Created base yard/sent.')
     expect((await client.get('/v1/projects/yard/bases/sent')).body.source).toBe('tar')
     await user.page.getByRole('row', { name: /yard\/sent/ }).waitFor()
   })
@@ -137,14 +140,14 @@ describe('the quota of a project that is named', () => {
     const quota = { allowed: { boxes: 7, cpus: null, ram_mb: null, storage_gb: null } }
     await client.put('/v1/projects/held/quota', quota)
     await visitor.open('/projects', 'Projects')
-    await button('Set the quota of another').click()
+    await button('Set quota').click()
     await dialog().getByLabel('Project').fill('held')
-    await button('Go on').click()
+    await button('Continue').click()
     await user.page.getByRole('heading', { name: 'Quota of held' }).waitFor()
     await eventually(async () => (await dialog().getByLabel('Boxes').inputValue()) === '7')
-    await dialog().getByLabel('Cores').fill('2')
-    await button('Set').click()
-    await visitor.sees('The quota of held is set.')
+    await dialog().getByLabel('CPU').fill('2')
+    await button('Save').click()
+    await visitor.sees('Saved the quota of held.')
     expect((await client.get('/v1/projects/held/quota')).body.allowed).toMatchObject({ boxes: 7, cpus: 2 })
     await button('Undo').click()
     await client.until('/v1/projects/held/quota', ({ body }) => body.allowed.cpus === null)
@@ -156,13 +159,13 @@ describe('a sign-out that fails', () => {
     const keyOf = (): Promise<string | null> => user.page.evaluate("localStorage.getItem('boxyard.session')")
     await user.page.route('**/v1/session', (route) => route.abort())
     await button('Sign out').click()
-    await user.page.getByRole('heading', { name: 'You are not signed out' }).waitFor()
+    await user.page.getByRole('heading', { name: "Couldn't sign out" }).waitFor()
     await dialog().getByText('Boxyard cannot be reached.').waitFor()
-    await button('Stay').click()
+    await button('Stay signed in').click()
     await dialog().waitFor({ state: 'detached' })
     expect(await keyOf()).not.toBeNull()
     await button('Sign out').click()
-    await button('Forget it here').click()
+    await button('Forget session here').click()
     await user.page.getByRole('heading', { name: 'Sign in to Boxyard' }).waitFor()
     expect(await keyOf()).toBeNull()
   })
@@ -172,12 +175,12 @@ describe('what is told', () => {
   test('is reached by F8 and undone without a mouse, and an error is dismissed', async () => {
     await visitor.open('/boxes/yard/one', 'yard/one')
     await button('Stop').click()
-    await visitor.sees('yard/one is stopped.')
-    await button('Resume').focus()
+    await visitor.sees('Stopped yard/one.')
+    await button('Start').focus()
     await user.page.keyboard.press('F8')
     expect(await isFocused(button('Undo'))).toBe(true)
     await user.page.keyboard.press('F8')
-    expect(await isFocused(button('Resume'))).toBe(true)
+    expect(await isFocused(button('Start'))).toBe(true)
     await user.page.keyboard.press('F8')
     await user.page.keyboard.press('Enter')
     await button('Stop').waitFor()
@@ -196,7 +199,7 @@ describe('a terminal', () => {
     await visitor.type('cat -v')
     await untilOnScreen(visitor, 'cat -v')
     await user.page.keyboard.press('Control+k')
-    await visitor.sees('Ctrl-K once more goes to the terminal.')
+    await visitor.sees('Press Ctrl-K again to send it to the terminal.')
     await user.page.keyboard.press('Control+k')
     await user.page.getByRole('combobox').waitFor({ state: 'detached' })
     await eventually(() => isFocused(user.page.locator('.xterm-helper-textarea')))
@@ -223,7 +226,9 @@ describe('a page that is gone to', () => {
     await user.page.waitForURL(/q=one/)
     expect(await isFocused(filter)).toBe(true)
     await user.page.getByRole('link', { name: 'yard/one' }).click()
-    await eventually(() => isFocused(heading('yard/one')))
+    // It opens on its terminal, which takes keys at once.
+    await heading('yard/one').waitFor()
+    await eventually(() => isFocused(user.page.locator('.xterm-helper-textarea')))
     await user.page.getByRole('link', { name: 'Files', exact: true }).click()
     await eventually(() => isFocused(user.page.getByRole('region', { name: 'Files of one' })))
     expect(await user.page.title()).toBe('yard/one · Files · Boxyard')
@@ -234,9 +239,9 @@ describe('a page that is gone to', () => {
 
   test('gives the focus back to what has opened a dialog', async () => {
     await visitor.open('/boxes/yard/one', 'yard/one')
-    await button('Fork').click()
+    await visitor.choose('one', 'Fork')
     await dialog().waitFor()
     await user.page.keyboard.press('Escape')
-    await eventually(() => isFocused(button('Fork')))
+    await eventually(() => isFocused(button('More actions for one')))
   })
 })

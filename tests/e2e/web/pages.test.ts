@@ -16,12 +16,12 @@ const PICTURES = join(ROOT, '.build/screenshots')
 const PAGES: readonly [path: string, heading: string][] = [
   ['/', 'Overview'],
   ['/boxes', 'Boxes'],
-  ['/boxes?create=box', 'Create a box'],
+  ['/boxes?create=box', 'Create box'],
   ['/boxes/yard/one', 'yard/one'],
   ['/boxes/yard/one/terminal', 'yard/one'],
   ['/boxes/yard/one/files?path=%2Fsrv', 'yard/one'],
   ['/boxes/yard/one/files?path=%2Fsrv%2Fapp', 'yard/one'],
-  ['/boxes/yard/one/snapshots', 'Time line'],
+  ['/boxes/yard/one/snapshots', 'Timeline'],
   ['/boxes/yard/one/snapshots?from=good&to=live', 'Changes from'],
   ['/boxes/yard/one/snapshots?from=good&to=live&file=%2Fsrv%2Fapp', '/srv/app'],
   ['/boxes/yard/one/commands', 'Run a command'],
@@ -31,15 +31,15 @@ const PAGES: readonly [path: string, heading: string][] = [
   ['/volumes', 'Volumes'],
   ['/volumes/yard/db', 'yard/db'],
   ['/bases', 'Bases'],
-  ['/bases?dialog=make&of=archive', 'Make a base'],
+  ['/bases?dialog=make&of=archive', 'Create base'],
   ['/projects', 'Projects'],
-  ['/events', 'Events'],
+  ['/activity', 'Activity'],
   ['/storage', 'Storage'],
   ['/tokens', 'Tokens'],
-  ['/tokens?dialog=mint', 'Mint a token'],
+  ['/tokens?dialog=create', 'Create token'],
   ['/audit', 'Audit'],
   ['/settings', 'Settings'],
-  ['/no/such/page', 'No such page'],
+  ['/no/such/page', 'Page not found'],
 ]
 
 beforeAll(async () => {
@@ -81,7 +81,7 @@ test.each(['light', 'dark', 'phone'] as const)(
 describe('a dialog', () => {
   test.each([
     ['/boxes?create=box', 'Name'],
-    ['/tokens?dialog=mint', 'Name'],
+    ['/tokens?dialog=create', 'Name'],
     ['/bases?dialog=make', 'Name'],
     ['/projects?quota=yard', 'Boxes'],
   ])(
@@ -111,11 +111,11 @@ describe('a dialog', () => {
 
   test('begins at what must be filled, and at the way out where nothing is', async () => {
     await visitor.open('/boxes/yard/one/services', 'yard/one')
-    await button('Define a service').first().click()
+    await button('Add service').first().click()
     await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
     await user.page.keyboard.press('Escape')
     await visitor.open('/boxes/yard/one/snapshots', 'yard/one')
-    await button('Take a snapshot').first().click()
+    await button('Take snapshot').first().click()
     await eventually(() => isFocused(dialog().getByLabel('Name', { exact: true })))
     await user.page.keyboard.press('Escape')
     await visitor.open('/volumes/yard/db', 'yard/db')
@@ -138,7 +138,7 @@ describe('a list', () => {
 
   test.each([390, 1440])('with long names is no wider than a screen of %d pixels', async (width) => {
     await user.page.setViewportSize({ width, height: 844 })
-    const lists = ['Boxes', 'Volumes', 'Bases', 'Projects', 'Events', 'Tokens', 'Audit']
+    const lists = ['Boxes', 'Volumes', 'Bases', 'Projects', 'Activity', 'Tokens', 'Audit']
     for (const heading of ['Overview', ...lists]) {
       await visitor.open(heading === 'Overview' ? '/' : `/${heading.toLowerCase()}`, heading)
       await eventually(async () => (await user.page.getByText('Loading…').count()) === 0)
@@ -178,8 +178,8 @@ describe('a list', () => {
     await visitor.sees('200 boxes')
     await user.page.mouse.move(640, 400)
     await user.page.mouse.wheel(0, 4_000)
-    await user.page.getByLabel('Choose yard/box-1100').check()
-    for (const seen of [user.page.getByRole('toolbar', { name: 'Chosen boxes' }), user.page.getByLabel('Choose all')])
+    await user.page.getByLabel('Select yard/box-1100').check()
+    for (const seen of [user.page.getByRole('toolbar', { name: 'Selected boxes' }), user.page.getByLabel('Select all')])
       await untilSucceeds(async () => {
         const { y = -1, height = 0 } = (await seen.boundingBox()) ?? {}
         expect(y).toBeGreaterThanOrEqual(0)
@@ -215,35 +215,35 @@ describe('a dialog for something new', () => {
 
   test('is for the project that the page shows, else for the last one, else asks', async () => {
     for (const [path, heading, field] of [
-      ['/boxes?create=box', 'Create a box', 'Project'],
-      ['/volumes?dialog=create', 'Create a volume', 'Project'],
-      ['/bases?dialog=make', 'Make a base', 'Project'],
-      ['/tokens?dialog=mint', 'Mint a token', 'Projects'],
+      ['/boxes?create=box', 'Create box', 'Project'],
+      ['/volumes?dialog=create', 'Create volume', 'Project'],
+      ['/bases?dialog=make', 'Create base', 'Project'],
+      ['/tokens?dialog=create', 'Create token', 'Projects'],
     ] as const) {
       await visitor.open(path, heading)
       expect(await projectIn(field)).toBe('')
     }
-    await visitor.open(`/boxes?create=box&project=${LONG}`, 'Create a box')
+    await visitor.open(`/boxes?create=box&project=${LONG}`, 'Create box')
     await eventually(async () => (await projectIn('Project')) === LONG)
-    await visitor.open('/boxes?create=box', 'Create a box')
+    await visitor.open('/boxes?create=box', 'Create box')
     await dialog().getByLabel('Project', { exact: true }).fill('yard')
     await dialog().getByLabel('Name', { exact: true }).fill('chosen')
     await button('Create').click()
     await user.page.getByRole('heading', { level: 1, name: 'yard/chosen' }).waitFor()
-    await visitor.open('/volumes?dialog=create', 'Create a volume')
+    await visitor.open('/volumes?dialog=create', 'Create volume')
     await eventually(async () => (await projectIn('Project')) === 'yard')
   })
 
   test.each([
-    ['/boxes?create=box', 'Create a box', 'Memory in MiB', 'Create'],
-    ['/bases?dialog=make&of=box', 'Make a base', 'Box', 'Make'],
+    ['/boxes?create=box', 'Create box', 'Memory in MiB', 'Create'],
+    ['/bases?dialog=make&of=box', 'Create base', 'Box', 'Create'],
   ])('that opened while the service was away says so, and fills up: %s', async (path, heading, field, action) => {
     const reads = (url: URL): boolean => /^\/v1\/(config|bases|projects\/-\/(bases|data))$/.test(url.pathname)
-    const boxes = (url: URL): boolean => url.pathname === '/v1/projects/-/boxes' && action === 'Make'
+    const boxes = (url: URL): boolean => url.pathname === '/v1/projects/-/boxes' && path.startsWith('/bases')
     for (const each of [reads, boxes]) await user.page.route(each, (route) => route.abort())
     await user.page.evaluate(`sessionStorage.setItem('boxyard.project', 'yard')`)
     // Bases of another page are read with the list itself.
-    if (action === 'Make') await user.page.unroute(reads)
+    if (path.startsWith('/bases')) await user.page.unroute(reads)
     await visitor.open(path, heading)
     await dialog().getByRole('alert').waitFor()
     expect(await button(action).isDisabled()).toBe(true)

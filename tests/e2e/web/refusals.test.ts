@@ -23,6 +23,8 @@ interface Refusal {
   path: string
   /** Pressed after the page has come, to open the form. */
   opens?: string
+  /** Chosen from the menu of the box instead. */
+  chooses?: string
   /** Fields and what goes into them. */
   fills: Readonly<Record<string, string>>
   sends: string
@@ -45,27 +47,27 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     path: '/boxes/yard/one',
-    opens: 'Fork',
+    chooses: 'Fork',
     fills: { 'Name of the new box': 'one-2' },
     ...{ sends: 'Fork', at: 'Name of the new box', words: /"one-2"/ },
   },
   {
     path: '/boxes/yard/one',
-    opens: 'Size and tags',
+    chooses: 'Size and tags',
     fills: { Tags: 'no key=1' },
-    ...{ sends: 'Change', at: 'Tags', words: /^Keys are 1–317 of/ },
+    ...{ sends: 'Save', at: 'Tags', words: /^Keys are 1–317 of/ },
   },
   {
     path: '/boxes/yard/one/snapshots',
-    opens: 'Take a snapshot',
+    opens: 'Take snapshot',
     fills: { Name: 'taken' },
-    ...{ sends: 'Take it', at: 'Name', words: /taken/ },
+    ...{ sends: 'Take snapshot', at: 'Name', words: /taken/ },
   },
   {
     path: '/boxes/yard/one/files?path=%2Fsrv',
     opens: 'New file',
     fills: { Name: 'there' },
-    ...{ sends: 'Make it', at: 'Name', words: /\w/ },
+    ...{ sends: 'Create', at: 'Name', words: /\w/ },
   },
   {
     path: '/boxes/yard/one/files?path=%2Fsrv',
@@ -75,30 +77,30 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     path: '/boxes/yard/one/services',
-    opens: 'Define a service',
+    opens: 'Add service',
     fills: { Name: 'web', Command: 'sleep 9', User: 'no user' },
-    ...{ sends: 'Define and start', at: 'User', words: 'It must be user or user:group.' },
+    ...{ sends: 'Add and start', at: 'User', words: 'It must be user or user:group.' },
   },
   {
     path: '/boxes/yard/one/services',
-    opens: 'Define a service',
+    opens: 'Add service',
     fills: { Name: 'web', Command: 'sleep 9', Environment: 'no variable' },
-    ...{ sends: 'Define and start', at: 'Environment', words: '"no variable" is not NAME=VALUE.' },
+    ...{ sends: 'Add and start', at: 'Environment', words: '"no variable" is not NAME=VALUE.' },
   },
   {
     path: '/boxes/yard/one/services',
-    opens: 'Define a service',
+    opens: 'Add service',
     fills: { Name: 'web', Command: "sh -c 'open" },
-    ...{ sends: 'Define and start', at: 'Command', words: "A quote (') is not closed." },
+    ...{ sends: 'Add and start', at: 'Command', words: "Missing closing quote (')." },
   },
   {
     path: '/boxes/yard/one/services',
-    fills: { 'Another domain': 'no domain' },
-    ...{ sends: 'Publish', at: 'Another domain', words: /^It / },
+    fills: { 'Custom domain': 'no domain' },
+    ...{ sends: 'Add', at: 'Custom domain', words: /^It / },
   },
   {
     path: '/boxes/yard/one/commands',
-    fills: { 'Line for the shell': 'true', User: 'no user' },
+    fills: { Command: 'true', User: 'no user' },
     ...{ sends: 'Run', at: 'User', words: 'It must be user or user:group.' },
   },
   {
@@ -114,24 +116,25 @@ const REFUSALS: readonly Refusal[] = [
   {
     path: '/bases?dialog=make',
     fills: { Project: 'yard', Name: 'made', Image: 'no image' },
-    ...{ sends: 'Make', at: 'Image', words: /expected such as debian:12/ },
+    ...{ sends: 'Create', at: 'Image', words: /expected such as debian:12/ },
   },
   {
     path: '/projects?quota=yard',
     fills: { 'Memory in MiB': '99999999999999999' },
-    ...{ sends: 'Set', at: 'Memory in MiB', words: /^It must be / },
+    ...{ sends: 'Save', at: 'Memory in MiB', words: /^It must be / },
   },
   {
-    path: '/tokens?dialog=mint',
+    path: '/tokens?dialog=create',
     fills: { Name: 'ci', Projects: 'No-Project' },
-    ...{ sends: 'Mint', at: 'Projects', words: /^It must be / },
+    ...{ sends: 'Create token', at: 'Projects', words: /^It must be / },
   },
 ]
 
 test('what is refused is told at its field, in words, until that changes', async () => {
-  for (const { path, opens, fills, sends, at, words } of REFUSALS) {
+  for (const { path, opens, chooses, fills, sends, at, words } of REFUSALS) {
     await pageAt(path)
     if (opens !== undefined) await button(opens).first().click()
+    if (chooses !== undefined) await visitor.choose('one', chooses)
     const form = user.page.locator('form').filter({ has: user.page.getByLabel(at, { exact: true }) })
     await form.waitFor()
     // Some of a form is folded away.
@@ -164,7 +167,7 @@ test('a refusal that is no field’s goes when anything changes, and names field
       body: JSON.stringify({ ...refuse, errors }),
     }),
   )
-  await visitor.open('/boxes?create=box', 'Create a box')
+  await visitor.open('/boxes?create=box', 'Create box')
   await dialog().getByLabel('Project', { exact: true }).fill('yard')
   await dialog().getByLabel('Name', { exact: true }).fill('other')
   await button('Create').click()
@@ -178,7 +181,7 @@ test('a refusal that is no field’s goes when anything changes, and names field
 test('a fork gets a name that is free and not too long', async () => {
   const nameOf = async (name: string): Promise<Locator> => {
     await visitor.open(`/boxes/yard/${name}`, `yard/${name}`)
-    await button('Fork').click()
+    await visitor.choose(name, 'Fork')
     return dialog().getByLabel('Name of the new box')
   }
   const next = await nameOf('one')
@@ -195,7 +198,7 @@ test('a fork gets a name that is free and not too long', async () => {
 
 test('the command of a service is seen whole, however long it is', async () => {
   await visitor.open('/boxes/yard/one/services', 'yard/one')
-  await button('Define a service').first().click()
+  await button('Add service').first().click()
   const command = dialog().getByLabel('Command', { exact: true })
   const heights = (): Promise<number[]> =>
     command.evaluate((field) => {
@@ -210,13 +213,13 @@ test('the command of a service is seen whole, however long it is', async () => {
 
 describe('a base that fails after its form was closed', () => {
   test('is a row with the reason, from which the form comes back as it was filled, also after a reload', async () => {
-    await visitor.open('/bases?dialog=make', 'Make a base')
+    await visitor.open('/bases?dialog=make', 'Create base')
     await dialog().getByLabel('Project', { exact: true }).fill('yard')
     await dialog().getByLabel('Name', { exact: true }).fill('away')
     await dialog().getByLabel('Image').fill('registry.invalid/no/image:1')
-    await button('Make').click()
+    await button('Create').click()
     const row = user.page.getByRole('list', { name: 'Failed' }).getByRole('listitem')
-    await row.getByText(/yard\/away of registry\.invalid\/no\/image:1 failed: .*did not answer/).waitFor()
+    await row.getByText(/yard\/away from registry\.invalid\/no\/image:1 failed: .*did not answer/).waitFor()
     await user.page.reload({ waitUntil: 'commit' })
     await row.getByRole('button', { name: /^Try again/ }).click()
     expect(await dialog().getByLabel('Project', { exact: true }).inputValue()).toBe('yard')

@@ -62,7 +62,7 @@ describe('a session', () => {
     const { second } = await signInTwice()
     await user.page.route('**/v1/session', (route) => route.abort())
     await button('Sign out').click()
-    await button('Forget it here').click()
+    await button('Forget session here').click()
     await second.getByText('You made this browser forget the session in another tab.').waitFor()
 
     const { second: without } = await signInTwice()
@@ -103,7 +103,7 @@ describe('a service that cannot be reached', () => {
   test('is told of in our words, wherever that is', async () => {
     const RAW = /Failed to fetch|NetworkError|Load failed|network error|WebSocket|http:\/\/\d|ws:\/\//
     await visitor.open('/boxes/yard/one', 'yard/one')
-    await button('Fork').waitFor()
+    await button('More actions for one').waitFor()
     await user.page.route('**/v1/**', (route) => route.abort())
     for (const [part, path] of [
       ['Terminal', 'terminal'],
@@ -119,8 +119,8 @@ describe('a service that cannot be reached', () => {
       expect(await user.page.locator('body').innerText()).not.toMatch(RAW)
     }
     await user.context.setOffline(true)
-    await button('Size and tags').click()
-    await dialog().getByRole('button', { name: 'Change' }).click()
+    await visitor.choose('one', 'Size and tags')
+    await dialog().getByRole('button', { name: 'Save' }).click()
     await dialog().getByRole('alert').getByText('This device is offline.').first().waitFor()
     expect(await user.page.locator('body').innerText()).not.toMatch(RAW)
   })

@@ -71,7 +71,7 @@ describe('a sign-in link', () => {
     const { ticket, id } = await linkOf('stranger')
     await visitor.open(`/sign-in?to=%2Fboxes#${ticket}`, SIGN_IN)
     await question('stranger').waitFor()
-    await visitor.sees('You are signed in as admin now.')
+    await visitor.sees('You are signed in as admin.')
     await visitor.press('Cancel')
     await user.page.getByRole('heading', { name: 'Boxes', exact: true }).waitFor()
     expect(await signedInAs()).toBe('admin')

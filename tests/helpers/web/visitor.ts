@@ -13,6 +13,8 @@ export interface ConsoleVisitor {
   /** Returns the button of exactly this name, or of one that matches. */
   button(name: string | RegExp): Locator
   press(button: string): Promise<void>
+  /** Chooses what is done more rarely with the box whose page is open. */
+  choose(box: string, action: string): Promise<void>
   dialog(): Locator
   /** Returns what is on the screen of the open terminal. */
   screen(): Promise<string>
@@ -40,6 +42,10 @@ export function visitorOf(user: { readonly page: Page }, service: () => { url: s
     sees: (text) => user.page.getByText(text).first().waitFor(),
     button,
     press: (name) => button(name).click(),
+    choose: async (box, action) => {
+      await button(`More actions for ${box}`).click()
+      await user.page.getByRole('menuitem', { name: action, exact: true }).click()
+    },
     dialog: () => user.page.getByRole('dialog'),
     screen: () => user.page.locator('.xterm-rows').innerText(),
     type: async (line) => {

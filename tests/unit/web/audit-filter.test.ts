@@ -16,6 +16,6 @@ describe('what the address of the audit page asks for', () => {
 
 describe('an answer', () => {
   test('is told in a word', () => {
-    expect([200, 202, 403, 503].map(outcomeText)).toEqual(['done', 'taken up', 'refused', 'failed'])
+    expect([200, 202, 403, 503].map(outcomeText)).toEqual(['OK', 'Accepted', 'Refused', 'Failed'])
   })
 })

@@ -21,15 +21,10 @@ describe('bases', () => {
   test('say what they were made of', () => {
     expect([debian, app, tool].map(({ source }) => sourceText(source))).toEqual([
       'built on the host',
-      'the snapshot web@v1',
+      'snapshot web@v1',
       'ghcr.io/user/tool:1',
     ])
-    expect(['box:web', 'tar', 'oci', 'else'].map(sourceText)).toEqual([
-      'the box web',
-      'an archive',
-      'an archive of an image',
-      'else',
-    ])
+    expect(['box:web', 'tar', 'oci', 'else'].map(sourceText)).toEqual(['box web', 'archive', 'image archive', 'else'])
   })
 })
 

@@ -15,16 +15,14 @@ describe('what is asked about the versions of a service', () => {
   const both = serviceOf({ active: ['serve', 'old one'], preview: ['serve', 'new'] })
 
   it('names each version that a stop ends', () => {
-    expect(stopWords(both)).toContain(
-      "This ends what is active (serve 'old one'), and the preview (serve new), which is discarded.",
-    )
-    expect(stopWords(serviceOf({ active: ['serve'] }))).toContain('This ends what is active (serve).')
-    expect(stopWords(serviceOf({}))).toContain('Nothing of it runs yet.')
+    expect(stopWords(both)).toContain("This ends the active version (serve 'old one') and the preview (serve new).")
+    expect(stopWords(serviceOf({ active: ['serve'] }))).toContain('This ends the active version (serve).')
+    expect(stopWords(serviceOf({}))).toContain('It does not run yet.')
   })
 
   it('names the version that is discarded, and the one that goes on', () => {
     expect(discardWords(both)).toBe(
-      "This ends the version that was deployed beside it (serve new). What is active goes on (serve 'old one'). To have it back it is deployed again.",
+      "This ends the preview (serve new). The active version keeps running (serve 'old one'). To get it back, deploy it again.",
     )
   })
 
@@ -38,15 +36,15 @@ describe('what differs of a file with the same text', () => {
 
   it('is told part by part', () => {
     expect(sameTextWords(file, { ...file, mode: '0600', uid: 7 })).toBe(
-      'Only this differs: its permissions, from 0644 to 0600; its owner, from 0:0 to 7:0.',
+      'The text is equal. These differ: the permissions, from 0644 to 0600, the owner, from 0:0 to 7:0.',
     )
     expect(sameTextWords(file, { ...file, modified_at: '2026-11-27T00:00:00.001Z' })).toBe(
-      'Only this differs: the time of its last change.',
+      'The text is equal. These differ: the modification time.',
     )
   })
 
   it('may be nothing that is shown', () => {
-    expect(sameTextWords(file, file)).toContain('are the same as well')
+    expect(sameTextWords(file, file)).toContain('are the same too')
   })
 })
 

@@ -12,7 +12,7 @@ describe('the words of a command line', () => {
   })
 
   it('are told to have an open quote', () => {
-    expect(() => splitCommand("echo 'a")).toThrow('is not closed')
+    expect(() => splitCommand("echo 'a")).toThrow('Missing closing quote')
   })
 
   it('come back from a line that was made of them', () => {

@@ -18,7 +18,7 @@ describe('placeFaults', () => {
 
   test.each([
     ['/config/ram_mb', 'must be at most 16', 'ram_mb', 'It must be at most 16.'],
-    ['/query/name', 'is needed', 'name', 'It must be filled in.'],
+    ['/query/name', 'is needed', 'name', 'This field is required.'],
     ['/tags/name', 'at most 256 bytes', 'tags', 'At most 256 bytes.'],
     ['/env/A~1B', 'must not hold a NUL character', 'env', '“A/B” must not hold a NUL character.'],
     ['/domains/0', 'must be a domain', 'domain', 'It must be a domain.'],
@@ -67,10 +67,10 @@ test.each([
 
 test.each([
   [new ConnectionError('The connection was lost.'), 'The connection was lost.'],
-  [new TypeError('network error'), 'Something failed in this page. Try again, or reload it.'],
-  [new DOMException('signal is aborted', 'AbortError'), 'Something failed in this page. Try again, or reload it.'],
+  [new TypeError('network error'), 'Something went wrong on this page. Try again, or reload it.'],
+  [new DOMException('signal is aborted', 'AbortError'), 'Something went wrong on this page. Try again, or reload it.'],
   [refusal('box_not_found', 'There is no box "x".'), 'There is no box "x".'],
-  ['thrown', 'Something failed in this page. Try again, or reload it.'],
+  ['thrown', 'Something went wrong on this page. Try again, or reload it.'],
 ])('%s is told as it is meant', (error, words) => expect(errorWords(error)).toBe(words))
 
 test('a pointer becomes words', () => {

@@ -25,7 +25,7 @@ test('a text that is the same has no rows, and a missing line end is told', () =
   expect(compareTexts('a\n', 'a\n')).toEqual({ rows: [], added: 0, deleted: 0 })
   expect(compareTexts('', 'a')?.rows).toEqual([
     { kind: 'added', before: null, after: 1, text: 'a' },
-    { kind: 'note', text: 'no line end here' },
+    { kind: 'note', text: 'no newline at end of file' },
   ])
 })
 

@@ -57,10 +57,10 @@ describe('a schedule', () => {
     expect(intervalOf(7_200)).toMatchObject({ count: 2, unit: { name: 'hours' } })
     expect(intervalOf(5_400)).toMatchObject({ count: 90, unit: { name: 'minutes' } })
     expect(scheduleText({ interval_seconds: 86_400, keep_count: 7, keep_seconds: 2_592_000 })).toBe(
-      'A backup every day; kept: the newest and 7 older ones, those of the last 30 days.',
+      'Backs up every day. Keeps the newest and 7 older, for 30 days.',
     )
     expect(scheduleText({ interval_seconds: 3_600, keep_count: null, keep_seconds: null })).toBe(
-      'A backup every hour; all are kept.',
+      'Backs up every hour. Keeps all backups.',
     )
   })
 })

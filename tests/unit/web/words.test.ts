@@ -41,6 +41,10 @@ test('the palette finds by all words, what begins with them first, and at most 5
   ])
   expect(searchEntries(entries, 'term WEB').map(({ name }) => name)).toEqual(['demo/web terminal'])
   expect(searchEntries(entries, 'nothing')).toEqual([])
+  expect(searchEntries(entries, 'cbwb').map(({ name }) => name)).toEqual(['demo/cobweb'])
+  expect(searchEntries([{ name: 'yard/web-main' }, { name: 'Theme: dark' }], 'wbmn')).toEqual([
+    { name: 'yard/web-main' },
+  ])
   const many = Array.from({ length: 10_000 }, (_, index) => ({ name: `box-${index}`, href: '', kind: '' }))
   expect(searchEntries(many, 'box')).toHaveLength(50)
 })
@@ -53,8 +57,8 @@ test('snippets name the box and the service, and no token', () => {
 
 test('one is one, and two are many', () => {
   expect([0, 1, 2].map((count) => countWords(count, 'core'))).toEqual(['0 cores', '1 core', '2 cores'])
-  expect(missingCellsText(['bb'])).toContain('Not from cell bb, which')
-  expect(missingCellsText(['bb', 'cc'])).toContain('Not from cells bb, cc, which')
+  expect(missingCellsText(['bb'])).toContain('Some data is missing. Cell bb cannot be reached.')
+  expect(missingCellsText(['bb', 'cc'])).toContain('Some data is missing. Cells bb, cc cannot be reached.')
 })
 
 test('room that is nearly used up is told in words', () => {

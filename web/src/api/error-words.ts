@@ -9,6 +9,15 @@ export function errorWords(error: unknown): string {
   return error instanceof Error ? error.message : BROKEN
 }
 
+/** Returns a page title for an error. */
+export function failureTitle(error: unknown): string {
+  if (!(error instanceof ApiError)) return error instanceof ConnectionError ? UNREACHABLE : 'Something went wrong'
+  const [, thing] = /^(.+)_not_found$/.exec(error.code) ?? []
+  if (thing !== undefined) return `${thing.charAt(0).toUpperCase()}${thing.slice(1).replaceAll('_', ' ')} not found`
+  if (error.status === 403) return 'Permission denied'
+  return error.status >= 500 ? UNREACHABLE : 'Something went wrong'
+}
+
 /** Says that the service does not answer, and whether that is for this device to mend. */
 export function unreachableWords(): string {
   return globalThis.navigator?.onLine === false ? 'This device is offline.' : 'Boxyard cannot be reached.'
@@ -25,8 +34,8 @@ export function faultSentence({ pointer, detail }: RequestFault): string {
 
 function apiWords(error: ApiError): string {
   const [first, ...more] = error.errors
-  if (first !== undefined) return more.length === 0 ? faultSentence(first) : 'Some values are refused:'
-  if (error.code === 'unexpected_answer' && error.status >= 500) return 'Boxyard does not answer. Try again soon.'
+  if (first !== undefined) return more.length === 0 ? faultSentence(first) : 'Some values are not valid:'
+  if (error.code === 'unexpected_answer' && error.status >= 500) return 'Boxyard does not respond. Try again soon.'
   return error.message
 }
 
@@ -35,7 +44,8 @@ function isSentence({ message, cause }: Error): boolean {
   return cause === undefined && /^[A-Z].*\.$/.test(message)
 }
 
-const BROKEN = 'Something failed in this page. Try again, or reload it.'
+const UNREACHABLE = "Can't reach Boxyard"
+const BROKEN = 'Something went wrong on this page. Try again, or reload it.'
 const NATIVE = [TypeError, SyntaxError, RangeError, ReferenceError]
 /** Fields whose names say too little. */
 const NAMES: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { Activity, Archive, Box, Camera, Cog, Database, Gauge, KeyRound, Layers } from 'lucide-react'
 import { useEffect, useMemo } from 'react'
 import { type EventFilter, eventHistoryQuery, isSelected, joinEvents, missingIn } from '../api/event-history.ts'
 import { EVENTS_KEPT, useLive } from '../shell/live-provider.tsx'
@@ -8,6 +9,7 @@ import { MissingCells } from '../ui/missing-cells.tsx'
 import { Ago } from '../ui/now.tsx'
 import { Loading } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
+import { eventSentence, withoutSteps } from './event-words.ts'
 
 /** Returns what has happened, newest first, with what happens now on top. */
 export function useEvents({ project, kind }: EventFilter) {
@@ -16,7 +18,7 @@ export function useEvents({ project, kind }: EventFilter) {
   const { data, isFetching, refetch, dataUpdatedAt } = history
   const events = useMemo(() => {
     const selected = live.filter((event) => isSelected({ project, kind }, event))
-    return joinEvents(selected, data?.pages.flatMap((page) => page.events) ?? [])
+    return withoutSteps(joinEvents(selected, data?.pages.flatMap((page) => page.events) ?? []))
   }, [live, data, project, kind])
   // More has come than is kept: what is between it and what was read is missing.
   const oldest = live.length < EVENTS_KEPT ? undefined : live.at(-1)
@@ -33,12 +35,12 @@ export function LastEvents({ most }: { most: number }) {
   const shown = events.slice(0, most)
   if (shown.length === 0) {
     if (error) return <Problem error={error} retry={() => void refetch()} />
-    return isPending ? <Loading /> : <p className="text-muted">Quiet. What happens from now on is shown here.</p>
+    return isPending ? <Loading /> : <p className="text-muted">No activity yet.</p>
   }
   return (
     <>
       <MissingCells cells={missing} />
-      <ol aria-label="Events" className="flex flex-col divide-y divide-line">
+      <ol aria-label="Activity" className="flex flex-col divide-y divide-line">
         {shown.map((event) => (
           <li key={event.id}>
             <EventRow event={event} />
@@ -49,15 +51,18 @@ export function LastEvents({ most }: { most: number }) {
   )
 }
 
-/** What happened, to what, when, and by whom. */
+/** Shows an event as a sentence with its time. */
 export function EventRow({ event }: { event: BoxyardEvent }) {
+  const { actor, verb, thing, rest } = eventSentence(event)
+  const Icon = ICONS[event.type.split('.')[0] ?? ''] ?? Activity
   return (
-    <div className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 py-1.5">
-      <code className="shrink-0 text-xs md:w-44">{event.type}</code>
-      <span className="min-w-0 flex-1 break-all max-md:order-last max-md:basis-full">
-        <ResourceLink event={event} />
+    <div className="flex items-baseline gap-x-3 py-1.5" title={event.type}>
+      <Icon aria-hidden className="size-4 shrink-0 self-center text-muted" />
+      <span className="min-w-0 flex-1 wrap-anywhere">
+        <span className="font-medium">{actor}</span> {verb} <ThingLink event={event}>{thing}</ThingLink>
+        {rest !== '' && <span className="text-muted"> {rest}</span>}
       </span>
-      <span className="ml-auto text-xs text-muted">
+      <span className="text-xs whitespace-nowrap text-muted">
         <Ago time={event.ts} />
       </span>
     </div>
@@ -65,24 +70,30 @@ export function EventRow({ event }: { event: BoxyardEvent }) {
 }
 
 const ALL: EventFilter = { project: '', kind: '' }
+const ICONS: Readonly<Record<string, typeof Activity>> = {
+  box: Box,
+  data: Database,
+  snapshot: Camera,
+  backup: Archive,
+  base: Layers,
+  service: Cog,
+  quota: Gauge,
+  token: KeyRound,
+}
 
-/** The resource of an event, with a link where it has a page. */
-function ResourceLink({ event: { resource } }: { event: BoxyardEvent }) {
-  const [, project = '', kind, name = ''] = /^\/v1\/projects\/([^/]+)\/(boxes|data)\/([^/]+)/.exec(resource ?? '') ?? []
-  const text = (resource ?? '').replace(/^\/v1\/(projects\/)?/, '')
-  if (kind === 'boxes') {
-    return (
-      <Link to="/boxes/$project/$name" params={{ project, name }} className="underline">
-        {text}
-      </Link>
-    )
-  }
-  if (kind === 'data') {
-    return (
-      <Link to="/volumes/$project/$name" params={{ project, name }} className="underline">
-        {text}
-      </Link>
-    )
-  }
-  return <span>{text}</span>
+/** Links to the resource of an event if it has a page. */
+function ThingLink({ event: { type, resource }, children }: { event: BoxyardEvent; children: string }) {
+  const [, project = '', kind, name = ''] = /^\/v1\/projects\/([^/]+)\/(boxes|data)\/([^/]+)/.exec(resource) ?? []
+  if (kind === undefined || (type.endsWith('.deleted') && /^(box|data)\./.test(type)))
+    return <span className="font-medium">{children}</span>
+  return (
+    <Link
+      to={kind === 'boxes' ? '/boxes/$project/$name' : '/volumes/$project/$name'}
+      params={{ project, name }}
+      preload={false}
+      className="font-medium hover:underline"
+    >
+      {children}
+    </Link>
+  )
 }

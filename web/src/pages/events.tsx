@@ -16,13 +16,13 @@ export function EventsPage() {
   const known = useKnownProjects()
   const projects = project === '' || known.includes(project) ? known : [...known, project]
   return (
-    <Page title="Events">
+    <Page title="Activity">
       <div className="flex flex-wrap items-center gap-3">
         <nav aria-label="Kinds" className="flex flex-wrap gap-1">
           {KINDS.map(([value, name]) => (
             <Link
               key={value}
-              to="/events"
+              to="/activity"
               search={{ ...(value === '' ? {} : { kind: value }), ...(project === '' ? {} : { project }) }}
               aria-current={value === kind ? 'true' : undefined}
               className={`rounded-md px-3 py-1 ${value === kind ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
@@ -50,18 +50,18 @@ function AllEvents({ project, kind }: { project: string; kind: string }) {
   })
   if (error && events.length === 0) return <Problem error={error} retry={() => void refetch()} />
   if (events.length === 0) {
-    if (isPending) return <Loading what="Reading" />
+    if (isPending) return <Loading />
     return (
       <>
         <MissingCells cells={missing} />
-        <Empty title="Nothing has happened">What happens from now on is shown here. Events are kept for 7 days.</Empty>
+        <Empty title="No activity">New activity appears here. Boxyard keeps it for 7 days.</Empty>
       </>
     )
   }
   return (
     <>
       <MissingCells cells={missing} />
-      <VirtualRows label="Events, the newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
+      <VirtualRows label="Activity, newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
         {(event) => (
           <div className="px-3">
             <EventRow event={event} />
@@ -71,10 +71,10 @@ function AllEvents({ project, kind }: { project: string; kind: string }) {
       {error && <Problem error={error} retry={() => void fetchNextPage()} />}
       {hasNextPage ? (
         <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          {isFetchingNextPage ? 'Reading…' : 'Earlier'}
+          {isFetchingNextPage ? 'Loading…' : 'Show earlier'}
         </Button>
       ) : (
-        <p className="text-muted">Nothing earlier is kept.</p>
+        <p className="text-muted">No earlier activity.</p>
       )}
     </>
   )

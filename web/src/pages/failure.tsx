@@ -1,6 +1,7 @@
 import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef } from 'react'
+import { failureTitle } from '../api/error-words.ts'
 import { mayHeal } from '../api/patience.ts'
 import { PageFileError } from '../shell/page-files.ts'
 import { Button } from '../ui/button.tsx'
@@ -10,10 +11,10 @@ import { Problem } from '../ui/problem.tsx'
 /** Stands for a page that could not be shown; tries again by itself where that may help. */
 export function Failure(props: ErrorComponentProps) {
   return (
-    <Page title="This page cannot be shown">
+    <Page title={titleOf(props.error)}>
       <FailureNote {...props}>
         <Link to="/" className="self-start underline">
-          Go to the overview
+          Go to Overview
         </Link>
       </FailureNote>
     </Page>
@@ -32,11 +33,15 @@ export function FailureAlone(props: ErrorComponentProps) {
 /** Stands for a part of a page, whose frame stays. */
 export function PartFailure(props: ErrorComponentProps) {
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
-      <h2 className="text-lg font-semibold">This part cannot be shown</h2>
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <h2 className="text-lg font-semibold">{titleOf(props.error)}</h2>
       <FailureNote {...props} />
     </div>
   )
+}
+
+function titleOf(error: unknown): string {
+  return error instanceof PageFileError ? "Couldn't load this page" : failureTitle(error)
 }
 
 /** Says why, and what helps; `children` is the way out where nothing does. */
@@ -77,10 +82,10 @@ function FailureNote({ error, reset, children }: ErrorComponentProps & { childre
 /** Stands for a page that is not there. */
 export function Missing() {
   return (
-    <Page title="No such page">
+    <Page title="Page not found">
       <Empty title="There is nothing at this address">
         <Link to="/" className="underline">
-          Go to the overview
+          Go to Overview
         </Link>
       </Empty>
     </Page>
@@ -91,7 +96,7 @@ export function Missing() {
 export function MissingPart() {
   return (
     <div className="p-6">
-      <Empty title="There is nothing at this address">Choose one of the parts above.</Empty>
+      <Empty title="There is nothing at this address">Select one of the tabs above.</Empty>
     </div>
   )
 }

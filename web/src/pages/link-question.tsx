@@ -32,7 +32,7 @@ export function LinkQuestion({ ticket, error, isBusy, accept, decline }: LinkQue
   const name = link.data?.token.name
   return (
     <form
-      aria-label="Sign in by a link"
+      aria-label="Sign in with a link"
       className="flex flex-col gap-4"
       onSubmit={(event) => {
         event.preventDefault()
@@ -40,7 +40,7 @@ export function LinkQuestion({ ticket, error, isBusy, accept, decline }: LinkQue
       }}
     >
       <h2 className="text-lg font-semibold">{name === undefined ? 'A sign-in link' : `Sign in as ${name}?`}</h2>
-      {link.isFetching && <p role="status">Reading the link…</p>}
+      {link.isFetching && <p role="status">Checking the link…</p>}
       {link.data !== undefined && <LinkFactsList facts={link.data} />}
       {link.data !== undefined && <Present />}
       {fault !== null && <Problem error={fault} retry={() => void link.refetch()} />}
@@ -69,7 +69,7 @@ function LinkFactsList({ facts: { token, expires_at } }: { facts: LinkFacts }) {
   ] as const
   return (
     <>
-      <p>Sign in only if you made this link or asked for it. What you do then is done with this token.</p>
+      <p>Sign in only if you created or requested this link. Everything you do will be done as this token.</p>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
         {rows.map(([label, text]) => (
           <div key={label} className="contents">
@@ -88,8 +88,8 @@ function Present() {
   const { data: me } = useQuery({ ...meQuery, enabled: isSignedIn })
   if (!isSignedIn) return null
   const name = me === undefined ? 'signed in' : `signed in as ${(me.stands_for ?? me).name}`
-  return <p className="rounded-md bg-warn-soft p-3">You are {name} now. Signing in ends that session.</p>
+  return <p className="rounded-md bg-warn-soft p-3">You are {name}. Signing in ends that session.</p>
 }
 
 const SHOWN = 5
-const NOT_WHOLE = 'This link is not complete. Copy all of it, or ask for a new one.'
+const NOT_WHOLE = 'This link is not complete. Copy the whole link, or request a new one.'

@@ -73,7 +73,7 @@ export function SignIn() {
           />
         )}
         <p className="mt-5 text-muted">
-          Or open the link that <code>npm run up</code> prints, or <code>boxyard console-url</code>. It works once.
+          Or open the one-time link that <code>npm run up</code> or <code>boxyard console-url</code> prints.
         </p>
       </div>
     </main>
@@ -124,7 +124,7 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
         ref={field}
         value={token}
         error={isNone ? NO_TOKEN : undefined}
-        hint="It is exchanged for a session of this browser, which may do what the token may and ends with it."
+        hint="Starts a session in this browser with the same permissions. It ends with the token."
         onChange={(event) => {
           setToken(event.target.value)
           setNone(false)
@@ -138,5 +138,4 @@ function TokenForm({ error, isBusy, begin }: { error: unknown; isBusy: boolean; 
   )
 }
 
-const NO_TOKEN =
-  'This is no token. A token is one long word of three parts with dots between them, as it was shown when it was minted: copy all of it.'
+const NO_TOKEN = "That isn't a token. A token is one long word with two dots in it. Copy all of it."

@@ -6,12 +6,9 @@ export class PageFileError extends Error {
   readonly again: () => Promise<unknown>
 
   constructor(again: () => Promise<unknown>, cause: unknown) {
-    super(
-      'The file of this page has not come: the service cannot be reached, or was updated since this tab was opened.',
-      {
-        cause,
-      },
-    )
+    super('Boxyard cannot be reached, or it was updated after you opened this tab.', {
+      cause,
+    })
     this.name = 'PageFileError'
     this.again = again
   }

@@ -7,7 +7,7 @@ export function PendingPage() {
   const title = titleOf(useRouterState({ select: ({ location }) => location.pathname }))
   useTitle(title)
   return (
-    <div aria-busy className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+    <div aria-busy className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       <h1 data-pending className="flex min-h-8 items-center text-xl font-semibold break-all">
         {title}
       </h1>
@@ -27,7 +27,9 @@ export function Starting() {
     <main aria-busy className="grid min-h-dvh place-items-center">
       <div className="flex flex-col items-center gap-3 text-muted">
         <img src="/icon.svg" alt="" className="size-10 animate-pulse" />
-        <p role="status">Loading…</p>
+        <p role="status" className="sr-only">
+          Loading…
+        </p>
       </div>
     </main>
   )
@@ -39,7 +41,7 @@ export function ProgressLine() {
   return (
     <div
       role="status"
-      aria-label="Loading the page"
+      aria-label="Loading page"
       className={`progress-late pointer-events-none fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden ${isUnderWay ? '' : 'hidden'}`}
     >
       <div className="progress-line h-full w-1/3 bg-accent" />

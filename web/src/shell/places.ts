@@ -17,6 +17,8 @@ export interface NavigationEntry {
   to: string
   name: string
   icon: typeof Boxes
+  /** Pages of one group stand together. */
+  group: 'work' | 'people' | 'history' | 'host'
   /** Whether the session may see it. */
   isFor(rights: Rights): boolean
 }
@@ -25,14 +27,17 @@ const readers = ({ canRead }: Rights): boolean => canRead
 
 /** All pages, in their order. */
 export const PLACES: readonly NavigationEntry[] = [
-  { to: '/', name: 'Overview', icon: Gauge, isFor: () => true },
-  { to: '/boxes', name: 'Boxes', icon: Boxes, isFor: readers },
-  { to: '/volumes', name: 'Volumes', icon: Database, isFor: readers },
-  { to: '/bases', name: 'Bases', icon: Layers, isFor: readers },
-  { to: '/projects', name: 'Projects', icon: FolderKanban, isFor: readers },
-  { to: '/events', name: 'Events', icon: Activity, isFor: readers },
-  { to: '/storage', name: 'Storage', icon: HardDrive, isFor: ({ isAdmin }) => isAdmin },
-  { to: '/tokens', name: 'Tokens', icon: KeyRound, isFor: () => true },
-  { to: '/audit', name: 'Audit', icon: ScrollText, isFor: ({ isAdmin }) => isAdmin },
-  { to: '/settings', name: 'Settings', icon: SlidersHorizontal, isFor: () => true },
+  { to: '/', group: 'work', name: 'Overview', icon: Gauge, isFor: () => true },
+  { to: '/boxes', group: 'work', name: 'Boxes', icon: Boxes, isFor: readers },
+  { to: '/volumes', group: 'work', name: 'Volumes', icon: Database, isFor: readers },
+  { to: '/bases', group: 'work', name: 'Bases', icon: Layers, isFor: readers },
+  { to: '/projects', group: 'people', name: 'Projects', icon: FolderKanban, isFor: readers },
+  { to: '/tokens', group: 'people', name: 'Tokens', icon: KeyRound, isFor: () => true },
+  { to: '/activity', group: 'history', name: 'Activity', icon: Activity, isFor: readers },
+  { to: '/audit', group: 'history', name: 'Audit', icon: ScrollText, isFor: ({ isAdmin }) => isAdmin },
+  { to: '/storage', group: 'host', name: 'Storage', icon: HardDrive, isFor: ({ isAdmin }) => isAdmin },
+  { to: '/settings', group: 'host', name: 'Settings', icon: SlidersHorizontal, isFor: () => true },
 ]
+
+/** The groups of pages, in their order. */
+export const PLACE_GROUPS = ['work', 'people', 'history', 'host'] as const

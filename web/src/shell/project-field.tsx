@@ -21,7 +21,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
         value={value}
         onChange={(event) => change(event.target.value)}
       >
-        {value === '' && <option value="">Choose a project</option>}
+        {value === '' && <option value="">Select a project</option>}
         {projects.map((each) => (
           <option key={each}>{each}</option>
         ))}

@@ -28,15 +28,15 @@ export function SignOut() {
         <LogOut aria-hidden className="size-4" /> Sign out
       </button>
       <Dialog
-        title="You are not signed out"
-        about="The session goes on. If this browser forgets it, nobody can go on with it here; at the service it lasts until it is revoked among the tokens, or its seven days are over."
+        title="Couldn't sign out"
+        about="You are still signed in. This browser can forget the session, but the session then stays valid until someone revokes it under Tokens, or until it expires after seven days."
         isOpen={end.isError}
         close={end.reset}
       >
         <div className="flex flex-col gap-4">
           <Problem error={end.error} />
           <div className="dialog-buttons flex flex-wrap justify-end gap-2">
-            <Button onClick={end.reset}>Stay</Button>
+            <Button onClick={end.reset}>Stay signed in</Button>
             <Button
               kind="danger"
               onClick={() => {
@@ -44,7 +44,7 @@ export function SignOut() {
                 void leave()
               }}
             >
-              Forget it here
+              Forget session here
             </Button>
             <Button kind="primary" onClick={() => end.mutate()}>
               Try again

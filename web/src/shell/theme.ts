@@ -12,8 +12,7 @@ export function startTheme(): void {
   darkMachine().addEventListener('change', apply)
 }
 
-/** Returns the chosen theme. */
-export function chosenTheme(): Theme {
+function chosenTheme(): Theme {
   const kept = localStorage.getItem(KEY)
   return kept === 'light' || kept === 'dark' ? kept : 'system'
 }
@@ -25,15 +24,19 @@ export function chooseTheme(theme: Theme): void {
   apply()
 }
 
+/** Returns the chosen theme, and follows changes. */
+export function useChosenTheme(): Theme {
+  return useSyncExternalStore(watch, chosenTheme)
+}
+
 /** Returns whether the page is dark now. */
 export function useIsDark(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    () => document.documentElement.dataset['theme'] === 'dark',
-  )
+  return useSyncExternalStore(watch, () => document.documentElement.dataset['theme'] === 'dark')
+}
+
+function watch(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
 }
 
 function apply(): void {

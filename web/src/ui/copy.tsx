@@ -7,7 +7,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   const [isCopied, setCopied] = useState(false)
   const copy = async (button: Element): Promise<void> => {
     if (!(await copyText(text, button)))
-      return tellError(new Error('The browser did not copy it: select it, and press Ctrl-C.'))
+      return tellError(new Error('The browser refused to copy. Select the text and press Ctrl-C.'))
     setCopied(true)
     setTimeout(() => setCopied(false), 2_000)
   }

@@ -6,6 +6,6 @@ export function leaveWords(title: string, lost: string): { title: string; about:
   if (reason === null) return { title, about: lost }
   return {
     title: `Your session has ended. ${title}`,
-    about: `${reason} ${lost} To keep it, stay here and sign in again in another tab.`,
+    about: `${reason} ${lost} To keep it, stay on this page and sign in again in another tab.`,
   }
 }

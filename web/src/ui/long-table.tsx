@@ -37,7 +37,7 @@ export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }:
       role="table"
       aria-label={label}
       aria-rowcount={items.length + 1}
-      className="rounded-lg border border-line bg-panel"
+      className="rounded-lg border border-line bg-panel in-data-panel:border-0"
     >
       <div role="rowgroup" className="sticky top-0 z-10">
         <div

@@ -45,7 +45,7 @@ export function Since({ time }: { time: string }) {
   return (
     <time dateTime={time} title={timeText(time)} className="whitespace-nowrap tabular-nums">
       {' '}
-      For {spanText((now - Date.parse(time)) / 1000)} so far.
+      {spanText((now - Date.parse(time)) / 1000)} so far.
     </time>
   )
 }

@@ -41,7 +41,7 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
           label="Snapshot"
           name={fields.snapshot}
           required
-          hint={isRead && snapshots.length === 0 ? 'It has no snapshot.' : undefined}
+          hint={isRead && snapshots.length === 0 ? 'No snapshots yet.' : undefined}
         >
           {snapshots.toReversed().map(({ name, created_at }) => (
             <option key={name} value={name}>

@@ -1,19 +1,40 @@
-import { LoaderCircle } from 'lucide-react'
+import { Inbox } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useEffect } from 'react'
 import { fullnessOf } from './words.ts'
 
+interface PageProps {
+  title: string
+  /** The breadcrumb above the title. */
+  of?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}
+
 /** Title, actions and content of a page; names the tab of the browser. */
-export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+export function Page({ title, of, actions, children }: PageProps) {
   useTitle(title)
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
-      <div className="flex flex-wrap items-center justify-between gap-3">
-        <h1 className="text-xl font-semibold">{title}</h1>
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <div className="flex flex-wrap items-end justify-between gap-3">
+        <div className="min-w-0">
+          {of}
+          <Heading title={title} />
+        </div>
         <div className="flex flex-wrap gap-2">{actions}</div>
       </div>
       {children}
     </div>
+  )
+}
+
+/** Heads a page. A title such as `yard/web` shows only the name, because a breadcrumb shows the project. */
+export function Heading({ title }: { title: string }) {
+  const name = title.slice(title.lastIndexOf('/') + 1)
+  return (
+    <h1 aria-label={name === title ? undefined : title} className="text-xl font-semibold break-all">
+      {name}
+    </h1>
   )
 }
 
@@ -27,7 +48,7 @@ export function useTitle(title: string): void {
 /** A titled part of a page. */
 export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section aria-label={title} className="rounded-lg border border-line bg-panel">
+    <section aria-label={title} data-panel className="rounded-lg border border-line bg-panel">
       <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-2.5">
         <h2 className="font-semibold">{title}</h2>
         {actions}
@@ -40,22 +61,29 @@ export function Panel({ title, actions, children }: { title: string; actions?: R
 /** Says that there is nothing here, and the next step. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
-    <div className="flex flex-col items-center gap-2 rounded-lg border border-dashed border-strong p-8 text-center">
+    <div className="flex flex-col items-center gap-2 rounded-lg border border-dashed border-strong p-8 text-center in-data-panel:border-0 in-data-panel:p-2">
+      <Inbox aria-hidden className="size-6 text-muted" />
       <p className="font-medium">{title}</p>
       <div className="max-w-prose text-muted">{children}</div>
     </div>
   )
 }
 
-/** Says that something is on its way. */
+/** Shows a skeleton while content loads. */
 export function Loading({ what = 'Loading' }: { what?: string }) {
   return (
-    <p role="status" className="flex items-center justify-center gap-2 p-8 text-muted">
-      <LoaderCircle aria-hidden className="size-4 animate-spin" />
-      {what}…
-    </p>
+    <div aria-busy className="flex w-full max-w-6xl flex-col gap-3 py-2">
+      <p role="status" className="sr-only">
+        {what}…
+      </p>
+      {SKELETON.map((width) => (
+        <div key={width} aria-hidden className={`h-4 animate-pulse rounded bg-raised ${width}`} />
+      ))}
+    </div>
   )
 }
+
+const SKELETON = ['w-2/3', 'w-full', 'w-5/6', 'w-1/2']
 
 /** A figure with its name. */
 export function Figure({ name, value, note }: { name: string; value: ReactNode; note?: ReactNode }) {

@@ -30,12 +30,16 @@ export interface Asked {
 export function refusalWords(wrongs: Wrongs, { type, pattern = '', min = '', max = '', step = '' }: Asked): string {
   if (wrongs.badInput) return 'It must be a number.'
   if (wrongs.valueMissing)
-    return type === 'file' ? 'Choose a file.' : type.startsWith('select') ? 'Choose one.' : 'It must be filled in.'
-  if (wrongs.patternMismatch) return RULES[pattern] ?? 'It does not have the form that is asked for.'
+    return type === 'file'
+      ? 'Select a file.'
+      : type.startsWith('select')
+        ? 'Select an option.'
+        : 'This field is required.'
+  if (wrongs.patternMismatch) return RULES[pattern] ?? 'This value does not have the required format.'
   if (wrongs.rangeUnderflow) return `It must be at least ${min}.`
   if (wrongs.rangeOverflow) return `It must be at most ${max}.`
   if (wrongs.stepMismatch) return isWhole(step) ? 'It must be a whole number.' : `It must be in steps of ${step}.`
-  return 'It is not what is asked for.'
+  return 'This value is not valid.'
 }
 
 function isWhole(step: string): boolean {
@@ -46,8 +50,8 @@ const NAME_RULE = 'It must be 1–63 of a–z, 0–9 and single hyphens, with a 
 /** What a pattern asks for. */
 const RULES: Readonly<Record<string, string>> = {
   [NAME_PATTERN]: NAME_RULE,
-  [STATUS_PATTERN]: 'It must be a status of HTTP, such as 403.',
-  '/.*': 'It must be an absolute path: it begins with /.',
+  [STATUS_PATTERN]: 'It must be an HTTP status, such as 403.',
+  '/.*': 'It must be an absolute path, starting with /.',
   '/.+': 'It must be an absolute path below /.',
   '[^\\/]+': 'It must be a name without /.',
 }

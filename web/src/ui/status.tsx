@@ -1,25 +1,40 @@
 import type { Box } from '../api/records.ts'
+import { type Tone, toneOf } from './words.ts'
 
-const TONES: Record<string, string> = {
-  running: 'bg-good',
-  done: 'bg-good',
-  ok: 'bg-good',
-  ready: 'bg-good',
-  active: 'bg-good',
-  pending: 'bg-warn animate-pulse',
-  degraded: 'bg-warn',
-  unknown: 'bg-warn',
-  failed: 'bg-bad',
-  unavailable: 'bg-bad',
-  lost: 'bg-bad',
+const TONES: Readonly<Record<Tone, { tint: string; dot: string }>> = {
+  good: { tint: 'bg-good-soft text-good', dot: 'bg-good' },
+  warn: { tint: 'bg-warn-soft text-warn', dot: 'bg-warn' },
+  bad: { tint: 'bg-bad-soft text-bad', dot: 'bg-bad' },
+  neutral: { tint: 'bg-raised text-muted', dot: 'bg-strong' },
 }
 
-/** A state in words, with a dot of its colour: the colour alone says nothing. */
+/** Shows a state as a tinted badge, with words and a dot for users who do not see the tint. */
 export function Status({ status, title }: { status: string; title?: string | undefined }) {
   return (
-    <span className="inline-flex items-center gap-1.5" title={title}>
-      <span aria-hidden className={`dot size-2 shrink-0 rounded-full ${TONES[status] ?? 'bg-strong'}`} />
+    <Badge tone={toneOf(status)} isMoving={status === 'pending'} title={title}>
       {status}
+    </Badge>
+  )
+}
+
+interface BadgeProps {
+  tone: Tone
+  /** Whether the state ends soon. */
+  isMoving?: boolean
+  title?: string | undefined
+  children: string
+}
+
+/** Shows a word on a tint. Forced colors keep the dot. */
+export function Badge({ tone, isMoving = false, title, children }: BadgeProps) {
+  const { tint, dot } = TONES[tone]
+  return (
+    <span
+      className={`inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap ${tint}`}
+      title={title}
+    >
+      <span aria-hidden className={`dot size-1.5 shrink-0 rounded-full ${dot} ${isMoving ? 'animate-pulse' : ''}`} />
+      {children}
     </span>
   )
 }

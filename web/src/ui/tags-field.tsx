@@ -12,7 +12,7 @@ export function TagsField({ name, tags = {} }: { name: string; tags?: Readonly<R
       defaultValue={tagLines(tags)}
       hint={
         <>
-          One a line, such as <code>env=prod</code>.
+          One per line, such as <code>env=prod</code>.
         </>
       }
     />

@@ -45,8 +45,7 @@ export function countWords(count: number, word: string): string {
 
 /** Returns that cells of a fleet did not answer, so that what they have is left out. */
 export function missingCellsText(cells: readonly string[]): string {
-  const those = cells.length === 1 ? ['cell', 'it has'] : ['cells', 'they have']
-  return `Not from ${those[0]} ${cells.join(', ')}, which cannot be reached now: what ${those[1]} is left out.`
+  return `Some data is missing. ${cells.length === 1 ? 'Cell' : 'Cells'} ${cells.join(', ')} cannot be reached.`
 }
 
 /** Returns how full something is in words, once that is worth a look. */
@@ -55,9 +54,35 @@ export function fullnessOf(used: number, total: number): 'nearly full' | 'full' 
   return part > 0.99 ? 'full' : part > 0.9 ? 'nearly full' : null
 }
 
+/** Returns the tone of a state, by its first word: `exited (3)` is a failure, and `exited (0)` is not. */
+export function toneOf(status: string): Tone {
+  const [, word = '', code = '0'] = /^([a-z_]+)(?:.*\((\d+)\))?/.exec(status) ?? []
+  return code === '0' ? (STATES[word] ?? 'neutral') : 'bad'
+}
+
+/** Meaning of the color of a badge. */
+export type Tone = 'good' | 'warn' | 'bad' | 'neutral'
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 const SPANS: readonly [number, string][] = [
   [86_400, 'd'],
   [3_600, 'h'],
   [60, 'min'],
 ]
+const STATES: Readonly<Record<string, Tone>> = {
+  running: 'good',
+  done: 'good',
+  ok: 'good',
+  ready: 'good',
+  active: 'good',
+  pending: 'warn',
+  degraded: 'warn',
+  unknown: 'warn',
+  interrupted: 'warn',
+  failed: 'bad',
+  unavailable: 'bad',
+  lost: 'bad',
+  killed: 'bad',
+  timed: 'bad',
+  out: 'bad',
+}

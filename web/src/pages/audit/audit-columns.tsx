@@ -3,6 +3,7 @@ import type { AuditLine } from '../../api/records.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import type { Column } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
+import { Badge } from '../../ui/status.tsx'
 import { outcomeText } from './audit-filter.ts'
 
 /** Returns the columns of the audit log; `narrow` shows only lines with the same token or operation. */
@@ -11,12 +12,12 @@ export function auditColumns(narrow: (part: 'actor' | 'operation', value: string
     { name: 'When', from: 'md', of: ({ ts }) => <Ago time={ts} /> },
     { name: 'Token', from: 'md', of: (line) => <Actor line={line} narrow={narrow} /> },
     {
-      name: 'What',
+      name: 'Operation',
       of: (line) => (
         <>
           <What line={line} narrow={narrow} />
           <span className="block text-xs text-muted md:hidden">
-            <Ago time={line.ts} /> by {line.actor_name ?? 'nobody known'}
+            <Ago time={line.ts} /> by {line.actor_name ?? 'unknown'}
           </span>
           <span className="flex items-center gap-1 text-muted">
             <code className="truncate text-xs select-all" title={`from ${line.client_address}`}>
@@ -27,8 +28,8 @@ export function auditColumns(narrow: (part: 'actor' | 'operation', value: string
         </>
       ),
     },
-    { name: 'Answer', of: (line) => <Answer line={line} /> },
-    { name: 'Took', from: 'lg', isNumber: true, of: ({ duration_ms: ms }) => `${ms} ms` },
+    { name: 'Result', of: (line) => <Answer line={line} /> },
+    { name: 'Duration', from: 'lg', isNumber: true, of: ({ duration_ms: ms }) => `${ms} ms` },
   ]
 }
 
@@ -81,8 +82,11 @@ function What({ line: { operation, method, target, command }, narrow }: PartProp
 function Answer({ line: { status, code } }: { line: AuditLine }) {
   return (
     <>
-      <span className={`whitespace-nowrap tabular-nums ${status >= 400 ? 'text-bad' : ''}`}>
-        {status} {outcomeText(status)}
+      <span title={`HTTP ${status}`}>
+        <Badge tone={status < 300 ? (status === 202 ? 'warn' : 'good') : status < 400 ? 'good' : 'bad'}>
+          {outcomeText(status)}
+        </Badge>{' '}
+        <span className="text-xs text-muted tabular-nums">{status}</span>
       </span>
       {code !== null && (
         <a

@@ -11,9 +11,9 @@ export function AuditFilterForm({ get, change }: SearchState) {
   const id = useId()
   const projects = useKnownProjects()
   const fields = [
-    { name: 'actor', label: 'Token', placeholder: 'its name or id', list: [] },
+    { name: 'actor', label: 'Token', placeholder: 'name or ID', list: [] },
     { name: 'project', label: 'Project', placeholder: 'any', list: projects },
-    { name: 'operation', label: 'Operation', placeholder: 'such as createBox', list: Object.keys(OPERATIONS) },
+    { name: 'operation', label: 'Operation', placeholder: 'createBox', list: Object.keys(OPERATIONS) },
     { name: 'status', label: 'Status', placeholder: '403', list: STATUSES },
   ]
   const asked = fields.map((field) => get(field.name)).join('\n')
@@ -24,7 +24,7 @@ export function AuditFilterForm({ get, change }: SearchState) {
   return (
     <form
       role="search"
-      aria-label="Lines of the audit log"
+      aria-label="Filter the audit log"
       className="grid grid-cols-2 items-end gap-3 md:grid-cols-[1fr_1fr_1.3fr_6rem_auto]"
       onSubmit={(event) => {
         event.preventDefault()

@@ -17,8 +17,8 @@ export function auditFilterOf(search: Readonly<Record<string, string>>): AuditFi
   }
 }
 
-/** Returns what an answer of a status means, in a word. */
+/** Returns the word for the result of a request. */
 export function outcomeText(status: number): string {
-  if (status < 400) return status === 202 ? 'taken up' : 'done'
-  return status < 500 ? 'refused' : 'failed'
+  if (status < 400) return status === 202 ? 'Accepted' : 'OK'
+  return status < 500 ? 'Refused' : 'Failed'
 }

@@ -33,7 +33,7 @@ export function AuditPage() {
       actions={
         <Button disabled={isFetching} onClick={() => void refetch()}>
           <RefreshCw aria-hidden className={`size-4 ${isFetching ? 'animate-spin' : ''}`} />
-          Read anew
+          Refresh
         </Button>
       }
     >
@@ -48,23 +48,22 @@ export function AuditPage() {
           keyOf={({ request_id: id, ts }) => `${ts} ${id}`}
         />
       ) : (
-        <Empty title={isFiltered ? 'No line is like that' : 'Nothing is logged yet'}>
+        <Empty title={isFiltered ? 'No entries match' : 'No entries yet'}>
           {isFiltered ? (
-            <Button onClick={() => change({ actor: '', project: '', operation: '', status: '' })}>Show all</Button>
+            <Button onClick={() => change({ actor: '', project: '', operation: '', status: '' })}>Clear filters</Button>
           ) : (
-            'Every change, and every request that is refused, is kept here.'
+            'Boxyard records every change and every refused request here.'
           )}
         </Empty>
       )}
       {lines.length > 0 && (
         <div className="flex items-center justify-center gap-3 text-muted">
           <span role="status" className="tabular-nums">
-            {lines.length} {lines.length === 1 ? 'line' : 'lines'}
-            {hasNextPage ? ', and older ones' : ': that is all'}
+            {hasNextPage ? `${lines.length} entries` : 'End of log'}
           </span>
           {hasNextPage && (
             <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
-              {isFetching ? 'Reading…' : 'Older ones'}
+              {isFetching ? 'Loading…' : 'Show older'}
             </Button>
           )}
         </div>

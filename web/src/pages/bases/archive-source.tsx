@@ -26,13 +26,9 @@ export function ArchiveFields({ sent }: { sent: SentPart | null }) {
         type="file"
         required
         accept=".tar,.gz,.tgz,.zst,.tzst"
-        hint="The tar of a root filesystem, plain or compressed with gzip or zstd, as docker export makes it."
+        hint="A tar of a root filesystem, such as from docker export. Plain, gzip or zstd."
       />
-      <CheckField
-        label="It is an image"
-        name="imageArchive"
-        hint="What docker save makes, or an OCI image layout: with layers, not with files."
-      />
+      <CheckField label="This is an image" name="imageArchive" hint="From docker save, or an OCI image layout." />
       {sent !== null && <Sent {...sent} />}
     </>
   )
@@ -40,14 +36,14 @@ export function ArchiveFields({ sent }: { sent: SentPart | null }) {
 
 function Sent({ bytes, total }: SentPart) {
   const isAll = bytes >= total
-  const words = isAll ? 'All is sent; it is unpacked…' : `${bytesText(bytes)} of ${bytesText(total)}`
+  const words = isAll ? 'Unpacking…' : `${bytesText(bytes)} of ${bytesText(total)}`
   const percent = total === 0 ? 100 : Math.round((100 * bytes) / total)
   return (
     <div>
       <p role="status" className="text-muted tabular-nums">
         {words}
       </p>
-      <ProgressBar label="The archive" words={words} percent={percent} isPulsing={isAll} className="mt-1 h-2" />
+      <ProgressBar label="Archive upload" words={words} percent={percent} isPulsing={isAll} className="mt-1 h-2" />
     </div>
   )
 }
@@ -57,11 +53,11 @@ export function useArchiveUpload(project: string, close: () => void) {
   const queries = useQueryClient()
   const [sent, setSent] = useState<SentPart | null>(null)
   const stop = useRef<AbortController | null>(null)
-  useEffect(() => () => stop.current?.abort(new Error('The archive is not sent.')), [])
+  useEffect(() => () => stop.current?.abort(new Error('The upload was canceled.')), [])
   const upload = useMutation({
     mutationFn: async (form: FormValues) => {
       const bytes = form.file('archive')
-      if (bytes === null) throw new Error('Choose an archive.')
+      if (bytes === null) throw new Error('Select an archive.')
       stop.current = new AbortController()
       setSent({ bytes: 0, total: bytes.size })
       const answer = await sendBytes({
@@ -76,9 +72,9 @@ export function useArchiveUpload(project: string, close: () => void) {
       const name = form.has('shared') ? form.text('name') : `${project}/${form.text('name')}`
       rememberProject(project)
       close()
-      const words = `Making the base ${name} of ${bytes.name}`
+      const words = `Creating base ${name} from ${bytes.name}`
       void runJob({ words, place: 'bases', input: inputOf(form, project) }, () => Promise.resolve(answer))
-        .then(() => tell(`The base ${name} is made.${leftOutText(answer.body)}`), tellError)
+        .then(() => tell(`Created base ${name}.${leftOutText(answer.body)}`), tellError)
         .finally(() => void queries.invalidateQueries({ queryKey: ['bases'] }))
     },
     onError: (error) => {
@@ -108,5 +104,5 @@ function leftOutText({ unpacked }: Record<string, unknown>): string {
   const count = Array.isArray(unpacked.refused) ? unpacked.refused.length : 0
   return count === 0
     ? ''
-    : ` ${count} of its entries ${count === 1 ? 'was' : 'were'} left out, such as devices and links out of it.`
+    : ` Skipped ${count} ${count === 1 ? 'entry' : 'entries'}, such as devices and links that leave the archive.`
 }

@@ -40,7 +40,7 @@ export function BasesPage() {
       actions={
         rights.canWrite && (
           <Button kind="primary" onClick={() => change({ dialog: 'make' })}>
-            Make a base
+            Create base
           </Button>
         )
       }
@@ -54,7 +54,7 @@ export function BasesPage() {
         findBy="Name or source"
         filters={
           <FilterSelect label="Owner" value={project} onChange={(event) => change({ project: event.target.value })}>
-            <option value="">Shared and own</option>
+            <option value="">All bases</option>
             <option value="*">Shared</option>
             {projects.map((each) => (
               <option key={each}>{each}</option>
@@ -62,7 +62,7 @@ export function BasesPage() {
           </FilterSelect>
         }
         unfiltered={{ project: '' }}
-        nextStep="Boxes are made from bases: make one of an image, such as debian:12."
+        nextStep="Boxes start from a base. Create one from an image, such as debian:12."
       >
         <LongTable
           label="Bases"
@@ -75,8 +75,8 @@ export function BasesPage() {
       </List>
       {own.length === 0 && bases.length > 0 && (
         <p className="text-muted">
-          No project has a base of its own yet. Make one of a box that is set up as you like it, and others start from
-          there in milliseconds.
+          No project has its own base yet. Create one from a box that you have set up, and new boxes start from it in
+          milliseconds.
         </p>
       )}
       <MakeBase again={again.input} isOpen={get('dialog') === 'make' && rights.canWrite} close={again.close} />
@@ -116,7 +116,7 @@ const COLUMNS: readonly Column<Base>[] = [
     ),
   },
   {
-    name: 'Made of',
+    name: 'Source',
     from: 'md',
     of: ({ source }) => (
       <span className="break-words" title={source}>
@@ -126,5 +126,5 @@ const COLUMNS: readonly Column<Base>[] = [
   },
   { name: 'Version', from: 'md', isNumber: true, of: ({ version }) => version },
   { name: 'Size', sort: '-size', isNumber: true, of: ({ size_bytes }) => bytesText(size_bytes) },
-  { name: 'Made', sort: '-created', from: 'md', of: ({ created_at }) => <Ago time={created_at} /> },
+  { name: 'Created', sort: '-created', from: 'md', of: ({ created_at }) => <Ago time={created_at} /> },
 ]

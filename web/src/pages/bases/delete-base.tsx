@@ -15,7 +15,7 @@ export function DeleteBase({ base, close }: { base: Base | null; close(): void }
   })
   const remove = useMutation({
     mutationFn: (each: Base) => api().call('deleteBase', inputOf(each)),
-    onSuccess: (_, each) => tell(`The base ${baseName(each)} is deleted.`),
+    onSuccess: (_, each) => tell(`Deleted base ${baseName(each)}.`),
     onError: tellError,
     onSettled: () => queries.invalidateQueries({ queryKey: ['bases'] }),
   })
@@ -23,7 +23,7 @@ export function DeleteBase({ base, close }: { base: Base | null; close(): void }
   return (
     <Confirm
       title={base?.project === null ? `Delete the shared base ${name}?` : `Delete the base ${name}?`}
-      about={`${usersText(used?.used_by ?? null)} No box can be made from it any more.`}
+      about={`${usersText(used?.used_by ?? null)} You can no longer create boxes from it.`}
       action="Delete"
       typed={base?.name}
       isOpen={base !== null}
@@ -34,10 +34,10 @@ export function DeleteBase({ base, close }: { base: Base | null; close(): void }
 }
 
 function usersText(users: Base['used_by']): string {
-  if (users === null || users.count === 0) return 'Boxes that were made from it stay as they are.'
+  if (users === null || users.count === 0) return 'Existing boxes do not change.'
   const names = users.boxes.slice(0, NAMED_MAX).map(({ project, name }) => `${project}/${name}`)
   const more = users.count - names.length
-  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${users.count === 1 ? 'was' : 'were'} made from it, and ${users.count === 1 ? 'stays as it is' : 'stay as they are'}.`
+  return `Boxes created from it do not change: ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`
 }
 
 function inputOf(base: Base | null) {

@@ -28,8 +28,8 @@ interface MakeBaseProps {
 export function MakeBase({ again, isOpen, close }: MakeBaseProps & { isOpen: boolean }) {
   return (
     <Dialog
-      title="Make a base"
-      about="What boxes are made from, in milliseconds. Boxes that exist never change with it."
+      title="Create base"
+      about="New boxes start from a base in milliseconds. Existing boxes never change with it."
       isOpen={isOpen}
       close={close}
     >
@@ -49,7 +49,7 @@ function MakeBaseForm({ again, close }: MakeBaseProps) {
   const ofOther = useMakeBase(project, source, close)
   const make = source === 'archive' ? ofArchive.upload : ofOther
   return (
-    <Form action="Make" isBusy={make.isPending} error={make.error} close={close} send={make.mutate}>
+    <Form action="Create" isBusy={make.isPending} error={make.error} close={close} send={make.mutate}>
       <div className="grid gap-4 sm:grid-cols-2">
         <ProjectField value={project} change={setProject} />
         <TextField
@@ -65,15 +65,15 @@ function MakeBaseForm({ again, close }: MakeBaseProps) {
         />
       </div>
       <SelectField
-        label="Made of"
+        label="Source"
         value={source}
         disabled={make.isPending}
         onChange={(event) => change({ of: event.target.value })}
       >
-        <option value="image">An image of a registry</option>
-        <option value="box">A box as it is now</option>
-        <option value="snapshot">A snapshot of a box</option>
-        <option value="archive">An archive on this machine</option>
+        <option value="image">Image from a registry</option>
+        <option value="box">Box</option>
+        <option value="snapshot">Snapshot of a box</option>
+        <option value="archive">Archive from this computer</option>
       </SelectField>
       {source === 'archive' ? (
         <ArchiveFields sent={ofArchive.sent} />
@@ -86,17 +86,17 @@ function MakeBaseForm({ again, close }: MakeBaseProps) {
           maxLength={512}
           spellCheck={false}
           placeholder="debian:12"
-          hint="A public one, such as debian:12 or ghcr.io/user/tool:1, at an address that everybody reaches."
+          hint="A public image, such as debian:12 or ghcr.io/user/tool:1."
         />
       ) : (
         <BoxSource project={project} source={source} again={again} />
       )}
       {isAdmin && isOfAll && (
         <CheckField
-          label="Share it with all projects"
+          label="Share with all projects"
           name="shared"
           defaultChecked={again['shared'] !== undefined}
-          hint="Every project may make boxes from it."
+          hint="Every project can create boxes from it."
         />
       )}
     </Form>
@@ -135,10 +135,10 @@ function useMakeBase(project: string, source: Source, close: () => void) {
           .call('deleteBase', { path: { project, base: body.name }, query })
           .catch(tellError)
       }
-      const words = `Making the base ${name} of ${form.text('image') || form.text('box')}`
+      const words = `Creating base ${name} from ${form.text('image') || form.text('box')}`
       void runJob({ words, place: 'bases', stop, input: inputOf(form, project, source) }, () => Promise.resolve(answer))
-        .then(() => tell(`The base ${name} is made.`))
-        .catch((error: unknown) => (isStopped ? tell(`The base ${name} is not made.`) : tellError(error)))
+        .then(() => tell(`Created base ${name}.`))
+        .catch((error: unknown) => (isStopped ? tell(`Canceled base ${name}.`) : tellError(error)))
         .finally(() => void refresh())
     },
   })

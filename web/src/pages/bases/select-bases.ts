@@ -31,9 +31,9 @@ export function baseName({ project, name }: Pick<Base, 'project' | 'name'>): str
 /** Returns what a base was made of, in words. */
 export function sourceText(source: string): string {
   const [, kind = source, what = ''] = /^([a-z]+):(.*)$/.exec(source) ?? []
-  if (kind === 'box') return what.includes('@') ? `the snapshot ${what}` : `the box ${what}`
-  if (kind === 'oci') return what === '' ? 'an archive of an image' : what.replace(/@sha256:.*/, '')
-  return kind === 'tar' ? 'an archive' : kind === 'host' ? 'built on the host' : source
+  if (kind === 'box') return what.includes('@') ? `snapshot ${what}` : `box ${what}`
+  if (kind === 'oci') return what === '' ? 'image archive' : what.replace(/@sha256:.*/, '')
+  return kind === 'tar' ? 'archive' : kind === 'host' ? 'built on the host' : source
 }
 
 function compare(a: number | string, b: number | string): number {

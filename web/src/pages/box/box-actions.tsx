@@ -6,6 +6,7 @@ import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
+import { Menu } from '../../ui/menu.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
 import { ChangeBox } from './change-box.tsx'
@@ -24,14 +25,14 @@ export function BoxActions({ box }: { box: Box }) {
       queries.setQueryData(boxQuery(box).queryKey, after)
       if (what === 'resume') return
       const end = { of: [boxResource(box)], done: ['box.resume_requested'], since: after.state.since }
-      tell(`${project}/${name} is stopped.`, () => change.mutate('resume'), end)
+      tell(`Stopped ${project}/${name}.`, () => change.mutate('resume'), end)
     },
     onError: tellError,
   })
   const remove = useMutation({
     mutationFn: () => handle.delete(),
     onSuccess: async () => {
-      tell(`${project}/${name} is deleted.`)
+      tell(`Deleted ${project}/${name}.`)
       await navigate({ to: '/boxes' })
     },
     onError: tellError,
@@ -40,23 +41,26 @@ export function BoxActions({ box }: { box: Box }) {
     <div className="flex flex-wrap gap-2">
       {status === 'stopped' ? (
         <Button disabled={change.isPending} onClick={() => change.mutate('resume')}>
-          Resume
+          Start
         </Button>
       ) : (
         <Button disabled={change.isPending || status !== 'running'} onClick={() => change.mutate('stop')}>
           Stop
         </Button>
       )}
-      <Button onClick={() => setDialog('change')}>Size and tags</Button>
-      <Button onClick={() => setDialog('fork')}>Fork</Button>
-      <Button kind="danger" disabled={remove.isPending} onClick={() => setDialog('delete')}>
-        Delete
-      </Button>
+      <Menu
+        label={`More actions for ${name}`}
+        items={[
+          { key: 'change', words: 'Size and tags', act: () => setDialog('change') },
+          { key: 'fork', words: 'Fork', act: () => setDialog('fork') },
+          { key: 'delete', words: 'Delete', isDanger: true, act: () => setDialog('delete') },
+        ]}
+      />
       <ChangeBox box={box} isOpen={dialog === 'change'} close={() => setDialog(null)} />
       <ForkDialog
         box={box}
         title={`Fork ${project}/${name}`}
-        about="Another box with the disk of this one as it is now, in milliseconds at any size."
+        about="Creates a box with a copy of this disk. It takes milliseconds at any size."
         of={name}
         isOpen={dialog === 'fork'}
         close={() => setDialog(null)}
@@ -64,7 +68,7 @@ export function BoxActions({ box }: { box: Box }) {
       />
       <Confirm
         title={`Delete ${project}/${name}?`}
-        about="Its disk and its snapshots are gone for good. Data volumes that are attached to it stay."
+        about="This permanently deletes its disk and snapshots. Attached data volumes stay."
         action="Delete"
         typed={name}
         isOpen={dialog === 'delete'}

@@ -4,9 +4,10 @@ import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box, Ref } from '../../api/records.ts'
+import { Breadcrumb } from '../../shell/breadcrumb.tsx'
 import { type Rights, useRights } from '../../shell/rights.ts'
 import { Since } from '../../ui/now.tsx'
-import { Loading, useTitle } from '../../ui/page.tsx'
+import { Heading, Loading, useTitle } from '../../ui/page.tsx'
 import { BoxState, Status } from '../../ui/status.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { BoxUrl } from './box-url.tsx'
@@ -28,13 +29,13 @@ export function BoxPage() {
   }, [pathname])
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <div data-head-of={part} className="border-b border-line bg-panel px-4 pt-4 md:px-6">
-        <div className="flex flex-wrap items-center justify-between gap-3">
+      <div data-head-of={part} className="border-b border-line bg-panel px-4 pt-3 md:px-6">
+        <div className="flex flex-wrap items-center justify-between gap-x-3">
+          <div className="basis-full">
+            <Breadcrumb to="/boxes" name="Boxes" project={ref.project} />
+          </div>
           <div className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1">
-            <h1 className="text-xl font-semibold break-all">
-              <span className="font-normal text-muted">{box.project}/</span>
-              {box.name}
-            </h1>
+            <Heading title={`${box.project}/${box.name}`} />
             {isGone ? <Status status="deleted" /> : <BoxState box={box} />}
             {box.url !== null && !isGone && (
               <BoxUrl box={box} url={box.url} className="text-muted underline">
@@ -95,10 +96,10 @@ function StateNote({ box }: { box: Box }) {
 
 function pendingWords({ state, termination_grace_period_seconds: graceSeconds }: Box): string | undefined {
   const words: Partial<Record<Box['state']['reason'], string>> = {
-    creating: 'It is being made, and started.',
-    starting: 'It is being started.',
-    stopping: `Its processes are told to end; those that have not in ${graceSeconds} s are killed.`,
-    restoring: `It is brought back to a snapshot: what runs is ended, in ${graceSeconds} s at most, and started with that disk.`,
+    creating: 'Creating and starting the box.',
+    starting: 'Starting the box.',
+    stopping: `Stopping its processes. Any that still run after ${graceSeconds} s are killed.`,
+    restoring: `Restoring a snapshot. Its processes stop within ${graceSeconds} s, and the box starts with the restored disk.`,
   }
   return words[state.reason]
 }
@@ -106,7 +107,7 @@ function pendingWords({ state, termination_grace_period_seconds: graceSeconds }:
 function Gone() {
   return (
     <p role="alert" className="mt-2 rounded-md bg-warn-soft p-3">
-      This box is gone: it was deleted, with its disk.{' '}
+      This box was deleted, with its disk.{' '}
       <Link to="/boxes" className="underline">
         All boxes
       </Link>
@@ -124,7 +125,7 @@ export function useBoxRef(): Ref {
 const readers = ({ canRead }: Rights): boolean => canRead
 
 const TABS = [
-  { to: '/boxes/$project/$name', name: 'Figures', isFor: readers },
+  { to: '/boxes/$project/$name', name: 'Overview', isFor: readers },
   { to: '/boxes/$project/$name/terminal', name: 'Terminal', isFor: ({ canExec }: Rights) => canExec },
   { to: '/boxes/$project/$name/files', name: 'Files', isFor: readers },
   { to: '/boxes/$project/$name/snapshots', name: 'Snapshots', isFor: readers },

@@ -15,7 +15,7 @@ export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; c
   return (
     <Dialog
       title={`Size and tags of ${box.project}/${box.name}`}
-      about="It is changed while it runs; its disk never shrinks below what it holds."
+      about="Changes apply while the box runs. The disk cannot become smaller than its content."
       isOpen={isOpen}
       close={close}
     >
@@ -35,12 +35,12 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
     onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
       close()
-      tell(`${project}/${name} is changed.`, () => update.mutate(was), { of: [boxResource(box)] })
+      tell(`Updated ${project}/${name}.`, () => update.mutate(was), { of: [boxResource(box)] })
     },
   })
   return (
     <Form
-      action="Change"
+      action="Save"
       isBusy={update.isPending}
       error={update.error}
       close={close}
@@ -48,7 +48,7 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
     >
       <div className="grid gap-4 sm:grid-cols-3">
         <TextField
-          label="Cores"
+          label="CPU"
           name="cpus"
           type="number"
           min="0.01"

@@ -7,7 +7,7 @@ import { snippetsOf } from './snippets.ts'
 export function Connect() {
   const ref = useBoxRef()
   return (
-    <div className="mx-auto flex w-full max-w-4xl flex-col gap-4 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-4 p-4 md:p-6">
       {snippetsOf(ref, location.origin).map(({ name, about, text }) => (
         <Panel key={name} title={name}>
           <p className="mb-2 text-muted">{about}</p>

@@ -45,7 +45,7 @@ function ForkForm({ box: { project, name }, ending, of, close, fork }: ForkFormP
     mutationFn: fork,
     onSuccess: async (_, name) => {
       close()
-      tell(`${project}/${name} is a fork of ${of}.`)
+      tell(`Forked ${of} to ${project}/${name}.`)
       await navigate({ to: '/boxes/$project/$name', params: { project, name } })
     },
   })

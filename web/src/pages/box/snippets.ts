@@ -12,17 +12,17 @@ export function snippetsOf({ project, name }: Ref, origin: string): Snippet[] {
   return [
     {
       name: 'Command line',
-      about: 'Log in once; the token is asked for.',
+      about: 'Log in once. The command asks for your token.',
       text: `boxyard login ${origin}\nboxyard use ${project}\nboxyard exec ${name} uname -a\nboxyard console ${name}`,
     },
     {
       name: 'SSH',
-      about: 'With OpenSSH, and so with scp, rsync, git and editors; no port is opened.',
+      about: 'Works with OpenSSH, scp, rsync, git and editors. It opens no port.',
       text: `boxyard ssh-config --install\nssh ${name}.${project}.boxyard`,
     },
     {
       name: 'curl',
-      about: 'The token is in the environment.',
+      about: 'Reads the token from the environment.',
       text: `curl -H "Authorization: Bearer $BOXYARD_TOKEN" -H 'Content-Type: application/json' \\\n  -d '{"command":["uname","-a"]}' ${origin}/v1/projects/${project}/boxes/${name}/exec`,
     },
     {

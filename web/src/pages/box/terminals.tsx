@@ -22,15 +22,15 @@ export function Terminals() {
   if (box.status !== 'running') {
     return (
       <div className="p-6">
-        <Empty title={`${box.name} is ${box.status}`}>A terminal needs a box that runs: resume it first.</Empty>
+        <Empty title={`${box.name} is ${box.status}`}>Start the box to open a terminal.</Empty>
       </div>
     )
   }
   if (isPolled) {
     return (
       <div className="p-6">
-        <Empty title="No terminals by this way">
-          What serves this console carries no WebSockets. The command line brings one by another way:{' '}
+        <Empty title="Terminals are not available here">
+          This console is served without WebSockets. Use the command line instead:{' '}
           <code className="font-mono">
             boxyard use {ref.project} && boxyard console {box.name}
           </code>
@@ -97,7 +97,7 @@ function RunningTerminals({ box }: { box: Ref }) {
       />
       <Confirm
         title={`End the session ${ending ?? ''}?`}
-        about="Its shell and what runs in it are ended, for everybody who is attached to it."
+        about="This ends its shell and everything that runs in it, for everyone attached."
         action="End"
         isOpen={ending !== null}
         close={() => setEnding(null)}
@@ -109,7 +109,13 @@ function RunningTerminals({ box }: { box: Ref }) {
 
 function BeginButton({ begin }: { begin(): void }) {
   return (
-    <button type="button" aria-label="Begin another" className="rounded p-1.5 hover:bg-raised" onClick={begin}>
+    <button
+      type="button"
+      aria-label="New terminal"
+      title="New terminal"
+      className="rounded p-1.5 hover:bg-raised"
+      onClick={begin}
+    >
       <Plus aria-hidden className="size-4" />
     </button>
   )
@@ -121,7 +127,7 @@ function ScreenReaderButton() {
     <button
       type="button"
       aria-pressed={isOn}
-      title="Reads out what a terminal shows; it is slower then"
+      title="Reads terminal output aloud. The terminal gets slower."
       className={`ml-auto inline-flex items-center gap-1.5 rounded-md px-2 py-1 whitespace-nowrap ${isOn ? 'bg-accent-soft font-medium' : 'text-muted hover:bg-raised'}`}
       onClick={() => chooseScreenReader(!isOn)}
     >

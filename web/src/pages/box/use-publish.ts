@@ -22,8 +22,8 @@ export function usePublish(box: Box, { isOfForm = false } = {}) {
     onMutate: () => now,
     onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
-      const words = after.url_settings.auth === 'public' ? 'anybody' : 'bearers of a token'
-      tell(`The URLs of ${box.name} are for ${words}.`, () => set.mutate(was), { of: [boxResource(box)] })
+      const words = after.url_settings.auth === 'public' ? 'public' : 'private'
+      tell(`The URLs of ${box.name} are now ${words}.`, () => set.mutate(was), { of: [boxResource(box)] })
     },
     onError: (error) => isOfForm || tellError(error),
   })

@@ -4,7 +4,7 @@ import { sortNaturally } from '../../ui/natural.ts'
 /** What a project has an amount of, with its quota. */
 export const AMOUNTS = [
   { key: 'boxes', name: 'Boxes', unit: '' },
-  { key: 'cpus', name: 'Cores', unit: '' },
+  { key: 'cpus', name: 'CPU', unit: '' },
   { key: 'ram_mb', name: 'Memory', unit: 'MiB' },
   { key: 'storage_gb', name: 'Storage', unit: 'GiB' },
 ] as const
@@ -22,7 +22,7 @@ export function fullestOf({ used, allowed }: Project): number | null {
 
 /** Says that a quota is used up, or nearly so. */
 export function quotaWords(full: number): string {
-  return full > 1 ? 'over its quota' : full === 1 ? 'quota used up' : 'quota nearly used up'
+  return full > 1 ? 'over quota' : full === 1 ? 'quota used up' : 'quota nearly used up'
 }
 
 /** Returns how many boxes projects have together, by kind of status. */

@@ -27,19 +27,16 @@ export function ProjectsPage() {
     [maySet, change],
   )
   return (
-    <Page
-      title="Projects"
-      actions={maySet && <Button onClick={() => change({ quota: '+' })}>Set the quota of another</Button>}
-    >
+    <Page title="Projects" actions={maySet && <Button onClick={() => change({ quota: '+' })}>Set quota</Button>}>
       <p className="text-muted">
-        Cores and memory count boxes that run or are to run; storage counts what boxes and volumes may hold.
+        CPU and memory count running boxes. Storage counts the size of all boxes and volumes.
       </p>
       <List
         words={['project', 'projects']}
         total={projects.length}
         shown={shown.length}
         findBy="Name"
-        nextStep="A project begins with the first box or volume in it: create one."
+        nextStep="A project exists once it has a box or volume. Create one."
       >
         <LongTable
           label="Projects"

@@ -25,8 +25,8 @@ interface SetQuotaProps {
 export function SetQuota({ name, choose, close }: SetQuotaProps) {
   return (
     <Dialog
-      title={name === '+' ? 'Quota of a project' : `Quota of ${name}`}
-      about="What exists stays, also beyond it; nothing is added that goes beyond."
+      title={name === '+' ? 'Set quota' : `Quota of ${name}`}
+      about="Existing resources stay, even if they exceed it. New ones must fit."
       isOpen={name !== ''}
       close={close}
     >
@@ -38,7 +38,7 @@ export function SetQuota({ name, choose, close }: SetQuotaProps) {
 /** Asks for the name of a project, so that what it has is read before anything else is set. */
 function NameForm({ choose, close }: Omit<SetQuotaProps, 'name'>) {
   return (
-    <Form action="Go on" isBusy={false} error={null} close={close} send={(form) => choose(form.text('project'))}>
+    <Form action="Continue" isBusy={false} error={null} close={close} send={(form) => choose(form.text('project'))}>
       <TextField
         label="Project"
         name="project"
@@ -47,7 +47,7 @@ function NameForm({ choose, close }: Omit<SetQuotaProps, 'name'>) {
         autoComplete="off"
         spellCheck={false}
         pattern={NAME_PATTERN}
-        hint="It need not have anything yet."
+        hint="It can be a new project."
       />
     </Form>
   )
@@ -56,7 +56,7 @@ function NameForm({ choose, close }: Omit<SetQuotaProps, 'name'>) {
 function ReadQuota({ name, close }: { name: string; close(): void }) {
   const { data: quota, error, refetch } = useQuery(quotaQuery(name))
   if (quota !== undefined) return <QuotaForm name={name} quota={quota} close={close} />
-  return error === null ? <Loading what="Reading" /> : <Problem error={error} retry={() => void refetch()} />
+  return error === null ? <Loading /> : <Problem error={error} retry={() => void refetch()} />
 }
 
 function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQuota'>; close(): void }) {
@@ -69,13 +69,13 @@ function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQ
       close()
       // One that was never set goes back to the default.
       const before = setAt === null ? null : (shown as Allowed)
-      tell(`The quota of ${name} is set.`, () => set.mutate(before))
+      tell(`Saved the quota of ${name}.`, () => set.mutate(before))
       await queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
     },
   })
   return (
     <Form
-      action="Set"
+      action="Save"
       isBusy={set.isPending}
       error={set.error}
       close={close}
@@ -91,13 +91,13 @@ function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQ
             type="number"
             min="0"
             step={key === 'boxes' || key === 'ram_mb' ? '1' : 'any'}
-            placeholder="no bound"
+            placeholder="unlimited"
             defaultValue={shown[key] ?? ''}
-            hint={`It uses ${amountText(used[key], null, unit)}.`}
+            hint={`In use: ${amountText(used[key], null, unit)}`}
           />
         ))}
       </div>
-      <p className="text-xs text-muted">An empty field is no bound.</p>
+      <p className="text-xs text-muted">An empty field means unlimited.</p>
     </Form>
   )
 }

@@ -36,7 +36,7 @@ export function settingGroups(config: Config, texts: Readonly<Record<string, str
       ],
     },
     { title: 'Limits', settings: rows('limits', limits) },
-    { title: 'What is shared', settings: Object.entries(shares).map(([name, share]) => shareRow(name, share)) },
+    { title: 'Fair shares', settings: Object.entries(shares).map(([name, share]) => shareRow(name, share)) },
   ]
 }
 
@@ -66,12 +66,12 @@ export function limitText(name: string, value: unknown): string {
 
 function shareRow(name: string, share: unknown): Setting {
   const { by = [], limit = '', rule = '' } = share as { by?: readonly string[]; limit?: string; rule?: string }
-  return { name, value: `by ${by.join(', ')}`, about: `${RULES[rule] ?? rule} Its bound is ${limit}.` }
+  return { name, value: `by ${by.join(', ')}`, about: `${RULES[rule] ?? rule} The limit is ${limit}.` }
 }
 
 function valueText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (value === null) return 'no bound'
+  if (value === null) return 'unlimited'
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
 }
@@ -92,8 +92,8 @@ const BINARY: readonly [number, string][] = [
   [2 ** 10, 'KiB'],
 ]
 const RULES: Readonly<Record<string, string>> = {
-  left_free: 'No account may hold more than is left free: alone it gets half.',
-  each: 'The bound is that of each account, whatever others do.',
-  turns: 'Those who wait take turns, one of each account after another.',
-  oldest_go: 'Beyond the bound the accounts that have most lose their oldest.',
+  left_free: 'No account can hold more than is left free. A single account gets half.',
+  each: 'Each account has its own limit.',
+  turns: 'Waiting requests take turns, one account after another.',
+  oldest_go: 'Above the limit, the accounts with the most entries lose their oldest ones.',
 }

@@ -22,8 +22,8 @@ export function SettingsPage() {
   return (
     <Page title="Settings">
       <p className="text-muted">
-        What is in force{version && `, in version ${version.version}`}. It is set by the environment of the service,
-        when it starts.
+        Server configuration (read-only){version && `, version ${version.version}`}. The environment sets it when
+        Boxyard starts.
       </p>
       <div className="flex flex-wrap items-center gap-2">
         <FilterInput
@@ -36,8 +36,8 @@ export function SettingsPage() {
         </span>
       </div>
       {shown.length === 0 && (
-        <Empty title="No setting is like that">
-          <Button onClick={() => change({ q: '' })}>Show all</Button>
+        <Empty title="No settings match">
+          <Button onClick={() => change({ q: '' })}>Clear filters</Button>
         </Empty>
       )}
       {shown.map(({ title, settings }) => (

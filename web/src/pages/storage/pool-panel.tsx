@@ -15,8 +15,8 @@ export function PoolPanel({ report }: { report: StorageReport }) {
         <DeviceErrors errors={pool.device_errors} />
         {deleting !== null && deleting > 0 && (
           <p className="text-muted">
-            {deleting} {deleting === 1 ? 'subvolume waits' : 'subvolumes wait'} to be destroyed; what{' '}
-            {deleting === 1 ? 'it frees' : 'they free'} is still counted.
+            {deleting} deleted {deleting === 1 ? 'subvolume still counts' : 'subvolumes still count'} until cleanup
+            ends.
           </p>
         )}
         {cells.length > 1 &&
@@ -40,16 +40,16 @@ function PoolMeters({ pool }: { pool: Pool }) {
   return (
     <>
       <Meter
-        name="Used, of what the pool can grow to"
+        name="Used"
         isRoom
         used={used}
         total={total}
         words={`${bytesText(used)} of ${bytesText(total)}, ${bytesText(free)} free`}
       />
       <p className="text-muted">
-        Allocated now, and grown when needed: {bytesText(data.total_bytes)} for data, of which{' '}
-        {bytesText(data.used_bytes)} are in use, and {bytesText(metadata.total_bytes)} for metadata, of which{' '}
-        {bytesText(metadata.used_bytes)} are.
+        Allocated: {bytesText(data.total_bytes)} for data ({bytesText(data.used_bytes)} used) and{' '}
+        {bytesText(metadata.total_bytes)} for metadata ({bytesText(metadata.used_bytes)} used). The pool grows when
+        needed.
       </p>
     </>
   )
@@ -57,11 +57,11 @@ function PoolMeters({ pool }: { pool: Pool }) {
 
 function DeviceErrors({ errors }: { errors: Pool['device_errors'] }) {
   const found = Object.entries(errors).filter(([, count]) => count > 0)
-  if (found.length === 0) return <p>The disk has made no errors.</p>
+  if (found.length === 0) return <p>No disk errors.</p>
   return (
     <p className="rounded-md bg-warn-soft p-3">
-      The disk has made errors: {found.map(([kind, count]) => `${count} ${kind}`).join(', ')}. Look after it, check the
-      pool, and bring back what is damaged from backups.
+      Disk errors: {found.map(([kind, count]) => `${count} ${kind}`).join(', ')}. Check the disk and the pool, and
+      restore damaged data from backups.
     </p>
   )
 }

@@ -23,7 +23,7 @@ export function ScrubPanel({ report }: { report: StorageReport }) {
   const start = useMutation({
     mutationFn: () => api().call('startScrub', {}),
     onSuccess: async () => {
-      tell('The check has begun. Boxes go on meanwhile.')
+      tell('Started the check. Boxes keep running.')
       await queries.invalidateQueries({ queryKey: storageQuery.queryKey })
     },
     onError: tellError,
@@ -31,7 +31,7 @@ export function ScrubPanel({ report }: { report: StorageReport }) {
   if (!isOfAll) return null
   return (
     <Panel
-      title="Check of the checksums"
+      title="Checksums"
       actions={
         isAdmin && (
           <Button disabled={isRunning || start.isPending} onClick={() => start.mutate()}>
@@ -42,7 +42,7 @@ export function ScrubPanel({ report }: { report: StorageReport }) {
     >
       {scrub === null ? (
         <p className="text-muted">
-          The pool was not checked yet. A check (scrub) reads all that is stored and compares it with its checksums.
+          Not checked yet. A check (scrub) reads all data and compares it with its checksums.
         </p>
       ) : (
         <ScrubState scrub={scrub} usedBytes={pool ? pool.data.used_bytes + pool.metadata.used_bytes : null} />
@@ -59,7 +59,7 @@ function ScrubState({ scrub, usedBytes }: { scrub: Scrub; usedBytes: number | nu
       <p className="flex flex-wrap gap-x-4 gap-y-1">
         <Status status={status} />
         <span className="text-muted">
-          begun <Ago time={started} />
+          started <Ago time={started} />
           {ended !== null && (
             <>
               , ended <Ago time={ended} />
@@ -83,13 +83,13 @@ function ScrubState({ scrub, usedBytes }: { scrub: Scrub; usedBytes: number | nu
       )}
       {status === 'done' && errors > 0 && (
         <p className="rounded-md bg-bad-soft p-3">
-          The log of the kernel names the files: bring them back from snapshots of before, or from backups.
+          The kernel log names the files. Restore them from earlier snapshots or from backups.
         </p>
       )}
       {status === 'failed' && (
-        <p className="rounded-md bg-warn-soft p-3">It could not be carried out; health says why. Start another.</p>
+        <p className="rounded-md bg-warn-soft p-3">The check failed. Health shows why. Start another one.</p>
       )}
-      {status === 'interrupted' && <p>The agent ended meanwhile. Start another.</p>}
+      {status === 'interrupted' && <p>The agent stopped during the check. Start another one.</p>}
     </div>
   )
 }

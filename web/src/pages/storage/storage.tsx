@@ -24,12 +24,12 @@ export function StoragePage() {
     <Page title="Storage">
       <PoolPanel report={report} />
       <ScrubPanel report={report} />
-      <section aria-label="What is stored" className="flex flex-col gap-3">
+      <section aria-label="Stored data" className="flex flex-col gap-3">
         <div>
-          <h2 className="font-semibold">What is stored</h2>
+          <h2 className="font-semibold">Stored data</h2>
           <p className="text-muted">
-            Deleting one alone frees what nothing else shares with it; what several share is freed with the last of
-            them.
+            Deleting an entry frees the space that it does not share. Shared space is freed with the last entry that
+            uses it.
           </p>
         </div>
         <List
@@ -39,7 +39,7 @@ export function StoragePage() {
           findBy="Name"
           filters={
             <FilterSelect label="Kind" value={kind} onChange={(event) => change({ kind: event.target.value })}>
-              <option value="">Everything</option>
+              <option value="">All kinds</option>
               {KINDS.map((each) => (
                 <option key={each} value={each}>
                   {PLURALS[each]}
@@ -48,7 +48,7 @@ export function StoragePage() {
             </FilterSelect>
           }
           unfiltered={{ kind: '' }}
-          nextStep="Boxes, volumes, their snapshots and bases are listed here."
+          nextStep="Boxes, volumes, snapshots and bases appear here."
         >
           <LongTable
             label="Stored"
@@ -78,7 +78,7 @@ function StoredLink({ row }: { row: Stored }): ReactNode {
       <span className="break-all">
         {text}
         {row.kind === 'base' && project === null && <span className="text-muted"> (shared)</span>}
-        {row.kind === 'orphan' && <span className="block text-xs text-muted">without a record; it is kept</span>}
+        {row.kind === 'orphan' && <span className="block text-xs text-muted">no record, kept for now</span>}
       </span>
     )
   }
@@ -104,7 +104,7 @@ const PLURALS: Readonly<Record<StoredKind, string>> = {
   orphan: 'Orphans',
 }
 const COLUMNS: readonly Column<Stored>[] = [
-  { name: 'What', from: 'md', of: ({ kind }) => kind },
+  { name: 'Kind', from: 'md', of: ({ kind }) => kind },
   {
     name: 'Name',
     sort: 'name',
@@ -117,6 +117,6 @@ const COLUMNS: readonly Column<Stored>[] = [
       </>
     ),
   },
-  { name: 'Would free', sort: '-frees', isNumber: true, of: ({ uniqueBytes }) => bytesText(uniqueBytes) },
-  { name: 'Refers to', sort: '-size', from: 'md', isNumber: true, of: ({ sizeBytes }) => bytesText(sizeBytes) },
+  { name: 'Unique', sort: '-frees', isNumber: true, of: ({ uniqueBytes }) => bytesText(uniqueBytes) },
+  { name: 'Size', sort: '-size', from: 'md', isNumber: true, of: ({ sizeBytes }) => bytesText(sizeBytes) },
 ]

@@ -17,7 +17,7 @@ import { projectsText } from './token-list.ts'
 
 type Minted = AnswerOf<'createToken'>
 
-/** Mints a token that may do no more than the session, and shows it once. */
+/** Creates a token with at most the permissions of the session, and shows it once. */
 export function MintToken({ isOpen, close }: { isOpen: boolean; close(): void }) {
   const [minted, setMinted] = useState<Minted | null>(null)
   const end = (): void => {
@@ -26,7 +26,7 @@ export function MintToken({ isOpen, close }: { isOpen: boolean; close(): void })
   }
   return (
     <Dialog
-      title={minted ? `The token ${minted.name}` : 'Mint a token'}
+      title={minted ? `Token ${minted.name}` : 'Create token'}
       about={minted ? undefined : ABOUT}
       isOpen={isOpen}
       isKept={minted !== null}
@@ -41,17 +41,17 @@ function ShowOnce({ minted, close }: { minted: Minted; close(): void }) {
   return (
     <div className="flex flex-col gap-4">
       <p role="status" className="rounded-md bg-warn-soft p-3">
-        Copy it now: it is shown this once, and nobody can read it again.
+        Copy the token now. It is shown only once.
       </p>
       <CodeLine text={minted.token ?? ''} />
       <p className="text-muted">
-        {minted.permissions.join(', ')} in {projectsText(minted.projects)};{' '}
-        {minted.expires_at === null ? 'without an end' : `until ${timeText(minted.expires_at)}`}. Log in with it by{' '}
+        {minted.permissions.join(', ')} in {projectsText(minted.projects)},{' '}
+        {minted.expires_at === null ? 'never expires' : `expires ${timeText(minted.expires_at)}`}. Log in with{' '}
         <code>boxyard login</code>, or set <code>BOXYARD_TOKEN</code>.
       </p>
       <div className="dialog-buttons flex justify-end">
         <Button kind="primary" onClick={close}>
-          I have it
+          Done
         </Button>
       </div>
     </div>
@@ -85,7 +85,7 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
   }
   return (
     <Form
-      action="Mint"
+      action="Create token"
       isBusy={mint.isPending}
       isReady={permissions.length > 0}
       error={mint.error}
@@ -100,11 +100,11 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
         autoComplete="off"
         spellCheck={false}
         pattern={NAME_PATTERN}
-        hint="Who or what it is for, such as ci"
+        hint="A person or program, such as ci"
       />
       <Projects me={me} isAll={isAll} setAll={setAll} />
       <fieldset className="flex flex-col gap-2">
-        <legend className="mb-2 text-sm font-medium">It may</legend>
+        <legend className="mb-2 text-sm font-medium">Permissions</legend>
         {me.permissions.map((each) => (
           <CheckField
             key={each}
@@ -132,7 +132,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
   if (me.projects !== '*') {
     return (
       <fieldset className="flex flex-col gap-2">
-        <legend className="mb-2 text-sm font-medium">In</legend>
+        <legend className="mb-2 text-sm font-medium">Projects</legend>
         {me.projects.map((each) => (
           <CheckField key={each} label={each} name={`project ${each}`} defaultChecked={each === first} />
         ))}
@@ -141,7 +141,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
   }
   return (
     <div className="flex flex-col gap-2">
-      <CheckField label="In all projects, also new ones" checked={isAll} onChange={() => setAll(!isAll)} />
+      <CheckField label="All projects, including future ones" checked={isAll} onChange={() => setAll(!isAll)} />
       {!isAll && (
         <TextField
           label="Projects"
@@ -151,7 +151,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
           spellCheck={false}
           key={first}
           defaultValue={first}
-          hint={`With commas between them${known.length > 0 ? `; there are ${known.slice(0, 8).join(', ')}` : ''}.`}
+          hint={`Separate names with commas.${known.length > 0 ? ` Existing: ${known.slice(0, 8).join(', ')}.` : ''}`}
         />
       )}
     </div>
@@ -163,17 +163,17 @@ function Life({ me }: { me: Me }) {
   const lives = livesWithin(minterEnds, Date.now())
   return (
     <SelectField
-      label="It ends"
+      label="Expires"
       name="life"
       apiNames={['expires_in_seconds']}
       defaultValue={lives.find(({ words }) => words === '30 days')?.seconds ?? ''}
     >
       {lives.map(({ seconds, words }) => (
         <option key={seconds} value={seconds}>
-          after {words}
+          in {words}
         </option>
       ))}
-      <option value="">{minterEnds === null ? 'never' : `with yours, ${timeText(minterEnds)}`}</option>
+      <option value="">{minterEnds === null ? 'never' : `with your token, ${timeText(minterEnds)}`}</option>
     </SelectField>
   )
 }
@@ -187,11 +187,11 @@ function projectsOf(form: FormValues, me: Me): string[] {
 }
 
 const ABOUT =
-  'It may do what you choose of what you may yourself. It lives on when you sign out, and ends with the token that you signed in with at the latest.'
+  'A token can have at most your own permissions. It stays valid when you sign out, and expires no later than your own token.'
 const MEANINGS: Readonly<Record<string, string>> = {
-  read: 'sees boxes, their files, volumes and events',
-  write: 'makes, changes and deletes them',
-  exec: 'runs commands and opens terminals',
-  ports: 'connects to TCP ports of boxes',
-  admin: 'reads the audit log and the storage; in all projects also manages tokens of others and quotas',
+  read: 'see boxes, files, volumes and activity',
+  write: 'create, change and delete them',
+  exec: 'run commands and open terminals',
+  ports: 'connect to TCP ports of boxes',
+  admin: 'read the audit log and storage. With all projects: manage all tokens and quotas',
 }

@@ -15,7 +15,7 @@ interface Deps {
 /** Returns the columns of the list of tokens. */
 export function tokenColumns({ tokens, me, now, revoke }: Deps): Column<Token>[] {
   const names = new Map(tokens.map(({ id, name }) => [id, name]))
-  // In a session the token mints that the session stands for.
+  // A session creates tokens in the name of its token.
   const own = me.stands_for ?? me
   const minterOf = ({ created_by: by }: Token): string =>
     by === null ? 'the host' : by === own.id ? `${own.name} (you)` : (names.get(by) ?? by)
@@ -36,7 +36,7 @@ export function tokenColumns({ tokens, me, now, revoke }: Deps): Column<Token>[]
       ),
     },
     {
-      name: 'May',
+      name: 'Permissions',
       from: 'md',
       of: ({ permissions }) => (
         <span className="flex flex-wrap gap-1">
@@ -47,14 +47,14 @@ export function tokenColumns({ tokens, me, now, revoke }: Deps): Column<Token>[]
       ),
     },
     {
-      name: 'In',
+      name: 'Projects',
       from: 'md',
       of: ({ projects }) => <span className="break-words">{projectsText(projects)}</span>,
     },
-    { name: 'Minted with', from: 'lg', of: (token) => <span className="break-all">{minterOf(token)}</span> },
-    { name: 'Minted', sort: '-created', from: 'lg', of: ({ created_at }) => <Ago time={created_at} /> },
+    { name: 'Created by', from: 'lg', of: (token) => <span className="break-all">{minterOf(token)}</span> },
+    { name: 'Created', sort: '-created', from: 'lg', of: ({ created_at }) => <Ago time={created_at} /> },
     {
-      name: 'Ends',
+      name: 'Expires',
       sort: 'expires',
       of: (token) => <End token={token} now={now} />,
     },

@@ -16,7 +16,7 @@ import { MintToken } from './mint-token.tsx'
 import { tokenColumns } from './token-columns.tsx'
 import { mintedWith, selectTokens, tokenState } from './token-list.ts'
 
-/** Tokens: who minted which, what each may do and until when; mints and revokes them. */
+/** Lists tokens with their creators, permissions and ends. Creates and revokes them. */
 export function TokensPage() {
   const { data: tokens } = useSuspenseQuery(tokensQuery)
   const { data: me } = useSuspenseQuery(meQuery)
@@ -31,8 +31,8 @@ export function TokensPage() {
     <Page
       title="Tokens"
       actions={
-        <Button kind="primary" onClick={() => change({ dialog: 'mint' })}>
-          Mint a token
+        <Button kind="primary" onClick={() => change({ dialog: 'create' })}>
+          Create token
         </Button>
       }
     >
@@ -43,13 +43,13 @@ export function TokensPage() {
         findBy="Name, project or permission"
         filters={
           <FilterSelect label="State" value={state} onChange={(event) => change({ state: event.target.value })}>
-            <option value="live">Live</option>
+            <option value="live">Active</option>
             <option value="ended">Expired or revoked</option>
             <option value="all">All</option>
           </FilterSelect>
         }
         unfiltered={{ state: 'all' }}
-        nextStep="Mint one for each program and each person, with no more than they need: it can be revoked alone."
+        nextStep="Create one for each program and person, so you can revoke each one separately."
       >
         <LongTable
           label="Tokens"
@@ -60,7 +60,7 @@ export function TokensPage() {
           sorting={{ by: sort, change: (by) => change({ sort: by === '-created' ? '' : by }) }}
         />
       </List>
-      <MintToken isOpen={get('dialog') === 'mint'} close={() => change({ dialog: '' })} />
+      <MintToken isOpen={get('dialog') === 'create'} close={() => change({ dialog: '' })} />
       <Revoke token={revoked} tokens={tokens} ownId={me.id} close={() => setRevoked(null)} />
     </Page>
   )
@@ -80,7 +80,7 @@ function Revoke({ token, tokens, ownId, close }: RevokeProps) {
   const now = useNow()
   const revoke = useMutation({
     mutationFn: ({ id }: Token) => api().call('deleteToken', { path: { token: id } }),
-    onSuccess: (_, { name }) => tell(`The token ${name} is revoked.`),
+    onSuccess: (_, { name }) => tell(`Revoked token ${name}.`),
     onError: tellError,
     onSettled: () => queries.invalidateQueries({ queryKey: tokensQuery.queryKey }),
   })
@@ -90,13 +90,11 @@ function Revoke({ token, tokens, ownId, close }: RevokeProps) {
     <Confirm
       title={`Revoke the token ${token?.name}?`}
       about={[
-        'It ends at once, with the sessions and open connections that it began.',
+        'The token stops working at once, and its sessions and open connections end.',
         ...(ends.length > 0
-          ? [
-              `So ${ends.length === 1 ? 'does' : 'do'} what was minted ${token?.is_session ? 'in' : 'with'} it: ${namesOf(ends)}.`,
-            ]
+          ? [`This also revokes tokens created ${token?.is_session ? 'in' : 'with'} it: ${namesOf(ends)}.`]
           : []),
-        ...(isOwn ? ['This session is one of it: you are signed out.'] : []),
+        ...(isOwn ? ['This ends your own session.'] : []),
       ].join(' ')}
       action="Revoke"
       typed={token?.name}

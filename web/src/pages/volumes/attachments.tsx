@@ -29,18 +29,18 @@ export function Attachments({ volume }: { volume: Volume }) {
   return (
     <Panel
       title="Attached to"
-      actions={canWrite && <Button onClick={() => change({ dialog: 'attach' })}>Attach to a box</Button>}
+      actions={canWrite && <Button onClick={() => change({ dialog: 'attach' })}>Attach to box</Button>}
     >
       {attachments.length === 0 ? (
-        <Empty title="No box has it">
-          Attach it to a box, running or stopped. One box writes to it, and any number may read.
+        <Empty title="Not attached">
+          Attach it to a running or stopped box. One box can write to it, and any number can read it.
         </Empty>
       ) : (
         <AttachmentTable volume={volume} />
       )}
       <Dialog
         title={`Attach ${volume.name}`}
-        about="The box goes on running, and sees it at once."
+        about="A running box sees the volume at once."
         isOpen={get('dialog') === 'attach' && canWrite}
         close={close}
       >
@@ -67,7 +67,7 @@ function AttachmentTable({ volume }: { volume: Volume }) {
     onSuccess: (_, attachment) => {
       setBusy(null)
       const of = [volumeResource(volume)]
-      tell(`${name} is detached from ${attachment.box}.`, () => attach.mutate(attachment), {
+      tell(`Detached ${name} from ${attachment.box}.`, () => attach.mutate(attachment), {
         of,
         done: ['data.attached'],
       })
@@ -130,12 +130,12 @@ function columnsOf(project: string): Column<Attachment>[] {
           >
             {box}
           </Link>
-          {isReadOnly && <span className="block text-xs text-muted md:hidden">reads</span>}
+          {isReadOnly && <span className="block text-xs text-muted md:hidden">read-only</span>}
         </>
       ),
     },
     { name: 'Path', of: ({ path }) => <code className="text-xs break-all">{path}</code> },
-    { name: 'May', from: 'md', of: ({ read_only: isReadOnly }) => (isReadOnly ? 'read' : 'read and write') },
+    { name: 'Access', from: 'md', of: ({ read_only: isReadOnly }) => (isReadOnly ? 'read-only' : 'read and write') },
   ]
 }
 
@@ -149,11 +149,11 @@ function AttachForm({ volume, close }: { volume: Volume; close(): void }) {
     mutationFn: (body: Attachment) => api().call('attachVolume', { path: { project, name }, body }),
     onSuccess: (_, { box, path }) => {
       close()
-      tell(`${name} is at ${path} in ${box}.`)
+      tell(`Attached ${name} to ${box} at ${path}.`)
     },
     onSettled: () => refreshVolume(queries, volume),
   })
-  if (isSuccess && free.length === 0) return <p>There is no other box in {project}: create one first.</p>
+  if (isSuccess && free.length === 0) return <p>{project} has no other box. Create one first.</p>
   return (
     <Form
       action="Attach"
@@ -178,16 +178,16 @@ function AttachForm({ volume, close }: { volume: Volume; close(): void }) {
         pattern="/.+"
         spellCheck={false}
         defaultValue={`/mnt/${name}`}
-        hint="Not / itself, nor below /proc, /sys or /dev."
+        hint="Any path except / and those below /proc, /sys and /dev."
       />
       <CheckField
-        label="Read only"
+        label="Read-only"
         name="read_only"
         defaultChecked={isWritten}
         hint={
           isWritten
-            ? 'Another box writes to it already: only one may.'
-            : 'One box may write to it; any number may read.'
+            ? 'Another box already writes to it, and only one can.'
+            : 'One box can write to it. Any number can read it.'
         }
       />
     </Form>

@@ -25,8 +25,8 @@ export function BackupSchedule({ volume }: { volume: Volume }) {
     <>
       {schedule !== null && <p className="mb-3">{scheduleText(schedule)}</p>}
       <Dialog
-        title={`Schedule of backups of ${volume.name}`}
-        about="A backup at once, and then every so often. What you asked for yourself stays until you delete it."
+        title={`Backup schedule of ${volume.name}`}
+        about="Backs up now, and then at this interval. Manual backups stay until you delete them."
         isOpen={get('dialog') === 'schedule' && canWrite}
         close={close}
       >
@@ -51,7 +51,7 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
       const undo = (): void => update.mutate(was ?? { interval_seconds: null })
       tell(
         after.backup_schedule === null
-          ? `${name} is no longer backed up by itself.`
+          ? `Turned off scheduled backups of ${name}.`
           : scheduleText(after.backup_schedule),
         undo,
         { of: [volumeResource(volume)] },
@@ -66,7 +66,7 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
       close={close}
       send={(form) => update.mutate(isOn ? bodyOf(form) : { interval_seconds: null })}
     >
-      <CheckField label="Back up by itself" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
+      <CheckField label="Scheduled backups" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
       {isOn && <ScheduleFields before={before} />}
     </Form>
   )
@@ -94,7 +94,7 @@ function ScheduleFields({ before }: { before: Volume['backup_schedule'] }) {
         ))}
       </SelectField>
       <TextField
-        label="Older ones kept"
+        label="Older backups to keep"
         name="keep_count"
         type="number"
         min="1"
@@ -102,16 +102,16 @@ function ScheduleFields({ before }: { before: Volume['backup_schedule'] }) {
         step="1"
         placeholder="all"
         defaultValue={before ? (before.keep_count ?? '') : 7}
-        hint="beside the newest"
+        hint="In addition to the newest"
       />
       <TextField
-        label="Kept for days"
+        label="Keep for days"
         name="keep_days"
         apiNames={['keep_seconds']}
         type="number"
         min="0.001"
         step="any"
-        placeholder="for ever"
+        placeholder="forever"
         defaultValue={before?.keep_seconds ? before.keep_seconds / 86_400 : ''}
       />
     </div>

@@ -26,7 +26,7 @@ export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogP
   return (
     <Dialog
       title={`${busy?.box} uses ${volume.name}`}
-      about="Nothing is changed. A volume is detached once no process has a file of it open, or works in it."
+      about="Nothing changed. To detach the volume, end the processes that use its files."
       isOpen={busy !== null}
       close={close}
     >
@@ -46,7 +46,7 @@ export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogP
               ))}
             </Table>
             <div>
-              <p className="mb-2">This asks them to end, in the box:</p>
+              <p className="mb-2">Run this in the box to end them:</p>
               <CodeLine text={`kill ${users.processes.map(({ pid }) => pid).join(' ')}`} />
             </div>
           </>
@@ -65,11 +65,11 @@ export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogP
               params={{ project: volume.project, name: busy.box }}
               className={buttonStyle()}
             >
-              Open a terminal
+              Open terminal
             </Link>
           )}
           <Button kind="primary" disabled={isTrying || retry === undefined} onClick={retry}>
-            {isTrying ? 'Detaching…' : 'Detach again'}
+            {isTrying ? 'Detaching…' : 'Try again'}
           </Button>
         </div>
       </div>

@@ -27,8 +27,8 @@ interface CreateVolumeProps {
 export function CreateVolume({ again, isOpen, close }: CreateVolumeProps & { isOpen: boolean }) {
   return (
     <Dialog
-      title="Create a volume"
-      about="Data that comes and goes while boxes run. A copy takes milliseconds, and shares what is the same."
+      title="Create volume"
+      about="A disk that you can attach to running boxes. A copy takes milliseconds and shares unchanged blocks."
       isOpen={isOpen}
       close={close}
     >
@@ -61,11 +61,11 @@ function CreateVolumeForm({ again, close }: CreateVolumeProps) {
           pattern={NAME_PATTERN}
           hint="a–z, 0–9 and -"
         />
-        <SelectField label="Holds" value={source} onChange={(event) => setSource(event.target.value as Source)}>
-          <option value="empty">Nothing</option>
-          <option value="volume">A copy of a volume</option>
-          <option value="snapshot">A copy of a snapshot</option>
-          <option value="backup">What a backup holds</option>
+        <SelectField label="Content" value={source} onChange={(event) => setSource(event.target.value as Source)}>
+          <option value="empty">Empty</option>
+          <option value="volume">Copy of a volume</option>
+          <option value="snapshot">Copy of a snapshot</option>
+          <option value="backup">Backup</option>
         </SelectField>
         <TextField
           label="Size in GiB"
@@ -74,7 +74,7 @@ function CreateVolumeForm({ again, close }: CreateVolumeProps) {
           type="number"
           min="0.01"
           step="any"
-          placeholder={source === 'empty' ? String(config?.defaults.volume_size_gb ?? '') : 'that of its source'}
+          placeholder={source === 'empty' ? String(config?.defaults.volume_size_gb ?? '') : 'same as its source'}
         />
       </div>
       {(source === 'volume' || source === 'snapshot') && <VolumeSource project={project} source={source} />}
@@ -113,7 +113,7 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
     },
   })
   async function end(name: string): Promise<void> {
-    tell(`The volume ${project}/${name} is created.`)
+    tell(`Created volume ${project}/${name}.`)
     await queries.invalidateQueries({ queryKey: volumesQuery.queryKey })
   }
 }
@@ -158,7 +158,7 @@ function BackupSource({ project, chosen }: { project: string; chosen: string | u
       required
       key={done.length}
       defaultValue={chosen}
-      hint={done.length === 0 && isSuccess ? `The store holds no backup of ${project}.` : undefined}
+      hint={done.length === 0 && isSuccess ? `No backups of ${project} in the store.` : undefined}
     >
       {done.map(({ id, volume, created_at, size_bytes }) => (
         <option key={id} value={id}>

@@ -35,7 +35,7 @@ export function RestoreBackup({ volume, backup, again = {}, close }: RestoreBack
   return (
     <Dialog
       title={`Restore the backup of ${timeText(backup.created_at)}`}
-      about="All of it is verified as it comes. Until all of it is there, nothing is changed."
+      about="Boxyard verifies all data first. Nothing changes until the download is complete."
       isOpen
       close={close}
     >
@@ -47,12 +47,13 @@ export function RestoreBackup({ volume, backup, again = {}, close }: RestoreBack
         send={(form) => restore.mutate(isNew ? form.text('as') : null)}
       >
         <fieldset className="flex flex-col gap-2">
-          <legend className="mb-1 text-sm font-medium">Restore it</legend>
+          <legend className="mb-1 text-sm font-medium">Restore to</legend>
           <label className="flex items-center gap-2">
-            <input type="radio" name="where" checked={isNew} onChange={() => setNew(true)} /> as a new volume
+            <input type="radio" name="where" checked={isNew} onChange={() => setNew(true)} /> a new volume
           </label>
           <label className="flex items-center gap-2">
-            <input type="radio" name="where" checked={!isNew} onChange={() => setNew(false)} /> over {project}/{name}
+            <input type="radio" name="where" checked={!isNew} onChange={() => setNew(false)} /> {project}/{name},
+            replacing its content
           </label>
         </fieldset>
         {isNew ? (
@@ -67,10 +68,9 @@ export function RestoreBackup({ volume, backup, again = {}, close }: RestoreBack
           />
         ) : (
           <p className="rounded-md bg-warn-soft p-3">
-            {volume.attachments.length === 0
-              ? 'What the volume holds now'
-              : `What the volume holds now is replaced in ${volume.attachments.map(({ box }) => box).join(', ')}, which go on running. It`}{' '}
-            is kept as an automatic snapshot, so that this can be undone.
+            {volume.attachments.length > 0 &&
+              `This replaces the content in ${volume.attachments.map(({ box }) => box).join(', ')} while they run. `}
+            An automatic snapshot keeps the current content, so you can undo this.
           </p>
         )}
       </Form>
@@ -84,7 +84,7 @@ function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () 
   const undo = (snapshot: string): void =>
     void api()
       .call('restoreVolume', { path: { project, name }, body: { snapshot } })
-      .then(() => tell(`${project}/${name} is as it was before.`), tellError)
+      .then(() => tell(`Undid the restore of ${project}/${name}.`), tellError)
   return useMutation({
     // The end is told where the visitor is by then: it may take minutes.
     mutationFn: async (as: string | null) => {
@@ -105,8 +105,8 @@ function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () 
       )
         .then(() =>
           as === null
-            ? tellRestored(`${project}/${name} is as it was backed up at ${timeText(made)}.`, volume, undo)
-            : tell(`The backup is restored as ${project}/${as}.`),
+            ? tellRestored(`Restored ${project}/${name} to the backup of ${timeText(made)}.`, volume, undo)
+            : tell(`Restored the backup as ${project}/${as}.`),
         )
         .catch(tellError)
         .finally(() => void refreshVolume(queries, volume))

@@ -19,10 +19,10 @@ export function scheduleText(schedule: NonNullable<Volume['backup_schedule']>): 
   const every = count === 1 ? unit.name.slice(0, -1) : `${count} ${unit.name}`
   const { keep_count: kept, keep_seconds: life } = schedule
   const bounds = [
-    ...(kept === null ? [] : [`the newest and ${kept} older ${kept === 1 ? 'one' : 'ones'}`]),
-    ...(life === null ? [] : [`those of the last ${spanOf(life)}`]),
+    ...(kept === null ? [] : [`the newest and ${kept} older`]),
+    ...(life === null ? [] : [`for ${spanOf(life)}`]),
   ]
-  return `A backup every ${every}; ${bounds.length === 0 ? 'all are kept' : `kept: ${bounds.join(', ')}`}.`
+  return `Backs up every ${every}. Keeps ${bounds.length === 0 ? 'all backups' : bounds.join(', ')}.`
 }
 
 function spanOf(seconds: number): string {

@@ -26,7 +26,7 @@ export function VolumeActions({ volume }: { volume: Volume }) {
       </Button>
       <Dialog
         title={`Size and tags of ${volume.name}`}
-        about="It grows and shrinks while boxes use it; it never shrinks below what it holds."
+        about="You can resize it while boxes use it. It cannot become smaller than its content."
         isOpen={get('dialog') === 'change'}
         close={close}
       >
@@ -50,15 +50,15 @@ function ChangeForm({ volume, close }: { volume: Volume; close(): void }) {
       void refreshVolume(queries, volume)
       const words =
         after.size_gb === was.size_gb
-          ? `${project}/${name} is changed.`
-          : `${project}/${name} has ${after.size_gb} GiB.`
+          ? `Updated ${project}/${name}.`
+          : `Resized ${project}/${name} to ${after.size_gb} GiB.`
       close()
       tell(words, () => update.mutate(was), { of: [volumeResource(volume)] })
     },
   })
   return (
     <Form
-      action="Change"
+      action="Save"
       isBusy={update.isPending}
       error={update.error}
       close={close}
@@ -85,7 +85,7 @@ function DeleteVolume({ volume, isOpen, close }: { volume: Volume; isOpen: boole
   const remove = useMutation({
     mutationFn: () => api().call('deleteVolume', { path: { project, name } }),
     onSuccess: async () => {
-      tell(`The volume ${project}/${name} is deleted.`)
+      tell(`Deleted volume ${project}/${name}.`)
       await navigate({ to: '/volumes' })
     },
     onError: tellError,
@@ -94,7 +94,7 @@ function DeleteVolume({ volume, isOpen, close }: { volume: Volume; isOpen: boole
     const boxes = attachments.map(({ box }) => box).join(', ')
     return (
       <Dialog title={`${project}/${name} is in use`} isOpen={isOpen} close={close}>
-        <p>Detach it from {boxes} first: a volume that a box has is not deleted.</p>
+        <p>Detach it from {boxes} first.</p>
         <div className="dialog-buttons mt-4 flex justify-end">
           <Button onClick={close}>Close</Button>
         </div>
@@ -104,7 +104,7 @@ function DeleteVolume({ volume, isOpen, close }: { volume: Volume; isOpen: boole
   return (
     <Confirm
       title={`Delete the volume ${project}/${name}?`}
-      about="Its data and its snapshots are gone for good. Its backups stay in the store, and can be restored as a new volume."
+      about="This permanently deletes its data and snapshots. Its backups stay, and you can restore them as a new volume."
       action="Delete"
       typed={name}
       isOpen={isOpen}

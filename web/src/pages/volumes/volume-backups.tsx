@@ -45,13 +45,13 @@ export function VolumeBackups({ volume }: { volume: Volume }) {
         again={(again) => {
           const backup = backups.find(({ id }) => id === again['backup'])
           if (backup) setAsked({ act: 'restore', backup, again })
-          else tellError(new Error('The backup is not there any more.'))
+          else tellError(new Error('The backup no longer exists.'))
         }}
       />
       <BackupSchedule volume={volume} />
       {backups.length === 0 ? (
         <Empty title="No backups yet">
-          A backup is a copy outside of the pool, from which the volume can be restored if this host is lost.
+          A backup is a copy outside this host. You can restore it even if the host is lost.
         </Empty>
       ) : (
         <LongTable
@@ -94,7 +94,7 @@ function useMakeBackup(volume: Volume) {
         void refresh()
         return answer
       }),
-    onSuccess: () => tell(`${project}/${name} is backed up.`),
+    onSuccess: () => tell(`Backed up ${project}/${name}.`),
     onError: tellError,
     onSettled: refresh,
   })
@@ -105,7 +105,7 @@ function DeleteBackup({ volume, backup, close }: { volume: Volume; backup: Backu
   const queries = useQueryClient()
   const remove = useMutation({
     mutationFn: ({ id }: Backup) => api().call('deleteBackup', { path: { project, name, backup: id } }),
-    onSuccess: () => tell(`The backup of ${project}/${name} is deleted.`),
+    onSuccess: () => tell(`Deleted the backup of ${project}/${name}.`),
     onError: tellError,
     onSettled: () => refreshVolume(queries, volume),
   })
@@ -114,8 +114,8 @@ function DeleteBackup({ volume, backup, close }: { volume: Volume; backup: Backu
       title={`Delete the backup of ${project}/${name} of ${timeText(backup?.created_at)}?`}
       about={
         backup?.status === 'running'
-          ? 'It is under way, and ends.'
-          : 'It can no longer be restored. Backups that build on it stay whole.'
+          ? 'This cancels the running backup.'
+          : 'You cannot restore it afterwards. Backups that build on it stay complete.'
       }
       action="Delete"
       isOpen={backup !== null}
@@ -152,7 +152,7 @@ function actionsColumn(ask: (act: 'restore' | 'delete', backup: Backup) => void)
 
 const COLUMNS: readonly Column<Backup>[] = [
   {
-    name: 'Made',
+    name: 'Created',
     of: ({ created_at, status, size_bytes }) => (
       <>
         <Ago time={created_at} />
@@ -163,12 +163,12 @@ const COLUMNS: readonly Column<Backup>[] = [
     ),
   },
   {
-    name: 'What',
+    name: 'Kind',
     from: 'md',
     of: ({ incremental_of, automatic, error, id }) => (
       <span className="break-words" title={id}>
-        {incremental_of === null ? 'full' : 'what changed since the one before'}
-        {automatic && <span className="text-muted">, by the schedule</span>}
+        {incremental_of === null ? 'full' : 'incremental'}
+        {automatic && <span className="text-muted">, scheduled</span>}
         {error !== null && <span className="block text-xs text-bad">{error}</span>}
       </span>
     ),

@@ -30,11 +30,11 @@ export function VolumeSnapshots({ volume }: { volume: Volume }) {
   return (
     <Panel
       title="Snapshots"
-      actions={canWrite && <Button onClick={() => change({ dialog: 'snapshot' })}>Take a snapshot</Button>}
+      actions={canWrite && <Button onClick={() => change({ dialog: 'snapshot' })}>Take snapshot</Button>}
     >
       {snapshots.length === 0 ? (
         <Empty title="No snapshots yet">
-          A snapshot is a point to come back to. It takes milliseconds, also while boxes write to the volume.
+          A snapshot keeps the current content. It takes milliseconds while boxes write to it.
         </Empty>
       ) : (
         <LongTable
@@ -51,7 +51,7 @@ export function VolumeSnapshots({ volume }: { volume: Volume }) {
       )}
       <Dialog
         title={`Take a snapshot of ${volume.name}`}
-        about="It holds what the volume holds at this instant."
+        about="Keeps the current content of the volume."
         isOpen={get('dialog') === 'snapshot' && canWrite}
         close={close}
       >
@@ -70,13 +70,13 @@ function SnapshotForm({ volume, close }: { volume: Volume; close(): void }) {
       api().call('createVolumeSnapshot', { path: { project, name }, body }),
     onSuccess: async (snapshot) => {
       close()
-      tell(`The snapshot ${snapshot.name} of ${name} is taken.`)
+      tell(`Took snapshot ${snapshot.name} of ${name}.`)
       await refreshVolume(queries, volume)
     },
   })
   return (
     <Form
-      action="Take"
+      action="Take snapshot"
       isBusy={take.isPending}
       error={take.error}
       close={close}
@@ -92,7 +92,7 @@ function SnapshotForm({ volume, close }: { volume: Volume; close(): void }) {
         autoComplete="off"
         spellCheck={false}
         pattern={NAME_PATTERN}
-        hint="v and the next number by default"
+        hint="If empty, v and the next number."
       />
       <TextField label="Comment" name="comment" maxLength={1024} />
     </Form>
@@ -113,7 +113,7 @@ function AskFirst({
   const restore = useMutation({
     mutationFn: (snapshot: string) => restoreVolumeTo(volume, snapshot),
     onSuccess: async (_, snapshot) => {
-      await tellRestored(`${name} is as it was at ${snapshot}.`, volume, (before) => restore.mutate(before))
+      await tellRestored(`Restored ${name} to ${snapshot}.`, volume, (before) => restore.mutate(before))
       await refreshVolume(queries, volume)
     },
     onError: tellError,
@@ -121,7 +121,7 @@ function AskFirst({
   const remove = useMutation({
     mutationFn: (snapshot: string) => api().call('deleteVolumeSnapshot', { path: { project, name, snapshot } }),
     onSuccess: async (_, snapshot) => {
-      tell(`The snapshot ${snapshot} of ${name} is deleted.`)
+      tell(`Deleted snapshot ${snapshot} of ${name}.`)
       await refreshVolume(queries, volume)
     },
     onError: tellError,
@@ -131,7 +131,7 @@ function AskFirst({
     <>
       <Confirm
         title={`Restore ${project}/${name} to ${snapshot}?`}
-        about="Boxes that have it go on running, and see what it held then. What it holds now is kept as an automatic snapshot, so that this can be undone."
+        about="Attached boxes keep running and see the restored content. An automatic snapshot keeps the current content, so you can undo this."
         action="Restore"
         isOpen={asked?.act === 'restore'}
         close={close}
@@ -139,7 +139,7 @@ function AskFirst({
       />
       <Confirm
         title={`Delete the snapshot ${snapshot} of ${project}/${name}?`}
-        about="What it holds and nothing else does is gone for good. Volumes that were made from it stay."
+        about="You cannot undo this. Volumes created from it stay."
         action="Delete"
         isOpen={asked?.act === 'delete'}
         close={close}

@@ -1,7 +1,8 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import type { Ref, Volume } from '../../api/records.ts'
 import { volumeQuery } from '../../api/volume-queries.ts'
+import { Breadcrumb } from '../../shell/breadcrumb.tsx'
 import { useRights } from '../../shell/rights.ts'
 import { Jobs } from '../../ui/jobs.tsx'
 import { Ago } from '../../ui/now.tsx'
@@ -21,12 +22,11 @@ export function VolumePage() {
   const { data: volume } = useSuspenseQuery(volumeQuery({ project, name }))
   const { canWrite } = useRights()
   return (
-    <Page title={`${project}/${name}`} actions={canWrite && <VolumeActions volume={volume} />}>
-      <nav aria-label="Above" className="-mt-4 text-muted">
-        <Link to="/volumes" className="underline">
-          All volumes
-        </Link>
-      </nav>
+    <Page
+      title={`${project}/${name}`}
+      of={<Breadcrumb to="/volumes" name="Volumes" project={project} />}
+      actions={canWrite && <VolumeActions volume={volume} />}
+    >
       <Jobs place={placeOfVolume(volume)} />
       <Facts volume={volume} />
       <Attachments volume={volume} />
@@ -41,10 +41,10 @@ function Facts({ volume }: { volume: Volume }) {
   return (
     <div className="flex flex-col gap-4 rounded-lg border border-line bg-panel p-4">
       {used === null ? (
-        <p className="text-bad">Its data is missing: restore a backup.</p>
+        <p className="text-bad">Its data is missing. Restore a backup.</p>
       ) : (
         <Meter
-          name="Written to it and still kept, snapshots included"
+          name="Used, including snapshots"
           isRoom
           used={used}
           total={size * GIB}
@@ -55,8 +55,8 @@ function Facts({ volume }: { volume: Volume }) {
         <Fact name="Created">
           <Ago time={created} />
         </Fact>
-        <Fact name="Made of">{from ?? 'nothing: it was empty'}</Fact>
-        <Fact name="Id">
+        <Fact name="Source">{from ?? 'created empty'}</Fact>
+        <Fact name="ID">
           <code className="text-xs select-all">{id}</code>
         </Fact>
         {Object.keys(tags).length > 0 && (

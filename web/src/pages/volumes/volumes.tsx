@@ -34,7 +34,7 @@ export function VolumesPage() {
       actions={
         canWrite && (
           <Button kind="primary" onClick={() => change({ dialog: 'create' })}>
-            Create a volume
+            Create volume
           </Button>
         )
       }
@@ -50,7 +50,7 @@ export function VolumesPage() {
           <>
             <ProjectFilter projects={projects} value={project} change={(project) => change({ project })} />
             <FilterSelect label="Use" value={use} onChange={(event) => change({ use: event.target.value })}>
-              <option value="">Attached or not</option>
+              <option value="">All volumes</option>
               <option value="attached">Attached</option>
               <option value="free">Not attached</option>
             </FilterSelect>
@@ -59,8 +59,8 @@ export function VolumesPage() {
         unfiltered={{ project: '', use: '' }}
         nextStep={
           <>
-            A data volume comes and goes while boxes run, and outlives them.{' '}
-            {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type{' '}
+            You can attach a data volume to running boxes, and it outlives them.{' '}
+            {canWrite ? 'Create one here' : 'To create one, ask for a token with write permission'}, or run{' '}
             <code>boxyard volume create data</code>.
           </>
         }
@@ -94,7 +94,7 @@ function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
           className="inline-flex min-h-6 min-w-6 items-center hover:underline"
         >
           {box}
-          {isReadOnly && <span className="text-muted"> (reads)</span>}
+          {isReadOnly && <span className="text-muted"> (read-only)</span>}
         </Link>
       ))}
     </span>

@@ -31,7 +31,7 @@ export function CommandRecord({ box, exec }: { box: Ref; exec: string }) {
         <ArrowLeft aria-hidden className="size-4" /> All commands
       </Link>
       {error !== null && record === undefined && <Problem error={error} retry={() => void refetch()} />}
-      {record === undefined && error === null && <Loading what="Reading" />}
+      {record === undefined && error === null && <Loading />}
       {record && <RecordView box={box} record={record} />}
     </>
   )
@@ -42,12 +42,12 @@ function RecordView({ box, record }: { box: Ref; record: ExecRecord }) {
   const facts: [string, React.ReactNode][] = [
     ['State', <Status key="state" status={execWords(record)} />],
     ['Started', <Ago key="started" time={record.started_at} />],
-    ['Took', record.ended_at === null ? 'runs' : spanText((end - Date.parse(record.started_at)) / 1000)],
+    ['Duration', record.ended_at === null ? 'running' : spanText((end - Date.parse(record.started_at)) / 1000)],
     ['User', record.user],
     ['Directory', <code key="cwd">{record.cwd}</code>],
     ['Process', record.process ?? '–'],
-    ['Goes on by itself', record.detached ? 'yes' : 'no'],
-    ['Id', <code key="id">{record.id}</code>],
+    ['Detached', record.detached ? 'yes' : 'no'],
+    ['ID', <code key="id">{record.id}</code>],
   ]
   return (
     <>
@@ -93,7 +93,7 @@ function StreamView({ record, stream }: { record: ExecRecord; stream: 'stdout' |
     fileName: `${record.id}.${stream}.txt`,
     read: () => readAllOfExec({ path: pathOf(record), stream }),
   }
-  return <OutputView label={stream} output={output} empty="Nothing was written to it." whole={whole} />
+  return <OutputView label={stream} output={output} empty="No output." whole={whole} />
 }
 
 function pathOf({ project, box, id }: ExecRecord) {

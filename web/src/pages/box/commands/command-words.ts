@@ -16,7 +16,7 @@ export function splitCommand(line: string): string[] {
       word = null
     } else word = (word ?? '') + char
   }
-  if (quote !== '') throw new Error(`A quote (${quote}) is not closed.`)
+  if (quote !== '') throw new Error(`Missing closing quote (${quote}).`)
   return word === null ? words : [...words, word]
 }
 

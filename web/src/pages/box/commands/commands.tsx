@@ -25,12 +25,12 @@ export function CommandsPage() {
   if (!canExec) {
     return (
       <div className="p-6">
-        <Empty title="Commands are not for this token">Ask for one with the permission to run commands.</Empty>
+        <Empty title="This token cannot run commands">Ask for a token with exec permission.</Empty>
       </div>
     )
   }
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       {exec === undefined ? <AllCommands box={box} /> : <CommandRecord key={exec} box={box} exec={exec} />}
     </div>
   )
@@ -51,7 +51,7 @@ function AllCommands({ box: ref }: { box: Ref }) {
       {box.status === 'running' ? (
         <RunCommand box={ref} />
       ) : (
-        <Empty title={`${box.name} is ${box.status}`}>A command needs a box that runs: resume it first.</Empty>
+        <Empty title={`${box.name} is ${box.status}`}>Start the box to run a command.</Empty>
       )}
       <div className="flex flex-wrap items-center gap-3">
         <h2 className="text-lg font-semibold">Commands</h2>
@@ -64,16 +64,16 @@ function AllCommands({ box: ref }: { box: Ref }) {
           ))}
         </FilterSelect>
         <Button disabled={isFetching} onClick={() => void refetch()}>
-          Read anew
+          Refresh
         </Button>
         <span className="text-muted">{shown.length} shown</span>
       </div>
       {shown.length === 0 ? (
-        <Empty title={execs.length === 0 ? 'No commands yet' : 'No command is in this state'}>
-          The last 1,000 of a box are kept, with the end of their output.
+        <Empty title={execs.length === 0 ? 'No commands yet' : 'No commands match'}>
+          Boxyard keeps the last 1,000 commands of a box, with the end of their output.
         </Empty>
       ) : (
-        <VirtualRows label="Commands, the newest first" items={shown} rowPx={41} keyOf={({ id }) => id}>
+        <VirtualRows label="Commands, newest first" items={shown} rowPx={41} keyOf={({ id }) => id}>
           {(exec) => <CommandRow box={ref} exec={exec} />}
         </VirtualRows>
       )}
@@ -101,7 +101,7 @@ function CommandRow({ box, exec }: { box: Ref; exec: ExecLine }) {
       </span>
       <span className="w-20 truncate text-xs text-muted max-md:hidden">{user}</span>
       <span className="w-20 text-xs text-muted tabular-nums max-md:hidden">
-        {end === null ? 'runs' : spanText((Date.parse(end) - Date.parse(start)) / 1000)}
+        {end === null ? 'running' : spanText((Date.parse(end) - Date.parse(start)) / 1000)}
       </span>
       <span className="w-24 text-right text-xs text-muted">
         <Ago time={start} />

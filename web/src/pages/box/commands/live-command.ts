@@ -62,7 +62,7 @@ export function useLiveCommand(box: Ref, { onChange, isStreamed }: { onChange():
       change({ end })
     } catch (error) {
       feed.end()
-      change({ error, end: 'It is not followed any more.', isLost: false })
+      change({ error, end: 'No longer followed.', isLost: false })
     } finally {
       onChange()
     }
@@ -82,7 +82,7 @@ async function followCommand(
       await feed.take(piece)
     }
     const { exitCode, message } = await stream.ended()
-    return exitCode === null ? (message ?? 'Nobody knows how it ended.') : endWords(exitCode)
+    return exitCode === null ? (message ?? 'Ended, exit code unknown.') : endWords(exitCode)
   } catch (error) {
     // The service hangs up a command whose client has left, unless it is told otherwise.
     const isHungUp = error instanceof OverflowError && !goesOn
@@ -120,9 +120,9 @@ async function followRecord(
     execSource({ path, stream: name, offset: offsets[name] })({ ...feed, ...patience })
   await Promise.all([follow('stdout'), follow('stderr')])
   const record = await waitForExec(path, patience)
-  return record.exit_code === null ? `It is ${execWords(record)}.` : endWords(record.exit_code)
+  return record.exit_code === null ? `Ended: ${execWords(record)}.` : endWords(record.exit_code)
 }
 
 function endWords(code: number): string {
-  return `It has ended with code ${code}.`
+  return `Exited (${code}).`
 }

@@ -25,7 +25,7 @@ export function OutputView({ label, output, empty, whole }: OutputViewProps) {
     <div className="flex flex-col gap-2">
       {output.isLost && (
         <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
-          The connection is lost. Connecting again…
+          Connection lost. Reconnecting…
         </p>
       )}
       {output.error !== null && <Problem error={output.error} />}
@@ -54,7 +54,7 @@ function OutputBlocks({ label, log, empty, whole }: BlocksProps) {
     >
       {log.isCut && (
         <p className="text-muted">
-          (Earlier output is left out.{whole && <DownloadWhole label={label} whole={whole} />})
+          (Earlier output is not shown.{whole && <DownloadWhole label={label} whole={whole} />})
         </p>
       )}
       {log.blocks.length === 0 && <p className="text-muted">{empty}</p>}
@@ -92,11 +92,11 @@ function DownloadWhole({ label, whole }: { label: string; whole: WholeOutput }) 
       <button
         type="button"
         className="underline"
-        aria-label={`Download all that is kept of ${label}`}
+        aria-label={`Download all of ${label}`}
         disabled={isBusy}
         onClick={() => void save()}
       >
-        Download all that is kept
+        Download all
       </button>
     </>
   )

@@ -81,6 +81,6 @@ export function execWords({
   exit_code: code,
   signal,
 }: Pick<ExecLine, 'status' | 'exit_code' | 'signal'>): string {
-  if (code !== null) return `${status} with ${code}`
+  if (code !== null) return `${status} (${code})`
   return signal === null ? status.replaceAll('_', ' ') : `${status.replaceAll('_', ' ')}, ${signal}`
 }

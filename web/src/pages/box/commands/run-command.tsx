@@ -49,7 +49,7 @@ export function RunCommand({ box }: { box: Ref }) {
           <div className="flex flex-wrap items-center justify-between gap-2">
             <p role="status">
               <code className="break-all">{live.line}</code>{' '}
-              <span className="text-muted">{live.end ?? 'is running…'}</span>
+              <span className="text-muted">{live.end ?? 'running…'}</span>
             </p>
             <span className="flex items-center gap-3">
               {live.id !== null && !isRunning && (
@@ -59,13 +59,13 @@ export function RunCommand({ box }: { box: Ref }) {
                   search={{ exec: live.id }}
                   className="underline"
                 >
-                  Its record
+                  Details
                 </Link>
               )}
               {isRunning && live.id !== null && <SignalCommand box={box} exec={live.id} />}
             </span>
           </div>
-          <OutputView label="Output" output={live} empty={isRunning ? 'Nothing yet.' : 'It has written nothing.'} />
+          <OutputView label="Output" output={live} empty={isRunning ? 'No output yet.' : 'No output.'} />
         </div>
       )}
     </Panel>
@@ -76,7 +76,7 @@ function LineField({ isRunning }: { isRunning: boolean }) {
   return (
     <div className="flex items-start gap-2">
       <TextField
-        label="Line for the shell"
+        label="Command"
         name="line"
         apiNames={['command', 'shell']}
         required
@@ -96,12 +96,12 @@ function LineField({ isRunning }: { isRunning: boolean }) {
 function RunOptions({ isPolled }: { isPolled: boolean }) {
   return (
     <details>
-      <summary className="cursor-pointer text-muted">Directory, user, time limit</summary>
+      <summary className="cursor-pointer text-muted">Options</summary>
       <div className="mt-3 grid gap-3 sm:grid-cols-3">
-        <TextField label="Directory" name="cwd" placeholder="the home of the user" autoComplete="off" pattern="/.*" />
+        <TextField label="Directory" name="cwd" placeholder="home directory" autoComplete="off" pattern="/.*" />
         <TextField label="User" name="user" placeholder="root" autoComplete="off" />
         <TextField
-          label="Time limit in seconds"
+          label="Timeout in seconds"
           name="timeout"
           apiNames={['timeout_seconds']}
           type="number"
@@ -111,13 +111,13 @@ function RunOptions({ isPolled }: { isPolled: boolean }) {
         />
         <CheckField
           className="sm:col-span-3"
-          label="Goes on without me"
+          label="Keep running when I leave"
           name="noHup"
           {...(isPolled ? { checked: true, disabled: true } : {})}
           hint={
             isPolled
-              ? 'What serves this console carries no streams that a command could end with.'
-              : 'Also when this page is left and when the service is restarted. Otherwise the command is hung up when you leave.'
+              ? 'This console is served without streams, so every command keeps running.'
+              : 'The command also survives a restart of Boxyard. Without this, it ends when you leave the page.'
           }
         />
       </div>

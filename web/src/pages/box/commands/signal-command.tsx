@@ -17,7 +17,7 @@ export function SignalCommand({ box, exec }: { box: Ref; exec: string }) {
     mutationFn: (signal: (typeof SIGNALS)[number]) =>
       api().call('signalExec', { path: { project: box.project, name: box.name, exec }, body: { signal } }),
     onSuccess: async (_, signal) => {
-      tell(`${signal} is sent.`)
+      tell(`Sent ${signal}.`)
       await queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
     },
     onError: tellError,
@@ -34,7 +34,7 @@ export function SignalCommand({ box, exec }: { box: Ref; exec: string }) {
         ))}
       </FilterSelect>
       <Button disabled={send.isPending} onClick={() => send.mutate(chosen)}>
-        Send it
+        Send signal
       </Button>
     </span>
   )

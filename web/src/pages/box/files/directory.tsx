@@ -46,21 +46,21 @@ export function Directory({ at }: { at: FilesAt }) {
             <DownloadIcon aria-hidden className="size-4" /> Download as tar
           </Button>
           {snapshot !== undefined && canWrite && place.text !== '/' && (
-            <Button onClick={() => actOnThis('restore')}>Restore this directory</Button>
+            <Button onClick={() => actOnThis('restore')}>Restore directory</Button>
           )}
           {isChangeable && place.text !== '/' && (
             <Menu
-              label="More of this directory"
+              label="More actions"
               items={[
-                { key: 'rename', words: 'Rename this directory', act: () => actOnThis('rename') },
-                { key: 'delete', words: 'Delete this directory', isDanger: true, act: () => actOnThis('delete') },
+                { key: 'rename', words: 'Rename directory', act: () => actOnThis('rename') },
+                { key: 'delete', words: 'Delete directory', isDanger: true, act: () => actOnThis('delete') },
               ]}
             />
           )}
         </div>
         <UploadList uploads={uploads} />
         {files.length === 0 ? (
-          <Empty title="Nothing is in here">{isChangeable && 'Drop files here, or make one.'}</Empty>
+          <Empty title="This directory is empty">{isChangeable && 'Drop files here, or create one.'}</Empty>
         ) : (
           <VirtualRows
             label={`Entries of ${place.text}`}
@@ -79,7 +79,7 @@ export function Directory({ at }: { at: FilesAt }) {
         )}
         {list.hasNextPage && (
           <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Show more of them ({files.length} so far)
+            Show more ({files.length} shown)
           </Button>
         )}
       </div>

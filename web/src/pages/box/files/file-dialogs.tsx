@@ -76,7 +76,7 @@ export function MakeEntry({
     <NameDialog
       key={what}
       title={`New ${what} in ${place.text}`}
-      action="Make it"
+      action="Create"
       start=""
       isOpen={what !== null}
       close={close}
@@ -99,7 +99,7 @@ export function RenameEntry({ box, place, close }: { box: Ref; place: FilePlace 
     if (place === null) return
     const to = childOf(parentOf(place), { path: name, path_base64: null })
     await move(place, to)
-    tell(`${nameOfPlace(place)} is ${name} now.`, () => void move(to, place).catch(tellError), {
+    tell(`Renamed ${nameOfPlace(place)} to ${name}.`, () => void move(to, place).catch(tellError), {
       of: [boxResource(box)],
     })
   }
@@ -134,7 +134,7 @@ export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
         query: { ...placeQuery(which), recursive: type === 'directory' },
       }),
     onSuccess: async (_, which) => {
-      tell(`${which.text} is deleted.`)
+      tell(`Deleted ${which.text}.`)
       follow(which, parentOf(which))
       await refresh()
     },
@@ -143,7 +143,7 @@ export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
   return (
     <Confirm
       title={`Delete ${place?.text ?? ''}?`}
-      about={`${type === 'directory' ? 'It goes with all that is in it. ' : ''}It comes back only from a snapshot that has it.`}
+      about={`${type === 'directory' ? 'This deletes the directory with everything in it. ' : ''}You can restore it only from a snapshot.`}
       action="Delete"
       isOpen={place !== null}
       close={close}

@@ -42,7 +42,9 @@ export function FileView({ at, entry, isGone, shown, unsaved }: FileViewProps) {
         <FileActions at={at} isUnsaved={unsaved[0]} />
       </div>
       {shown.size_bytes > SHOWN_BYTES_MAX ? (
-        <Empty title="This file is too large to be shown">More than {bytesText(SHOWN_BYTES_MAX)}: download it.</Empty>
+        <Empty title="This file is too large to show">
+          Download it to read more than {bytesText(SHOWN_BYTES_MAX)}.
+        </Empty>
       ) : (
         <Content at={at} entry={entry} isGone={isGone} unsaved={unsaved} />
       )}
@@ -60,12 +62,12 @@ function FileActions({ at, isUnsaved }: { at: FilesAt; isUnsaved: boolean }) {
   return (
     <span className="flex flex-wrap gap-2">
       <Button onClick={() => void downloadFile(at).catch(tellError)}>Download</Button>
-      {canWrite && snapshot !== undefined && <Button onClick={() => setAsking('restore')}>Restore this file</Button>}
+      {canWrite && snapshot !== undefined && <Button onClick={() => setAsking('restore')}>Restore file</Button>}
       {canWrite && snapshot === undefined && (
         <>
           <Button
             disabled={isUnsaved}
-            title={isUnsaved ? 'Once your changes are saved' : undefined}
+            title={isUnsaved ? 'Save your changes first' : undefined}
             onClick={() => setAsking('rename')}
           >
             Rename
@@ -88,17 +90,17 @@ function Content({ at, entry, isGone, unsaved: [isUnsaved, setUnsaved] }: Omit<F
   const { data: file, error, refetch } = useQuery(contentQuery(at))
   const shown = useHeld(file, isUnsaved)
   if (file === undefined || shown === undefined) {
-    return error === null ? <Loading what="Reading" /> : <Problem error={error} retry={() => void refetch()} />
+    return error === null ? <Loading /> : <Problem error={error} retry={() => void refetch()} />
   }
   if (shown.encoding !== 'utf-8') {
-    return <Empty title="This file is not text">It has bytes that are not UTF-8: download it.</Empty>
+    return <Empty title="This file is not text">Its bytes are not UTF-8. Download it instead.</Empty>
   }
   const isMixed = lineEndsOf(shown.content) === 'mixed'
   return (
     <>
       {isMixed && canWrite && at.snapshot === undefined && (
         <p className="rounded-md bg-warn-soft px-3 py-2">
-          Its lines end in several ways, which an editor in a page would change: it is only shown here.
+          This file mixes line endings, which a browser would change. It is read-only here.
         </p>
       )}
       <TextEditor
@@ -119,9 +121,9 @@ function Content({ at, entry, isGone, unsaved: [isUnsaved, setUnsaved] }: Omit<F
 
 /** Returns what a file has become that no editor shows, in words; null: it is a text. */
 function unreadableWords(entry: FileEntry, file: FileContent): string | null {
-  if (entry.type !== 'file') return `it is a ${entry.type} now`
-  if (!isShown(entry)) return 'it is too large to be shown now'
-  return file.encoding === 'utf-8' ? null : 'it is no text now'
+  if (entry.type !== 'file') return `it is now a ${entry.type}`
+  if (!isShown(entry)) return 'it is now too large to show'
+  return file.encoding === 'utf-8' ? null : 'it is no longer text'
 }
 
 function isShown({ type, size_bytes: size }: FileEntry): boolean {

@@ -22,7 +22,7 @@ export function FilesPage() {
   const search = usePageSearch<{ path: string; path64: string; snapshot: string }>()
   const at: FilesAt = { box, place: placeOf(search), snapshot: search.snapshot }
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-4 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-4 p-4 md:p-6">
       <div className="flex flex-wrap items-center justify-between gap-3">
         <Crumbs at={at} />
         <Moment at={at} />
@@ -31,14 +31,14 @@ export function FilesPage() {
         <p role="status" className="flex items-center gap-2 rounded-md bg-accent-soft px-3 py-2">
           <History aria-hidden className="size-4 shrink-0" />
           <span>
-            As {at.snapshot} has it, to read and to restore.{' '}
+            As in {at.snapshot}. You can read and restore.{' '}
             <Link
               to="/boxes/$project/$name/files"
               params={box}
               search={placeSearch(at.place)}
               className="font-medium underline"
             >
-              See it as it is now
+              Show current files
             </Link>
           </span>
         </p>
@@ -58,11 +58,11 @@ function AtPlace({ at }: { at: FilesAt }) {
     return (
       <>
         <Problem error={error} retry={() => void refetch()} />
-        <PlaceLink at={{ ...at, place: parentOf(at.place) }}>Go to the directory above</PlaceLink>
+        <PlaceLink at={{ ...at, place: parentOf(at.place) }}>Go to parent directory</PlaceLink>
       </>
     )
   }
-  if (entry === undefined || now === undefined) return <Loading what="Reading" />
+  if (entry === undefined || now === undefined) return <Loading />
   if (entry.type === 'directory') return <Directory at={at} />
   if (entry.type === 'file')
     return <FileView at={at} entry={now} isGone={isGone} shown={entry} unsaved={[isUnsaved, setUnsaved]} />
@@ -70,11 +70,11 @@ function AtPlace({ at }: { at: FilesAt }) {
     return (
       <p>
         This is a link to <code className="break-all">{entry.target}</code>.{' '}
-        <PlaceLink at={{ ...at, place: targetOf(at.place, entry.target ?? '') }}>Go there</PlaceLink>
+        <PlaceLink at={{ ...at, place: targetOf(at.place, entry.target ?? '') }}>Go to target</PlaceLink>
       </p>
     )
   }
-  return <p>This is a {entry.type}: it has no content to show.</p>
+  return <p>This is a {entry.type}. It has no content to show.</p>
 }
 
 /** The directories that lead to a path, and as the heading of the page what is at its end. */
@@ -113,11 +113,11 @@ function Moment({ at: { box, place, snapshot } }: { at: FilesAt }) {
     void navigate({ to: '/boxes/$project/$name/files', params: box, search })
   }
   return (
-    <FilterSelect label="As it was" value={snapshot ?? ''} onChange={(event) => choose(event.target.value)}>
-      <option value="">now</option>
+    <FilterSelect label="Version" value={snapshot ?? ''} onChange={(event) => choose(event.target.value)}>
+      <option value="">Now</option>
       {[...new Set([...(snapshot === undefined ? [] : [snapshot]), ...names])].map((name) => (
         <option key={name} value={name}>
-          in {name}
+          As in {name}
         </option>
       ))}
     </FilterSelect>

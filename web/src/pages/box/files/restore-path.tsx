@@ -28,7 +28,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
     mutationFn: (wanted: FilePlace) => restoreKeeping({ box, snapshot, place: wanted, isKept }),
     onSuccess: async (kept, wanted) => {
       const undo = kept === null ? undefined : () => void undoRestore(box, kept, wanted).then(refresh, tellError)
-      tell(`${wanted.text} is as ${snapshot} has it.`, undo, { of: [boxResource(box)] })
+      tell(`Restored ${wanted.text} to ${snapshot}.`, undo, { of: [boxResource(box)] })
       await refresh()
     },
     onError: tellError,
@@ -40,7 +40,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
   return (
     <Dialog
       title={`Restore ${place?.text ?? ''} from ${snapshot}?`}
-      about="What is at this path now is replaced at once by what the snapshot has there, a directory with all that is in it. The rest of the box stays as it is."
+      about="This replaces the current content of this path, including everything in a directory. The rest of the box does not change."
       isOpen={place !== null}
       close={close}
     >
@@ -54,10 +54,10 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
         }}
       >
         <CheckField
-          label="Take a snapshot before"
+          label="Take a snapshot first"
           checked={isKept}
           onChange={(event) => setKept(event.target.checked)}
-          hint="Then what is there now stays reachable, and this can be undone."
+          hint="Keeps the current content, so you can undo this."
         />
       </Form>
     </Dialog>
@@ -67,7 +67,7 @@ export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
 async function restoreKeeping(wanted: { box: Ref; snapshot: string; place: FilePlace; isKept: boolean }) {
   const { box, snapshot, place, isKept } = wanted
   const path = { project: box.project, name: box.name }
-  const comment = `Before ${place.text} was restored from ${snapshot}`.slice(0, 1024)
+  const comment = `Before restoring ${place.text} from ${snapshot}`.slice(0, 1024)
   const kept = isKept ? await api().call('createBoxSnapshot', { path, body: { comment } }) : null
   await api().call('restoreFile', { path, body: { ...placeQuery(place), snapshot } })
   return kept?.name ?? null
@@ -82,5 +82,5 @@ async function undoRestore(box: Ref, kept: string, place: FilePlace): Promise<vo
     // There was nothing before.
     await api().call('deleteFile', { path, query: { ...placeQuery(place), recursive: true } })
   }
-  tell(`${place.text} is as it was before.`)
+  tell(`Undid the restore of ${place.text}.`)
 }

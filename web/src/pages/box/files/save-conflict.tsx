@@ -27,24 +27,22 @@ export function SaveConflict({ path, kind, close, giveUp, write }: SaveConflictP
       title={isDeleted ? 'The file was deleted' : 'The file has changed'}
       about={
         isDeleted
-          ? `${path} is not there any more: somebody or something has deleted or renamed it since you read it. Nothing was saved.`
-          : `${path} is no longer what you read: somebody or something else has written to it. Nothing was saved.`
+          ? `Someone deleted or renamed ${path} after you opened it. Your changes are not saved.`
+          : `Someone changed ${path} after you opened it. Your changes are not saved.`
       }
       isOpen={kind !== null}
       close={close}
     >
       <div className="flex flex-wrap justify-end gap-2">
-        <Button onClick={close}>Go on editing</Button>
-        <Button onClick={chosen(giveUp)}>
-          {isDeleted ? 'Leave it deleted, without my changes' : 'Read it anew, without my changes'}
-        </Button>
+        <Button onClick={close}>Keep editing</Button>
+        <Button onClick={chosen(giveUp)}>{isDeleted ? 'Discard changes' : 'Reload'}</Button>
         {isDeleted ? (
           <Button kind="primary" onClick={chosen(write)}>
-            Write it anew
+            Save as new file
           </Button>
         ) : (
           <Button kind="danger" onClick={chosen(write)}>
-            Overwrite it
+            Overwrite
           </Button>
         )}
       </div>

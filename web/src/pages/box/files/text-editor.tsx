@@ -73,10 +73,10 @@ export function TextEditor(props: TextEditorProps) {
             {save.isPending ? 'Saving…' : 'Save'}
           </Button>
           <Button disabled={!isChanged} onClick={() => begin(base)}>
-            Take my changes back
+            Discard changes
           </Button>
           <span role="status" className="text-muted">
-            {isChanged ? 'Not saved yet' : ''}
+            {isChanged ? 'Unsaved changes' : ''}
           </span>
         </div>
       )}
@@ -90,7 +90,7 @@ export function TextEditor(props: TextEditorProps) {
         write={() => save.mutate({ content, over: conflict === 'deleted' ? 'nothing' : 'anything' })}
       />
       <Confirm
-        {...leaveWords(`Leave ${at.place.text} without saving?`, 'What you changed here is lost.')}
+        {...leaveWords(`Leave ${at.place.text} without saving?`, 'Your changes will be lost.')}
         action="Leave"
         isOpen={blocker.status === 'blocked'}
         close={() => blocker.reset?.()}
@@ -103,8 +103,8 @@ export function TextEditor(props: TextEditorProps) {
 function ChangedNote({ became }: Pick<TextEditorProps, 'became'>) {
   return (
     <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
-      The file has changed since you read it{became !== null && `: ${became}`}. Your text stays here; saving asks before
-      anything is overwritten.
+      The file has changed since you opened it{became !== null && `: ${became}`}. Your text stays here. Saving asks
+      before it overwrites anything.
     </p>
   )
 }
@@ -170,8 +170,8 @@ function useSave(at: FilesAt, { base, onSaved, onConflict }: Saving) {
       queries.setQueryData(contentQuery(at).queryKey, saved)
       onSaved(saved)
       const undo = (): void => void write(base.content, 'what was read', after.etag).then(refresh, tellError)
-      if (over === 'nothing') tell(`${at.place.text} is written anew.`)
-      else tell(`${at.place.text} is saved.`, over === 'anything' ? undefined : undo, { of: [boxResource(at.box)] })
+      if (over === 'nothing') tell(`Saved ${at.place.text} as a new file.`)
+      else tell(`Saved ${at.place.text}.`, over === 'anything' ? undefined : undo, { of: [boxResource(at.box)] })
       await refresh()
     },
     onError: async (error) => {

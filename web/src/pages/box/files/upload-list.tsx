@@ -22,14 +22,14 @@ export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
       actions={
         <span role="status" className="text-muted">
           {count.done} of {total} done{count.failed > 0 && `, ${count.failed} failed`}
-          {count.taken > 0 && `, ${count.taken} there already`}
+          {count.taken > 0 && `, ${count.taken} already exist`}
         </span>
       }
     >
       {total > 1 && (
         <div className="mb-3">
           <Progress
-            name="All of them"
+            name="All files"
             words={`${bytesText(sentBytes)} of ${bytesText(totalBytes)}`}
             percent={totalBytes > 0 ? (100 * sentBytes) / totalBytes : (100 * count.done) / total}
           />
@@ -42,11 +42,11 @@ export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
               <UploadProgress upload={upload} />
               {upload.state === 'failed' && <p className="text-xs text-bad">{errorWords(upload.error)}</p>}
             </div>
-            {upload.state === 'taken' && <Button onClick={() => queue.again(upload.id)}>Replace it</Button>}
+            {upload.state === 'taken' && <Button onClick={() => queue.again(upload.id)}>Replace</Button>}
             {upload.state === 'failed' && <Button onClick={() => queue.again(upload.id)}>Try again</Button>}
             <button
               type="button"
-              aria-label={`Take ${upload.path} off the list`}
+              aria-label={`Remove ${upload.path} from the list`}
               className="rounded p-1 hover:bg-raised"
               onClick={() => queue.remove(upload.id)}
             >
@@ -57,10 +57,7 @@ export function UploadList({ uploads: { queue, view } }: { uploads: Uploads }) {
         {total > shown.length && <li className="text-muted">and {total - shown.length} more</li>}
       </ul>
       <Confirm
-        {...leaveWords(
-          'Leave while files are sent?',
-          'Those that have not arrived are broken off, and leave nothing in the box.',
-        )}
+        {...leaveWords('Leave while files are uploading?', 'Unfinished uploads stop and leave nothing in the box.')}
         action="Leave"
         isOpen={blocker.status === 'blocked'}
         close={() => blocker.reset?.()}
@@ -90,11 +87,11 @@ function Progress({ name, words, percent }: { name: string; words: string; perce
 }
 
 function wordsOfUpload({ state, sentBytes, file }: ItemUpload): string {
-  if (state === 'sending') return file === null ? 'making it' : `${bytesText(sentBytes)} of ${bytesText(file.size)}`
+  if (state === 'sending') return file === null ? 'creating' : `${bytesText(sentBytes)} of ${bytesText(file.size)}`
   return {
     waiting: 'waiting',
-    done: file === null ? 'an empty directory, done' : `${bytesText(file.size)}, done`,
-    taken: 'a file of this name is there',
+    done: file === null ? 'empty directory, done' : `${bytesText(file.size)}, done`,
+    taken: 'a file with this name exists',
     failed: 'failed',
   }[state]
 }

@@ -45,17 +45,17 @@ export function BoxAccess({ box }: { box: Box }) {
             </BoxUrl>
           )}
           <SelectField
-            label="Who may open its URLs"
+            label="Access"
             name="auth"
             defaultValue={now.auth}
             disabled={!canWrite}
-            hint="This goes for the URLs of its services as well."
+            hint="Applies to the URLs of its services too."
           >
-            <option value="token">Bearers of a token of the project</option>
-            <option value="public">Anybody</option>
+            <option value="token">Anyone with a project token</option>
+            <option value="public">Public</option>
           </SelectField>
           <TextField
-            label="Port that its URL leads to"
+            label="Port"
             name="port"
             type="number"
             min="0"
@@ -66,7 +66,7 @@ export function BoxAccess({ box }: { box: Box }) {
           />
           {canWrite && (
             <Button type="submit" className="self-start" disabled={set.isPending}>
-              Set access
+              Save
             </Button>
           )}
           <FaultRest />

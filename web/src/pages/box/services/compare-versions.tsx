@@ -33,16 +33,18 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
         isPublic &&
         !isRefused && (
           <Button onClick={() => (isAsked ? setReloads(reloads + 1) : setAsked(true))}>
-            {isAsked ? 'Load both anew' : 'Show both here'}
+            {isAsked ? 'Reload both' : 'Show both here'}
           </Button>
         )
       }
     >
       {!isPublic && <PrivateNote box={box} />}
       {isPublic && isRefused && (
-        <p className="text-muted">This console may not show pages of boxes in itself: open each in a tab of its own.</p>
+        <p className="text-muted">This console cannot embed pages of boxes. Open each one in its own tab.</p>
       )}
-      {isShown && <p className="text-muted">One that stays empty forbids to be shown in another page: open its tab.</p>}
+      {isShown && (
+        <p className="text-muted">If a page stays empty, it does not allow embedding. Open it in its own tab.</p>
+      )}
       <div className="grid gap-4 lg:grid-cols-2">
         {versions.map(({ name, url, address }) => (
           <div key={name} className="min-w-0">
@@ -82,13 +84,12 @@ function PrivateNote({ box }: { box: Box }) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
       <p className="min-w-0 flex-1 basis-72 text-muted">
-        The URLs of {box.name} are for bearers of a token, which browsers do not let a page show inside of it: open each
-        in a tab of its own. Side by side here they can be seen once anybody may open them
-        {canWrite ? '.' : ', which a token that may write can set.'}
+        The URLs of {box.name} are private, and browsers do not embed private pages. Open each one in its own tab, or
+        make the URLs public to see both here.{!canWrite && ' That needs a token with write permission.'}
       </p>
       {canWrite && (
         <Button disabled={publish.isPending} onClick={() => publish.mutate({ ...accessOf(box), auth: 'public' })}>
-          Open its URLs to anybody
+          Make public
         </Button>
       )}
     </div>

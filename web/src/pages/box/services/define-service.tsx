@@ -33,7 +33,7 @@ export function DefineService({ box, service, isOpen, close }: DefineServiceProp
     },
     onSuccess: async ({ name }) => {
       close()
-      tell(service === null ? `${name} is defined and started.` : `${name} is changed; its next start uses that.`)
+      tell(service === null ? `Added and started ${name}.` : `Updated ${name}. The next start uses the new definition.`)
       await queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey })
       const params = { project: box.project, name: box.name }
       if (service === null) await navigate({ to: '/boxes/$project/$name/services', params, search: { service: name } })
@@ -41,18 +41,18 @@ export function DefineService({ box, service, isOpen, close }: DefineServiceProp
   })
   return (
     <Dialog
-      title={service === null ? 'Define a service' : `Change the definition of ${service.name}`}
+      title={service === null ? 'Add service' : `Edit ${service.name}`}
       about={
         service === null
-          ? 'A program that starts with the box, and is started again when it ends.'
-          : 'What runs is not touched: the next start uses it. To change it without a gap, deploy a version.'
+          ? 'A program that starts with the box and restarts when it exits.'
+          : 'Applies at the next start. To switch without downtime, deploy a version instead.'
       }
       isOpen={isOpen}
       close={close}
     >
       <Form
-        action={service === null ? 'Define and start' : 'Change'}
-        busy="Waiting for it…"
+        action={service === null ? 'Add and start' : 'Save'}
+        busy="Starting…"
         isBusy={put.isPending}
         error={put.error}
         close={close}
@@ -81,9 +81,9 @@ function ServiceFields({ service }: { service: Service | null }) {
           max="65535"
           placeholder="none"
           defaultValue={spec?.port ?? ''}
-          hint="It finds it as PORT, and gets a URL."
+          hint="The service gets it as PORT, and a URL."
         />
-        <SelectField label="Started again" name="restart" defaultValue={spec?.restart ?? 'always'}>
+        <SelectField label="Restart policy" name="restart" defaultValue={spec?.restart ?? 'always'}>
           {RESTARTS.map((each) => (
             <option key={each}>{each}</option>
           ))}
@@ -93,7 +93,7 @@ function ServiceFields({ service }: { service: Service | null }) {
           label="Directory"
           name="cwd"
           pattern="/.*"
-          placeholder="home of the user"
+          placeholder="home directory"
           defaultValue={spec?.cwd ?? ''}
         />
         <TextField label="User" name="user" placeholder="root" defaultValue={spec?.user ?? ''} />
@@ -119,7 +119,7 @@ export function CommandField({ value }: { value: string }) {
       autoComplete="off"
       autoCapitalize="off"
       defaultValue={value}
-      hint="A program and its arguments, in quotes where they have spaces; sh -c '…' for a line of the shell."
+      hint="A program and its arguments. Quote arguments with spaces. Use sh -c '…' for shell syntax."
     />
   )
 }
@@ -129,7 +129,7 @@ function ReadinessFields({ spec }: { spec: Service['spec'] | null }) {
   const [kind, setKind] = useState<string>(start.kind)
   return (
     <>
-      <SelectField label="Ready once" name="readiness" value={kind} onChange={(event) => setKind(event.target.value)}>
+      <SelectField label="Ready when" name="readiness" value={kind} onChange={(event) => setKind(event.target.value)}>
         {READINESS_KINDS.map((each) => (
           <option key={each} value={each}>
             {READINESS_WORDS[each]}
@@ -139,7 +139,7 @@ function ReadinessFields({ spec }: { spec: Service['spec'] | null }) {
       {kind === 'http' || kind === 'command' ? (
         <TextField
           key={kind}
-          label={kind === 'http' ? 'Path' : 'Command of the probe'}
+          label={kind === 'http' ? 'Path' : 'Probe command'}
           name="probe"
           apiNames={['readiness']}
           required
@@ -154,7 +154,7 @@ function ReadinessFields({ spec }: { spec: Service['spec'] | null }) {
 
 const READINESS_WORDS: Record<(typeof READINESS_KINDS)[number], string> = {
   none: 'it runs',
-  http: 'a path of it answers',
-  tcp: 'its port takes connections',
+  http: 'an HTTP path responds',
+  tcp: 'its port accepts connections',
   command: 'a command succeeds',
 }

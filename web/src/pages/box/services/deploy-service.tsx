@@ -44,20 +44,24 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
     onSuccess: ({ preview }) => {
       close()
       const isFailed = preview === null || preview.state === 'failed'
-      tell(`The version of ${service.name} ${isFailed ? 'has failed: its preview says why' : 'runs as its preview'}.`)
+      tell(
+        isFailed
+          ? `The new version of ${service.name} failed. See its preview.`
+          : `Deployed a preview of ${service.name}.`,
+      )
     },
     onSettled: () => queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey }),
   })
   return (
     <Dialog
       title={`Deploy a version of ${service.name}`}
-      about="It starts beside the version that serves, with a URL of its own, and has no requests until it is promoted."
+      about="Starts next to the active version with its own URL. It receives no traffic until you promote it."
       isOpen={isOpen}
       close={close}
     >
       <Form
         action="Deploy"
-        busy="Waiting until it is ready…"
+        busy="Waiting until ready…"
         isBusy={deploy.isPending}
         error={deploy.error}
         close={close}
@@ -84,7 +88,7 @@ function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSee
         />
       )}
       <TextField
-        label="Seconds until it must be ready"
+        label="Ready timeout in seconds"
         name="seconds"
         apiNames={['ready_seconds']}
         type="number"
@@ -93,14 +97,14 @@ function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSee
         defaultValue="60"
       />
       <CheckField
-        label="In a copy of the box"
+        label="Run in a copy of the box"
         name="fork"
         apiNames={['isolation']}
         checked={isFork}
         onChange={(event) => setFork(event.target.checked)}
-        hint="What it does to its disk no other version sees; data volumes are there to read."
+        hint="Other versions do not see its changes to the disk. Data volumes are read-only."
       />
-      {isFork && <CheckField label="With copies of the data volumes that it may write to" name="snapshot" />}
+      {isFork && <CheckField label="Copy the data volumes, so it can write to them" name="snapshot" />}
     </>
   )
 }

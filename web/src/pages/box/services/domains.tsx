@@ -18,14 +18,14 @@ export function Domains({ domains, change }: DomainsProps) {
     mutationFn: async ({ what, domain }: Change) => change?.(what, [domain]),
     onSuccess: (_, { what, domain }) => {
       const undo = what === 'publish' ? 'unpublish' : 'publish'
-      tell(`${domain} is ${what}ed.`, () => run.mutate({ what: undo, domain }))
+      tell(`${what === 'publish' ? 'Added' : 'Removed'} ${domain}.`, () => run.mutate({ what: undo, domain }))
     },
     onError: (error, { isTyped }) => isTyped || tellError(error),
   })
   return (
     <div className="flex flex-col gap-3">
       {domains.length === 0 ? (
-        <p className="text-muted">No further domains.</p>
+        <p className="text-muted">No custom domains.</p>
       ) : (
         <ul aria-label="Domains" className="flex flex-wrap gap-2">
           {domains.map((domain) => (
@@ -34,7 +34,7 @@ export function Domains({ domains, change }: DomainsProps) {
               {change && (
                 <button
                   type="button"
-                  aria-label={`Unpublish ${domain}`}
+                  aria-label={`Remove ${domain}`}
                   className="rounded p-0.5 hover:bg-line"
                   onClick={() => run.mutate({ what: 'unpublish', domain })}
                 >
@@ -59,7 +59,7 @@ export function Domains({ domains, change }: DomainsProps) {
           }}
         >
           <TextField
-            label="Another domain"
+            label="Custom domain"
             name="domain"
             apiNames={['domains']}
             required
@@ -68,7 +68,7 @@ export function Domains({ domains, change }: DomainsProps) {
             className="max-w-xs flex-1"
           />
           <Button type="submit" className="mt-6" disabled={run.isPending}>
-            Publish
+            Add
           </Button>
           <div className="basis-full empty:hidden">
             <FaultRest />

@@ -32,23 +32,23 @@ export function ServiceActions({ box, service }: { box: Ref; service: Service })
             disabled={isPending || service.preview.state !== 'running'}
             onClick={() => act('promoteService')}
           >
-            Promote the preview
+            Promote preview
           </Button>
           <Button disabled={isPending} onClick={() => setAsking('discard')}>
-            Discard the preview
+            Discard preview
           </Button>
         </>
       )}
-      <Button onClick={() => setAsking('deploy')}>Deploy a version</Button>
+      <Button onClick={() => setAsking('deploy')}>Deploy version</Button>
       {service.previous && (
         <Button disabled={isPending} title={previousWords(service)} onClick={() => act('rollbackService')}>
           Roll back
         </Button>
       )}
       <Button disabled={isPending} onClick={() => (isStopped ? act('startService') : setAsking('stop'))}>
-        {isStopped ? 'Start the service' : 'Stop the service'}
+        {isStopped ? 'Start service' : 'Stop service'}
       </Button>
-      {canWrite && <Button onClick={() => setAsking('define')}>Change its definition</Button>}
+      {canWrite && <Button onClick={() => setAsking('define')}>Edit</Button>}
       <Button kind="danger" onClick={() => setAsking('delete')} aria-label={`Delete ${service.name}`}>
         Delete
       </Button>
@@ -57,7 +57,7 @@ export function ServiceActions({ box, service }: { box: Ref; service: Service })
       <Confirm
         title={`Discard the preview of ${service.name}?`}
         about={discardWords(service)}
-        action="Discard the preview"
+        action="Discard preview"
         isOpen={asking === 'discard'}
         close={close}
         act={() => act('discardService')}
@@ -65,14 +65,14 @@ export function ServiceActions({ box, service }: { box: Ref; service: Service })
       <Confirm
         title={`Stop the service ${service.name}?`}
         about={stopWords(service)}
-        action="Stop the service"
+        action="Stop service"
         isOpen={asking === 'stop'}
         close={close}
         act={() => act('stopService')}
       />
       <Confirm
         title={`Delete the service ${service.name}?`}
-        about="Its processes are killed, and its definition, history and log are gone for good. The files of the box stay."
+        about="This kills its processes and permanently deletes its definition, history and log. Files of the box stay."
         action="Delete"
         typed={service.name}
         isOpen={asking === 'delete'}
@@ -90,7 +90,7 @@ function useRemove(box: Ref): (service: string) => void {
   const remove = useMutation({
     mutationFn: (service: string) => api().call('deleteService', { path: { ...params, service } }),
     onSuccess: async (_, service) => {
-      tell(`The service ${service} is deleted.`)
+      tell(`Deleted service ${service}.`)
       await navigate({ to: '/boxes/$project/$name/services', params, search: {} })
       await queries.invalidateQueries({ queryKey: servicesQuery(box).queryKey })
     },

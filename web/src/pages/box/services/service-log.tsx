@@ -49,7 +49,7 @@ export function ServiceLog({ box, service }: { box: Ref; service: Service }) {
       <OutputView
         label={`Log of ${service.name}`}
         output={output}
-        empty="It has written nothing yet."
+        empty="No output yet."
         whole={{ fileName: `${service.name}-${version}.log`, read: () => readAllOfLog(of) }}
       />
     </Panel>

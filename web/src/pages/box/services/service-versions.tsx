@@ -15,7 +15,7 @@ export function ServiceVersions({ box, service }: { box: Box; service: Service }
       <VersionCard
         box={box}
         title="Active"
-        about="has the requests"
+        about="– receives traffic"
         version={active}
         state={service.state}
         url={activeUrl}
@@ -26,7 +26,7 @@ export function ServiceVersions({ box, service }: { box: Box; service: Service }
         <VersionCard
           box={box}
           title="Preview"
-          about={preview.isolation === 'fork' ? 'in a copy of the box' : 'beside it'}
+          about={preview.isolation === 'fork' ? '– not live, in a copy of the box' : '– not live'}
           version={preview}
           state={preview.state}
           url={previewUrl}
@@ -38,7 +38,7 @@ export function ServiceVersions({ box, service }: { box: Box; service: Service }
         <VersionCard
           box={box}
           title="Previous"
-          about="to roll back to"
+          about="– for rollback"
           version={previous}
           state={previous.alive ? 'running' : 'stopped'}
           url={null}
@@ -77,7 +77,7 @@ function VersionCard({ box, title, about, version, state, url, children }: Versi
           {url}
         </BoxUrl>
       )}
-      {version === null ? <p className="text-muted">It was not started yet.</p> : <VersionFacts version={version} />}
+      {version === null ? <p className="text-muted">Not started yet.</p> : <VersionFacts version={version} />}
     </section>
   )
 }
@@ -91,7 +91,7 @@ function VersionFacts({ version }: { version: Version }) {
     ['Port', port ?? '–'],
     ['Started', <Ago key="start" time={start} />],
     ['Restarts', restarts],
-    ...(exit === null ? [] : [['Ended last', exitWords(exit)] satisfies [string, string]]),
+    ...(exit === null ? [] : [['Last exit', exitWords(exit)] satisfies [string, string]]),
   ]
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
@@ -107,6 +107,6 @@ function VersionFacts({ version }: { version: Version }) {
 
 function exitWords({ exit_code: code, signal, out_of_memory: isOut }: NonNullable<Version['last_exit']>): string {
   if (isOut) return 'out of memory'
-  if (code !== null) return `with code ${code}`
-  return signal === null ? 'nobody saw how' : `by ${signal}`
+  if (code !== null) return `exit code ${code}`
+  return signal === null ? 'unknown' : `signal ${signal}`
 }

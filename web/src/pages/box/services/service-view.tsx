@@ -30,7 +30,7 @@ export function ServiceView({ box, name }: { box: Ref; name: string }) {
       >
         <ArrowLeft aria-hidden className="size-4" /> All services
       </Link>
-      {service === undefined && error === null && <Loading what="Reading" />}
+      {service === undefined && error === null && <Loading />}
       {service === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
       {service && <Parts box={box} service={service} />}
     </>
@@ -75,14 +75,14 @@ function History({ service }: { service: Service }) {
   return (
     <>
       <h3 className="font-semibold">History</h3>
-      <Table label="History, the newest first" head={['What', 'When', 'By', 'Generation']}>
+      <Table label="History, newest first" head={['Action', 'When', 'By', 'Generation']}>
         {service.history.toReversed().map(({ at, what, by, generation }) => (
           <Row key={`${at} ${what} ${generation}`}>
             <Cell>{what.replaceAll('_', ' ')}</Cell>
             <Cell>
               <Ago time={at} />
             </Cell>
-            <Cell>{by ?? 'the service itself'}</Cell>
+            <Cell>{by ?? 'Boxyard'}</Cell>
             <Cell>{generation}</Cell>
           </Row>
         ))}

@@ -4,23 +4,23 @@ import { joinCommand } from '../commands/command-words.ts'
 /** Returns what a stop of a service ends, version by version. */
 export function stopWords({ active, preview }: Service): string {
   const ended = [
-    ...(active === null ? [] : [`what is active (${commandOf(active)})`]),
-    ...(preview === null ? [] : [`the preview (${commandOf(preview)}), which is discarded`]),
+    ...(active === null ? [] : [`the active version (${commandOf(active)})`]),
+    ...(preview === null ? [] : [`the preview (${commandOf(preview)})`]),
   ]
-  const what = ended.length === 0 ? 'Nothing of it runs yet. ' : `This ends ${ended.join(', and ')}. `
-  return `${what}It stays stopped, also when the box is started again, until it is started.`
+  const what = ended.length === 0 ? 'It does not run yet. ' : `This ends ${ended.join(' and ')}. `
+  return `${what}The service stays stopped until you start it, even if the box restarts.`
 }
 
 /** Returns what is ended when the preview of a service is discarded, and what is not. */
 export function discardWords({ active, preview }: Service): string {
-  const what = preview === null ? '' : `This ends the version that was deployed beside it (${commandOf(preview)}). `
-  const rest = active === null ? '' : `What is active goes on (${commandOf(active)}). `
-  return `${what}${rest}To have it back it is deployed again.`
+  const what = preview === null ? '' : `This ends the preview (${commandOf(preview)}). `
+  const rest = active === null ? '' : `The active version keeps running (${commandOf(active)}). `
+  return `${what}${rest}To get it back, deploy it again.`
 }
 
 /** Returns what is ended when the version before takes over again. */
 export function previousWords({ previous }: Service): string {
-  return previous === null ? '' : `Has ${commandOf(previous)} serve again`
+  return previous === null ? '' : `Switches back to ${commandOf(previous)}`
 }
 
 function commandOf({ spec }: Pick<NonNullable<Service['active']>, 'spec'>): string {

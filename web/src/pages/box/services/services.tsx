@@ -22,7 +22,7 @@ export function ServicesPage() {
   const box = useBoxRef()
   const { service } = usePageSearch<{ service: string }>()
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       {service === undefined ? <AllServices box={box} /> : <ServiceView key={service} box={box} name={service} />}
     </div>
   )
@@ -39,14 +39,14 @@ function AllServices({ box: ref }: { box: Ref }) {
         <h2 className="text-lg font-semibold">Services</h2>
         {canExec && (
           <Button kind="primary" onClick={() => setDefining(true)}>
-            Define a service
+            Add service
           </Button>
         )}
       </div>
       {services.length === 0 ? (
         <Empty title="No services yet">
-          A service is a program that starts with its box, and is started again when it ends.{' '}
-          {canExec ? 'Define one here' : 'Ask for a token that may run commands'}, or type{' '}
+          A service starts with its box and restarts when it exits.{' '}
+          {canExec ? 'Add one here' : 'To add one, ask for a token with exec permission'}, or run{' '}
           <code>boxyard service put {box.name} site …</code>.
         </Empty>
       ) : (

@@ -20,7 +20,7 @@ export function useServiceAct(box: Ref, service: string) {
     },
     onSuccess: (_, what) => {
       const { done, undo } = WORDS[what]
-      tell(`${service} ${done}.`, undo === null ? undefined : () => act.mutate(undo), { of: [boxResource(box)] })
+      tell(`${done} ${service}.`, undo === null ? undefined : () => act.mutate(undo), { of: [boxResource(box)] })
     },
     onError: tellError,
     onSettled: async () => {
@@ -32,9 +32,9 @@ export function useServiceAct(box: Ref, service: string) {
 }
 
 const WORDS: Record<ServiceAct, { done: string; undo: ServiceAct | null }> = {
-  startService: { done: 'is started', undo: 'stopService' },
-  stopService: { done: 'is stopped', undo: 'startService' },
-  promoteService: { done: 'serves its new version', undo: 'rollbackService' },
-  rollbackService: { done: 'serves the version before', undo: 'rollbackService' },
-  discardService: { done: 'has no preview any more', undo: null },
+  startService: { done: 'Started', undo: 'stopService' },
+  stopService: { done: 'Stopped', undo: 'startService' },
+  promoteService: { done: 'Promoted the preview of', undo: 'rollbackService' },
+  rollbackService: { done: 'Rolled back', undo: 'rollbackService' },
+  discardService: { done: 'Discarded the preview of', undo: null },
 }

@@ -59,7 +59,7 @@ export function DiffRow({ box, change, from, to, restore }: DiffRowProps) {
             preload={false}
             className="underline"
           >
-            In {from}
+            As in {from}
           </Link>
         )}
         {kind !== 'deleted' && (
@@ -70,7 +70,7 @@ export function DiffRow({ box, change, from, to, restore }: DiffRowProps) {
             preload={false}
             className="underline"
           >
-            {to === LIVE ? 'Now' : `In ${to}`}
+            {to === LIVE ? 'Now' : `As in ${to}`}
           </Link>
         )}
         {restore && (

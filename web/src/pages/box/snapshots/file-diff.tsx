@@ -42,8 +42,8 @@ export function FileDiff({ box, places, from, to }: FileDiffProps) {
           {places.after.text}
         </h2>
         <span className="flex flex-wrap gap-x-3">
-          <PlaceLink at={before}>{`In ${from}`}</PlaceLink>
-          <PlaceLink at={after}>{to === LIVE ? 'Now' : `In ${to}`}</PlaceLink>
+          <PlaceLink at={before}>{`As in ${from}`}</PlaceLink>
+          <PlaceLink at={after}>{to === LIVE ? 'Now' : `As in ${to}`}</PlaceLink>
         </span>
       </div>
       <BothForms before={before} after={after} />
@@ -58,8 +58,8 @@ function BothForms({ before, after }: { before: FilesAt; after: FilesAt }) {
   const error = old.error ?? fresh.error
   if (error !== null) return <Problem error={error} retry={old.error === null ? fresh.retry : old.retry} />
   const reason = old.reason ?? fresh.reason
-  if (reason !== null) return <Empty title="There is no text to compare">{reason}</Empty>
-  if (!old.file || !fresh.file) return <Loading what="Reading" />
+  if (reason !== null) return <Empty title="No text to compare">{reason}</Empty>
+  if (!old.file || !fresh.file) return <Loading />
   return <Compared before={old.file} after={fresh.file} />
 }
 
@@ -71,7 +71,7 @@ function useForm(at: FilesAt) {
   const content = useQuery({ ...contentQuery(at), enabled: stat.data?.type === 'file' && !isLarge })
   const reasonOf = (): string | null => {
     if (stat.data !== undefined && stat.data.type !== 'file') return `It is a ${stat.data.type} ${when}.`
-    if (isLarge) return `It has more than ${bytesText(SHOWN_BYTES_MAX)} ${when}: download both, and compare them there.`
+    if (isLarge) return `It has more than ${bytesText(SHOWN_BYTES_MAX)} ${when}. Download both files to compare them.`
     return content.data !== undefined && content.data.encoding !== 'utf-8'
       ? `It has bytes that are not UTF-8 ${when}.`
       : null
@@ -92,7 +92,11 @@ function Compared({ before, after }: { before: FileContent; after: FileContent }
   if (error !== null) return <Problem error={error} retry={() => void refetch()} />
   if (data === undefined) return <Loading what="Comparing" />
   if (data === null)
-    return <Empty title="Nearly all of it differs">Line by line this would take too long: look at each of both.</Empty>
+    return (
+      <Empty title="Almost everything differs">
+        Comparing line by line would take too long. Open both files instead.
+      </Empty>
+    )
   if (data.rows.length === 0) return <Empty title="The text is the same">{sameTextWords(before, after)}</Empty>
   return (
     <>
@@ -115,7 +119,7 @@ function Lines({ rows }: { rows: readonly TextDiffRow[] }) {
     <div
       tabIndex={0}
       role="region"
-      aria-label="Lines that differ, and those around them"
+      aria-label="Changed lines with context"
       className="overflow-x-auto rounded-lg border border-line bg-panel"
     >
       <table className="w-full font-mono text-xs leading-5">
@@ -143,7 +147,7 @@ function Line({ row }: { row: TextDiffRow }) {
     return (
       <tr className="bg-raised text-muted">
         <td colSpan={4} className="px-3 py-0.5">
-          {row.kind === 'note' ? row.text : `${row.count} ${row.count === 1 ? 'line is' : 'lines are'} the same`}
+          {row.kind === 'note' ? row.text : `${row.count} ${row.count === 1 ? 'unchanged line' : 'unchanged lines'}`}
         </td>
       </tr>
     )

@@ -9,9 +9,9 @@ export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: str
     <ForkDialog
       box={box}
       title={`Fork ${name} from ${snapshot ?? ''}`}
-      about="Another box with the disk that the snapshot has. This one and its snapshots stay as they are."
+      about="Creates a box with the disk of this snapshot. This box and its snapshots do not change."
       ending={snapshot ?? ''}
-      of={`${name} as ${snapshot} has it`}
+      of={`${name}@${snapshot}`}
       isOpen={snapshot !== null}
       close={close}
       fork={(target) => api().createBox(project, { name: target, fork: `${name}@${snapshot}` })}

@@ -24,7 +24,7 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
     mutationFn: (wanted: Restoring) => restoreAndFindOld(queries, box, wanted),
     onSuccess: (old, wanted) =>
       tell(
-        `${box.project}/${box.name} is as ${wanted.snapshot} has it.`,
+        `Restored ${box.name} to ${wanted.snapshot}.`,
         old === null ? undefined : () => restore.mutate({ snapshot: old, withData: wanted.withData }),
         { of: old === null ? [] : [`${boxResource(box)}/snapshots/${old}`] },
       ),
@@ -33,7 +33,7 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
   return (
     <Dialog
       title={`Restore ${box.project}/${box.name} to ${snapshot?.name ?? ''}?`}
-      about={`${box.status === 'running' ? 'It is stopped and started with the disk of the snapshot. ' : ''}What its disk holds now is kept as an automatic snapshot, so this can be undone; the newest three of those stay. Settings, tags and mounts stay as they are.`}
+      about={`${box.status === 'running' ? 'The box restarts with the disk of the snapshot. ' : ''}An automatic snapshot keeps the current disk, so you can undo this. Boxyard keeps the newest three. Settings, tags and mounts do not change.`}
       isOpen={snapshot !== null}
       close={close}
     >
@@ -48,10 +48,10 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
       >
         {hasData && (
           <CheckField
-            label="Its data volumes as well"
+            label="Also restore its data volumes"
             checked={withData}
             onChange={(event) => setWithData(event.target.checked)}
-            hint={`${snapshot?.data.map(({ name }) => name).join(', ')}: those that the box writes to get back what they held.`}
+            hint={`Restores ${snapshot?.data.map(({ name }) => name).join(', ')}, if the box can write to it.`}
           />
         )}
       </Form>

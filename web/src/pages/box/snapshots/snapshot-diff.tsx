@@ -42,8 +42,8 @@ export function SnapshotDiff({ from, to }: { from: string; to: string }) {
       {diff.error !== null && <Problem error={diff.error} retry={() => void diff.refetch()} />}
       {diff.isPending && <Loading what="Comparing" />}
       {diff.isSuccess && changes.length === 0 && (
-        <Empty title="Nothing has changed">
-          {to === LIVE ? 'The box is as it was then' : `${to} is as ${from}`}: choose two others to compare.
+        <Empty title="No changes">
+          {to === LIVE ? `The disk equals ${from}` : `${to} equals ${from}`}. Select two other snapshots to compare.
         </Empty>
       )}
       {changes.length > 0 && (
@@ -52,9 +52,9 @@ export function SnapshotDiff({ from, to }: { from: string; to: string }) {
           <div className="flex flex-wrap items-center gap-3">
             <FilterInput label="Filter by path" value={q} onChange={(event) => change({ q: event.target.value })} />
             <span role="status" className="text-muted">
-              {shown.length} shown{diff.isFetchingNextPage && ', reading on…'}
+              {shown.length} shown{diff.isFetchingNextPage && ', loading more…'}
             </span>
-            {hasMore && !diff.isFetchingNextPage && <Button onClick={readMore}>Read on</Button>}
+            {hasMore && !diff.isFetchingNextPage && <Button onClick={readMore}>Load more</Button>}
           </div>
           <VirtualRows label="Changes" items={shown} rowPx={48} keyOf={({ path, path_base64: bytes }) => bytes ?? path}>
             {(each) => (
@@ -93,7 +93,7 @@ function DiffHead({ box, snapshots, from, to, change, again }: HeadProps) {
         search={{}}
         className="inline-flex items-center gap-1 underline"
       >
-        <ArrowLeft aria-hidden className="size-4" /> Time line
+        <ArrowLeft aria-hidden className="size-4" /> Timeline
       </Link>
       <h2 className="text-lg font-semibold">Changes from</h2>
       <FilterSelect label="From" value={from} onChange={(event) => change({ from: event.target.value })}>
@@ -103,13 +103,13 @@ function DiffHead({ box, snapshots, from, to, change, again }: HeadProps) {
       </FilterSelect>
       <span className="text-lg font-semibold">to</span>
       <FilterSelect label="To" value={to} onChange={(event) => change({ to: event.target.value })}>
-        <option value={LIVE}>now</option>
+        <option value={LIVE}>Now</option>
         {names.map((name) => (
           <option key={name}>{name}</option>
         ))}
       </FilterSelect>
       {to === LIVE ? (
-        <Button onClick={again}>Compare anew</Button>
+        <Button onClick={again}>Refresh</Button>
       ) : (
         <Button onClick={() => change({ from: to, to: from })}>
           <ArrowLeftRight aria-hidden className="size-4" /> Swap
@@ -129,7 +129,7 @@ interface KindFilterProps {
 function KindFilter({ changes, kind, isComplete, choose }: KindFilterProps) {
   const counts = useMemo(() => countChanges(changes), [changes])
   const choices = [
-    { value: '', words: `${changes.length}${isComplete ? '' : '+'} in all` },
+    { value: '', words: `${changes.length}${isComplete ? '' : '+'} total` },
     ...CHANGE_KINDS.map((each) => ({ value: each.kind, words: `${each.sign} ${counts[each.kind]} ${each.word}` })),
   ]
   return (

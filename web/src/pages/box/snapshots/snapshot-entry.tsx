@@ -38,15 +38,15 @@ export function SnapshotEntry({ box, snapshot, older, isCounted, act }: EntryPro
         </span>
       </div>
       {(comment !== null || automatic) && (
-        <p className="mt-1 break-words">{comment ?? 'What a restore replaced; the newest three of these are kept.'}</p>
+        <p className="mt-1 break-words">{comment ?? 'Replaced by a restore. Boxyard keeps the newest three.'}</p>
       )}
       <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
         <Sizes box={box} snapshot={snapshot} isCounted={isCounted} />
         {data.length > 0 && (
           <span className="flex flex-wrap items-center gap-1">
-            with the volumes
+            with volumes
             {data.map((each) => (
-              <Chip key={each.name}>{`${each.name} at ${each.path}${each.read_only ? ', read only' : ''}`}</Chip>
+              <Chip key={each.name}>{`${each.name} at ${each.path}${each.read_only ? ', read-only' : ''}`}</Chip>
             ))}
           </span>
         )}
@@ -65,7 +65,7 @@ function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older
       key: 'files',
       link: (
         <Link to="/boxes/$project/$name/files" params={params} search={{ path: '/', snapshot: name }}>
-          Files as {name} has them
+          Files as in {name}
         </Link>
       ),
     },
@@ -95,16 +95,16 @@ function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older
         params={params}
         search={{ from: name, to: LIVE }}
         className={buttonStyle()}
-        aria-label={`Changes until now since ${name}`}
+        aria-label={`Changes since ${name}`}
       >
-        Changes until now
+        Changes since
       </Link>
       {canWrite && (
         <Button onClick={() => act('restore')} aria-label={`Restore ${name}`}>
           Restore
         </Button>
       )}
-      <Menu label={`More of ${name}`} items={more} />
+      <Menu label={`More actions for ${name}`} items={more} />
     </div>
   )
 }
@@ -115,14 +115,14 @@ function Sizes({ box, snapshot, isCounted }: { box: Ref; snapshot: BoxSnapshot; 
   if (data === undefined && !isCounted && !isAsked) {
     return (
       <button type="button" className="underline" onClick={() => setAsked(true)}>
-        Count its size
+        Calculate size
       </button>
     )
   }
   return (
     <span className="tabular-nums">
       {bytesText((data ?? snapshot).size_bytes)}
-      {data !== undefined && `, of which ${bytesText(data.unique_bytes)} in it alone`}
+      {data !== undefined && ` (${bytesText(data.unique_bytes)} unique)`}
     </span>
   )
 }

@@ -26,7 +26,7 @@ type DiffAddress = Record<'from' | 'to' | 'file' | 'file64' | 'was' | 'was64', s
 export function SnapshotsPage() {
   const { from, to = LIVE, ...named } = usePageSearch<DiffAddress>()
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
       <Shown from={from} to={to} file={fileOfAddress(named)} />
     </div>
   )
@@ -52,7 +52,7 @@ function TimeLine() {
   return (
     <>
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <h2 className="text-lg font-semibold">Time line</h2>
+        <h2 className="text-lg font-semibold">Timeline</h2>
         <div className="flex flex-wrap gap-2">
           {newest[0] && (
             <Link
@@ -61,26 +61,26 @@ function TimeLine() {
               search={{ from: newest[0].name, to: LIVE }}
               className={buttonStyle()}
             >
-              Compare two
+              Compare
             </Link>
           )}
           {canWrite && (
             <Button kind="primary" onClick={() => setTaking(true)}>
-              Take a snapshot
+              Take snapshot
             </Button>
           )}
         </div>
       </div>
       {newest.length === 0 ? (
         <Empty title="No snapshots yet">
-          A snapshot is a point to come back to, taken in milliseconds while the box runs.{' '}
-          {canWrite ? 'Take one before you try something' : 'Ask for a token that may write'}, or type{' '}
+          A snapshot keeps the current disk. It takes milliseconds while the box runs.{' '}
+          {canWrite ? 'Take one here' : 'To take one, ask for a token with write permission'}, or run{' '}
           <code>boxyard snapshot {box.name}</code>.
         </Empty>
       ) : (
-        <ol aria-label="Snapshots, the newest first" className="ml-2 flex flex-col gap-3 border-l-2 border-line pl-5">
+        <ol aria-label="Snapshots, newest first" className="ml-2 flex flex-col gap-3 border-l-2 border-line pl-5">
           <li className="relative py-1 text-muted before:absolute before:top-2.5 before:-left-[1.6rem] before:size-2.5 before:rounded-full before:bg-accent">
-            Now: the box as it is, {box.status}
+            Now – {box.status}
           </li>
           {newest.slice(0, shown).map((snapshot, index) => (
             <SnapshotEntry
@@ -96,7 +96,7 @@ function TimeLine() {
       )}
       {newest.length > shown && (
         <Button className="self-center" onClick={() => setShown(shown + SHOWN_AT_ONCE)}>
-          Show older ones ({newest.length - shown})
+          Show older ({newest.length - shown})
         </Button>
       )}
       <TakeSnapshot box={box} isOpen={isTaking} close={() => setTaking(false)} />
@@ -113,7 +113,7 @@ function DeleteSnapshot({ snapshot, close }: { snapshot: string | null; close():
   const remove = useMutation({
     mutationFn: (which: string) => api().call('deleteBoxSnapshot', { path: { project, name, snapshot: which } }),
     onSuccess: async (_, which) => {
-      tell(`The snapshot ${which} is deleted.`)
+      tell(`Deleted snapshot ${which}.`)
       await queries.invalidateQueries({ queryKey: boxSnapshotsQuery({ project, name }).queryKey })
     },
     onError: tellError,
@@ -121,7 +121,7 @@ function DeleteSnapshot({ snapshot, close }: { snapshot: string | null; close():
   return (
     <Confirm
       title={`Delete the snapshot ${snapshot ?? ''} of ${project}/${name}?`}
-      about="It is gone for good. Boxes that were forked from it, and what was restored from it, stay."
+      about="You cannot undo this. Boxes forked from it and files restored from it stay."
       action="Delete"
       isOpen={snapshot !== null}
       close={close}

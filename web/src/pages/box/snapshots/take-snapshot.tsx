@@ -25,19 +25,19 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
     },
     onSuccess: async (snapshot) => {
       close()
-      tell(`The snapshot ${snapshot.name} is taken.`)
+      tell(`Took snapshot ${snapshot.name}.`)
       await queries.invalidateQueries({ queryKey: boxSnapshotsQuery(box).queryKey })
     },
   })
   return (
     <Dialog
       title={`Take a snapshot of ${project}/${name}`}
-      about="Its disk as it is at this instant, in milliseconds, while it runs."
+      about="Keeps the current disk. It takes milliseconds while the box runs."
       isOpen={isOpen}
       close={close}
     >
       <Form
-        action="Take it"
+        action="Take snapshot"
         isBusy={take.isPending}
         error={take.error}
         close={close}
@@ -49,15 +49,15 @@ export function TakeSnapshot({ box, isOpen, close }: { box: Box; isOpen: boolean
           autoComplete="off"
           spellCheck={false}
           pattern={NAME_PATTERN}
-          hint="a–z, 0–9 and -; left empty it is v and the next number"
+          hint="a–z, 0–9 and -. If empty, v and the next number."
         />
         <TextField label="Comment" name="comment" autoComplete="off" maxLength={1024} />
         {mounts.length > 0 && (
           <CheckField
-            label="With its data volumes"
+            label="Include data volumes"
             name="data"
             apiNames={['include_data']}
-            hint={`${mounts.map((mount) => mount.name).join(', ')}, at the same instant: the box stands still for some 20 ms.`}
+            hint={`Includes ${mounts.map((mount) => mount.name).join(', ')} at the same moment. The box pauses for about 20 ms.`}
           />
         )}
       </Form>

@@ -27,7 +27,7 @@ export function compareTexts(before: string, after: string): ComparedTexts | nul
     if (old > end) rows.push({ kind: 'gap', count: old - end })
     for (const line of lines) {
       const text = line.slice(1).replaceAll('\r', '␍')
-      if (line.startsWith('\\')) rows.push({ kind: 'note', text: 'no line end here' })
+      if (line.startsWith('\\')) rows.push({ kind: 'note', text: 'no newline at end of file' })
       else if (line.startsWith('+')) rows.push({ kind: 'added', before: null, after: fresh++, text })
       else if (line.startsWith('-')) rows.push({ kind: 'deleted', before: old++, after: null, text })
       else rows.push({ kind: 'same', before: old++, after: fresh++, text })
