@@ -70,7 +70,7 @@ async function measureLoads({ service, context }: ConsoleBench): Promise<void> {
     await page.close()
   }
   const kib = gzipBytes / 1024
-  report('console: first load, gzip', `${kib.toFixed(0)} KiB`, '350 KB', gzipBytes <= 350_000)
+  report('console: first load, gzip', `${kib.toFixed(0)} KiB`, '200 KB', gzipBytes <= 200_000)
   report('console: interactive, empty cache', summary(times), 'p50 1 s', percentile(times, 0.5) <= 1000)
 }
 

@@ -155,9 +155,9 @@ test('what is refused is told at its field, in words, until that changes', async
 })
 
 test('a refusal that is no field’s goes when anything changes, and names fields in words where they are of no form', async () => {
-  const refuse = { code: 'invalid_request', status: 400, detail: '/config/network_mbps: must be at least 1.' }
+  const refuse = { code: 'invalid_request', status: 400, detail: '/config/shm_mb: must be at least 1.' }
   const errors = [
-    { pointer: '/config/network_mbps', detail: 'must be at least 1' },
+    { pointer: '/config/shm_mb', detail: 'must be at least 1' },
     { pointer: '/lease_seconds', detail: 'must be at least 60' },
   ]
   await user.page.route('**/v1/projects/yard/boxes', (route) =>
@@ -171,7 +171,7 @@ test('a refusal that is no field’s goes when anything changes, and names field
   await dialog().getByLabel('Project', { exact: true }).fill('yard')
   await dialog().getByLabel('Name', { exact: true }).fill('other')
   await button('Create').click()
-  await dialog().getByRole('alert').getByText('Network mbps must be at least 1.').waitFor()
+  await dialog().getByRole('alert').getByText('Shm mb must be at least 1.').waitFor()
   await dialog().getByText('Lease must be at least 60.').waitFor()
   expect(await dialog().getByText('/config').count()).toBe(0)
   await dialog().getByLabel('Name', { exact: true }).fill('another')

@@ -4,9 +4,10 @@ import { healthQuery, projectsQuery, versionQuery } from '../api/queries.ts'
 import type { Health } from '../api/records.ts'
 import { useRights } from '../shell/rights.ts'
 import { buttonStyle } from '../ui/button.tsx'
-import { Empty, Figure, Meter, Page, Panel } from '../ui/page.tsx'
+import { Figure, Meter, Page, Panel } from '../ui/page.tsx'
 import { Status } from '../ui/status.tsx'
 import { bytesText, countWords } from '../ui/words.ts'
+import { FirstSteps } from './boxes/first-steps.tsx'
 import { LastEvents } from './event-list.tsx'
 import { boxCounts } from './projects/project-rows.ts'
 
@@ -15,13 +16,16 @@ export function Overview() {
   const { data: health } = useSuspenseQuery(healthQuery)
   const { data: version } = useQuery(versionQuery)
   const { canRead, canWrite } = useRights()
+  const { data: projects } = useQuery({ ...projectsQuery, enabled: canRead })
+  const hasBoxes = projects?.some(({ boxes }) => boxes.running + boxes.stopped + boxes.other > 0) === true || !canRead
   return (
     <Page
       title="Overview"
       actions={
-        canWrite && (
+        canWrite &&
+        hasBoxes && (
           <Link to="/boxes" search={{ create: 'box' }} className={buttonStyle('primary')}>
-            Create a box
+            Create box
           </Link>
         )
       }
@@ -31,7 +35,7 @@ export function Overview() {
       {health.host && <HostPanel host={health.host} />}
       {(health.kubernetes?.nodes.length ?? 0) > 0 && <NodesPanel nodes={health.kubernetes?.nodes ?? []} />}
       {canRead && (
-        <Panel title="What happens">
+        <Panel title="Activity">
           <LastEvents most={12} />
         </Panel>
       )}
@@ -52,7 +56,7 @@ function HealthPanel({ health, version }: { health: Health; version: string | un
       }
     >
       {problems.length === 0 ? (
-        <p>Nothing is wrong.</p>
+        <p>All systems normal</p>
       ) : (
         <ul className="flex flex-col gap-3">
           {problems.map(({ code, evidence, remedy }) => (
@@ -73,13 +77,7 @@ function Counts() {
   const { data: projects } = useQuery(projectsQuery)
   if (!projects) return null
   const { running, stopped, other } = boxCounts(projects)
-  if (running + stopped + other === 0) {
-    return (
-      <Empty title="No boxes yet">
-        Create the first one, or type <code>boxyard create web</code>.
-      </Empty>
-    )
-  }
+  if (running + stopped + other === 0) return <FirstSteps />
   const shown = [
     { name: 'Running', value: running, note: boxWord(running), to: '/boxes', search: { status: 'running' } },
     { name: 'Stopped', value: stopped, note: boxWord(stopped), to: '/boxes', search: { status: 'stopped' } },
@@ -87,7 +85,7 @@ function Counts() {
     {
       name: 'Projects',
       value: projects.length,
-      note: projects.length === 1 ? 'that has something' : 'that have something',
+      note: 'with resources',
       to: '/projects',
       search: {},
     },
@@ -130,7 +128,7 @@ function HostPanel({ host }: { host: NonNullable<Health['host']> }) {
         />
         {storage && (
           <Meter
-            name="Disk of the data directory"
+            name="Data directory"
             isRoom
             used={storage.used_bytes}
             total={storage.total_bytes}
@@ -165,7 +163,7 @@ function NodesPanel({ nodes }: { nodes: NonNullable<Health['kubernetes']>['nodes
               </div>
               <p className="mt-1 text-xs text-muted">
                 <Link to="/boxes" search={{ node: node.name }} className="underline">
-                  Boxes on it
+                  Show boxes
                 </Link>
                 {` · ${node.cpu_allocatable} ${node.cpu_allocatable === '1' ? 'core' : 'cores'} and ${bytesText(node.memory_allocatable_bytes)} of memory for pods`}
               </p>

@@ -1,18 +1,13 @@
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Dialog as Radix } from 'radix-ui'
-import { useEffect, useId, useMemo, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { ownPath } from '../api/own-path.ts'
-import { boxesQuery, volumesQuery } from '../api/queries.ts'
-import type { Ref } from '../api/records.ts'
-import { sortNaturally } from '../ui/natural.ts'
 import { useReturnFocus } from '../ui/return-focus.ts'
 import { ownerOfPaletteKey } from './key-owner.ts'
+import { usePaletteEntries } from './palette-entries.ts'
 import { type PaletteEntry, searchEntries } from './palette-search.ts'
-import { PLACES } from './places.ts'
-import { useRights } from './rights.ts'
 
-/** The command palette: Ctrl-K, then a few letters of a page, box or volume, then Enter. */
+/** The command palette: Ctrl-K, then a few letters of a page, box, volume or command, then Enter. */
 export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: boolean): void }) {
   // What has the key for itself, such as a terminal, gets it when it is pressed once more.
   const [pass, setPass] = useState<(() => void) | null>(null)
@@ -50,7 +45,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: 
           onCloseAutoFocus={(event) => (hasLeft.current ? event.preventDefault() : returnFocus(event))}
           className="fixed top-[12vh] left-1/2 z-50 w-[calc(100vw-2rem)] max-w-xl -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-panel shadow-2xl"
         >
-          <Radix.Title className="sr-only">Go to</Radix.Title>
+          <Radix.Title className="sr-only">Search</Radix.Title>
           <PaletteSearch
             leave={(isOther) => {
               hasLeft.current = isOther
@@ -58,7 +53,9 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: 
             }}
           />
           {pass !== null && (
-            <p className="border-t border-line px-4 py-2 text-xs text-muted">Ctrl-K once more goes to the terminal.</p>
+            <p className="border-t border-line px-4 py-2 text-xs text-muted">
+              Press Ctrl-K again to send it to the terminal.
+            </p>
           )}
         </Radix.Content>
       </Radix.Portal>
@@ -72,9 +69,13 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
-  const found = searchEntries(useEntries(), text)
+  const found = searchEntries(usePaletteEntries(), text)
   const go = (entry: PaletteEntry | undefined): void => {
     if (!entry) return
+    if (entry.href === null) {
+      leave(false)
+      return entry.act?.()
+    }
     leave(new URL(entry.href, location.href).pathname !== location.pathname)
     // The address may have a query.
     void navigate({ href: ownPath(entry.href) })
@@ -93,11 +94,11 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
     <>
       <input
         role="combobox"
-        aria-label="Go to a page, box or volume"
+        aria-label="Search pages, boxes, volumes and commands"
         aria-expanded={true}
         aria-controls={`${id}-list`}
         aria-activedescendant={found.length > 0 ? `${id}-${at}` : undefined}
-        placeholder="Go to a page, box or volume"
+        placeholder="Search pages, boxes, volumes and commands"
         className="w-full border-b border-line bg-panel px-4 py-3 outline-none"
         value={text}
         onChange={(event) => {
@@ -106,10 +107,10 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div role="listbox" id={`${id}-list`} aria-label="Found" className="max-h-80 overflow-y-auto p-1">
+      <div role="listbox" id={`${id}-list`} aria-label="Results" className="max-h-80 overflow-y-auto p-1">
         {found.map((entry, index) => (
           <div
-            key={`${entry.kind} ${entry.href}`}
+            key={`${entry.kind} ${entry.name}`}
             id={`${id}-${index}`}
             role="option"
             tabIndex={-1}
@@ -123,35 +124,8 @@ function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
             <span className="text-xs text-muted">{entry.kind}</span>
           </div>
         ))}
-        {found.length === 0 && <div className="px-3 py-2 text-muted">Nothing has these letters.</div>}
+        {found.length === 0 && <div className="px-3 py-2 text-muted">No results</div>}
       </div>
     </>
   )
-}
-
-function nameOf({ project, name }: Ref): string {
-  return `${project}/${name}`
-}
-
-function useEntries(): PaletteEntry[] {
-  const rights = useRights()
-  const { data: boxes } = useQuery({ ...boxesQuery, enabled: rights.canRead })
-  const { data: volumes } = useQuery({ ...volumesQuery, enabled: rights.canRead })
-  return useMemo(() => {
-    const pages = PLACES.filter((place) => place.isFor(rights)).map(({ to, name }) => ({
-      href: to,
-      name,
-      kind: 'page',
-    }))
-    const ofBoxes = sortNaturally(boxes ?? [], nameOf).flatMap(({ project, name }) => [
-      { href: `/boxes/${project}/${name}`, name: `${project}/${name}`, kind: 'box' },
-      ...(rights.canExec
-        ? [{ href: `/boxes/${project}/${name}/terminal`, name: `${project}/${name} terminal`, kind: 'terminal' }]
-        : []),
-    ])
-    const ofVolumes = sortNaturally(volumes ?? [], nameOf).map(({ project, name }) => {
-      return { href: `/volumes/${project}/${name}`, name: `${project}/${name}`, kind: 'volume' }
-    })
-    return [...pages, ...ofBoxes, ...ofVolumes]
-  }, [rights, boxes, volumes])
 }

@@ -1,16 +1,19 @@
 /**
- * Gives the focus to where the work in a dialog begins: the first field that must be filled and is not, else the first field, else the first
- * of its buttons below, else the first thing in it that can be pressed. Returns whether there is any of these.
+ * Focuses the first empty field of a dialog that is required, else the field with `data-first`, else the first field, button or control.
+ * Returns true if there is one.
  */
 export function focusFirst(place: EventTarget | null): boolean {
   if (!(place instanceof Element)) return false
   const fields = [...place.querySelectorAll<FormField>(FIELDS)].filter((field) => field.checkVisibility())
   const first =
     fields.find((field) => field.required && field.value === '') ??
+    fields.find((field) => 'first' in field.dataset) ??
     fields[0] ??
     place.querySelector<HTMLElement>(DIALOG_BUTTONS) ??
     place.querySelector<HTMLElement>(BODY_CONTROLS)
   first?.focus()
+  // Typing replaces a suggestion.
+  if (first instanceof HTMLInputElement && 'first' in first.dataset) first.select()
   return first !== null
 }
 

@@ -8,6 +8,8 @@ interface FormProps {
   action: string
   /** What it says while it is busy; left out: its word with three dots. */
   busy?: string
+  /** Label of a second submit button, such as `Create` beside `Create and open terminal`. Enter presses it. */
+  alternative?: string
   /** Whether that takes something away. */
   isDanger?: boolean
   isBusy?: boolean
@@ -20,9 +22,10 @@ interface FormProps {
 }
 
 /** The form of a dialog, which shows what it failed with and can be sent again. */
-export function Form({ action, close, send, children, ...state }: FormProps) {
+export function Form({ action, alternative, close, send, children, ...state }: FormProps) {
   const { isDanger = false, isBusy = false, busy = `${action}…`, error = null, isReady = true } = state
   const missing = useMissingRead()
+  const isDisabled = isBusy || !isReady || missing !== null
   return (
     <FaultForm
       error={error}
@@ -38,15 +41,32 @@ export function Form({ action, close, send, children, ...state }: FormProps) {
           const value = form.get(name)
           return value instanceof File && value.name !== '' ? value : null
         }
-        send({ text, file, has: (name) => form.has(name), all: form })
+        const isAlternative = buttonOf(event.nativeEvent) === ALTERNATIVE
+        send({ text, file, has: (name) => form.has(name), all: form, isAlternative })
+      }}
+      onKeyDown={({ key, ctrlKey, metaKey, currentTarget }) => {
+        if (key !== 'Enter' || !(ctrlKey || metaKey)) return
+        const main = currentTarget.querySelector<HTMLButtonElement>('[data-main]')
+        if (main?.disabled === false) currentTarget.requestSubmit(main)
       }}
     >
       <MissingReadOfForm value={missing}>{children}</MissingReadOfForm>
       <FaultRest />
       {missing && <MissingRead query={missing} />}
-      <div className="flex justify-end gap-2">
+      <div className="flex flex-wrap justify-end gap-2">
         <Button onClick={close}>Cancel</Button>
-        <Button type="submit" kind={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady || missing !== null}>
+        {alternative !== undefined && (
+          <Button type="submit" value={ALTERNATIVE} disabled={isDisabled}>
+            {alternative}
+          </Button>
+        )}
+        <Button
+          type="submit"
+          data-main
+          kind={isDanger ? 'danger' : 'primary'}
+          title={alternative === undefined ? undefined : 'Ctrl-Enter'}
+          disabled={isDisabled}
+        >
           {isBusy ? busy : action}
         </Button>
       </div>
@@ -63,4 +83,14 @@ export interface FormValues {
   has(name: string): boolean
   /** All of them, as they are. */
   all: FormData
+  /** Whether the second button sent them. */
+  isAlternative: boolean
 }
+
+/** Returns the value of the button that sent a form. */
+function buttonOf(event: Event): string {
+  const button = event instanceof SubmitEvent ? event.submitter : null
+  return button instanceof HTMLButtonElement ? button.value : ''
+}
+
+const ALTERNATIVE = 'alternative'

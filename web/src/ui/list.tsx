@@ -17,7 +17,9 @@ interface ListProps {
   filters?: ReactNode
   unfiltered?: Readonly<Record<string, string>>
   /** What to do where there is none at all. */
-  nextStep: ReactNode
+  nextStep?: ReactNode
+  /** Replaces words and next step if the list is empty. */
+  empty?: ReactNode
   /** What shows those that are left. */
   children: ReactNode
 }
@@ -26,9 +28,10 @@ interface ListProps {
  * A list under its filters, which the address holds, that of words as `q`: says how many of its things these leave, and of an empty one
  * why, and the next step.
  */
-export function List({ words: [one, several], total, shown, nextStep, children, ...finding }: ListProps) {
+export function List({ words: [one, several], total, shown, nextStep, empty, children, ...finding }: ListProps) {
   const { findBy, filters, unfiltered } = finding
   const { get, change } = useSearchState()
+  if (total === 0 && empty !== undefined) return empty
   if (total === 0) return <Empty title={`No ${several} yet`}>{nextStep}</Empty>
   return (
     <>
@@ -43,8 +46,8 @@ export function List({ words: [one, several], total, shown, nextStep, children, 
       {shown > 0 ? (
         children
       ) : (
-        <Empty title={`No ${one} is like that`}>
-          <Button onClick={() => change({ q: '', ...unfiltered })}>Show all</Button>
+        <Empty title={`No ${several} match`}>
+          <Button onClick={() => change({ q: '', ...unfiltered })}>Clear filters</Button>
         </Empty>
       )}
     </>

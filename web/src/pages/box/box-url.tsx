@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { type MouseEvent, useState } from 'react'
+import { type MouseEvent, type ReactNode, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { webAddress } from '../../api/own-path.ts'
 import { meQuery, tokensQuery } from '../../api/queries.ts'
@@ -17,11 +17,13 @@ interface BoxUrlProps {
   box: Box
   url: string
   className?: string
-  children: string
+  /** Names the link where it shows no text. */
+  label?: string
+  children: ReactNode
 }
 
 /** A link to a URL of a box. Of a private one it says before, once in the time of a sign-in there, what the page asks for. */
-export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlProps) {
+export function BoxUrl({ box, url, className = 'underline', label, children }: BoxUrlProps) {
   const [isAsking, setAsking] = useState(false)
   const address = webAddress(url)
   if (address === null) return <span className="break-all">{children}</span>
@@ -35,12 +37,20 @@ export function BoxUrl({ box, url, className = 'underline', children }: BoxUrlPr
   }
   return (
     <>
-      <a href={address} target="_blank" rel="noreferrer" className={className} onClick={ask}>
+      <a
+        href={address}
+        target="_blank"
+        rel="noreferrer"
+        aria-label={label}
+        title={label}
+        className={className}
+        onClick={ask}
+      >
         {children}
       </a>
       <Dialog
         title={`Open ${host}`}
-        about={`The new tab knows nothing of your session here: it asks for a token that may read ${box.project}, once in seven days.`}
+        about={`This URL is private. The new tab asks for a token that can read ${box.project}, once every seven days.`}
         isOpen={isAsking}
         close={() => setAsking(false)}
       >
@@ -62,8 +72,8 @@ function Ways({ box, address, close }: { box: Box; address: string; close(): voi
       {token !== null && (
         <>
           <p role="status">
-            Paste this token there. It may read {box.project} and nothing else, is good for all URLs of that project,
-            and is shown this once.
+            Paste this token there. It can only read {box.project}, and works for all URLs of that project. It is shown
+            only once.
           </p>
           <CodeLine text={token} />
         </>
@@ -71,7 +81,7 @@ function Ways({ box, address, close }: { box: Box; address: string; close(): voi
       <div className="flex flex-wrap gap-2">
         {token === null && (
           <Button kind="primary" disabled={mint.isPending} onClick={() => mint.mutate()}>
-            Make a token for it
+            Create a token
           </Button>
         )}
         <a
@@ -86,19 +96,19 @@ function Ways({ box, address, close }: { box: Box; address: string; close(): voi
             else void copyText(token, currentTarget)
           }}
         >
-          {token === null ? 'Open it: I have a token' : 'Copy it and open the address'}
+          {token === null ? 'I have a token' : 'Copy and open'}
         </a>
       </div>
       {canWrite && (
         <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-t border-line pt-4">
           <p className="min-w-0 flex-1 basis-56 text-muted">
-            Or nobody needs one: whoever reaches the URLs of {box.name} and of its services may open them then.
+            Or make the URLs of {box.name} and its services public. Then anyone who can reach them can open them.
           </p>
           <Button
             disabled={publish.isPending}
             onClick={() => publish.mutate({ ...accessOf(box), auth: 'public' }, { onSuccess: close })}
           >
-            Open its URLs to anybody
+            Make public
           </Button>
         </div>
       )}

@@ -8,6 +8,7 @@ import { Panel } from '../../ui/page.tsx'
 import { Chip } from '../../ui/status.tsx'
 import { bytesText, countWords } from '../../ui/words.ts'
 import { useBoxRef } from './box.tsx'
+import { BoxSummary } from './box-summary.tsx'
 import { withGaps } from './metrics-history.ts'
 import { useReadings } from './readings.ts'
 
@@ -27,10 +28,12 @@ export function BoxFigures() {
     }
   }, [points])
   return (
-    <div className="mx-auto flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+    <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
+      <BoxSummary box={box} last={last} />
+      <h2 className="font-semibold">Metrics</h2>
       <div className="grid gap-4 lg:grid-cols-2">
         <Chart
-          title="Processor"
+          title="CPU"
           names={['cores']}
           times={lines.times}
           values={lines.cores}
@@ -63,26 +66,21 @@ export function BoxFigures() {
 }
 
 function BoxFacts({ box }: { box: Box }) {
-  const { config, data_mounts: mounts, tags } = box
+  const { config, tags } = box
   const facts: [string, React.ReactNode][] = [
-    ['Id', <code key="id">{box.id}</code>],
+    ['ID', <code key="id">{box.id}</code>],
     ['State', `${box.status}, ${box.state.reason.replaceAll('_', ' ')}`],
     ['Since', <Ago key="since" time={box.state.since} />],
     ['Created', <Ago key="created" time={box.created_at} />],
     ['Base', box.base ?? '–'],
-    ['Fork of', box.fork_of ?? '–'],
+    ['Forked from', box.fork_of ?? '–'],
     ['Node', box.node],
-    ['Size', `${countWords(config.cpus, 'core')}, ${config.ram_mb} MiB, ${config.storage_gb} GiB of disk`],
-    [
-      'Volumes',
-      mounts.map(({ name, path, read_only }) => `${name} at ${path}${read_only ? ' (read only)' : ''}`).join(', ') ||
-        '–',
-    ],
+    ['Size', `${countWords(config.cpus, 'core')}, ${config.ram_mb} MiB, ${config.storage_gb} GiB disk`],
     ['Domains', box.published_domains.join(', ') || '–'],
     ['Tags', Object.entries(tags).map(([key, value]) => <Chip key={key}>{`${key}=${value}`}</Chip>)],
   ]
   return (
-    <Panel title="Facts">
+    <Panel title="Details">
       <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5">
         {facts.map(([name, value]) => (
           <div key={name} className="contents">

@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { Box } from '../../api/records.ts'
+import { type Rights, useRights } from '../../shell/rights.ts'
 import { type Column, LongTable } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { BoxState } from '../../ui/status.tsx'
 import { TagsInRow } from '../../ui/tags-field.tsx'
+import { RowActions } from './row-actions.tsx'
 
 interface BoxTableProps {
   boxes: readonly Box[]
@@ -12,16 +14,18 @@ interface BoxTableProps {
   hasNodes: boolean
   /** Ids of the chosen ones. */
   chosen: ReadonlySet<string>
+  sorting: { by: string; change(by: string): void }
   /** Null where nothing can be done with them. */
   setChosen: ((chosen: ReadonlySet<string>) => void) | null
 }
 
 /** A list of any number of boxes, which can be chosen. */
-export function BoxTable({ boxes, hasNodes, chosen, setChosen }: BoxTableProps) {
-  const columns = useMemo(
-    () => [chooseColumn({ boxes, chosen, setChosen }), ...COLUMNS.filter(({ name }) => hasNodes || name !== 'Node')],
-    [boxes, hasNodes, chosen, setChosen],
-  )
+export function BoxTable({ boxes, hasNodes, sorting, chosen, setChosen }: BoxTableProps) {
+  const { canExec, canWrite } = useRights()
+  const columns = useMemo(() => {
+    const shown = columnsFor({ canExec, canWrite }).filter(({ name }) => hasNodes || name !== 'Node')
+    return [chooseColumn({ boxes, chosen, setChosen }), ...shown]
+  }, [boxes, hasNodes, chosen, setChosen, canExec, canWrite])
   return (
     <LongTable
       label="Boxes"
@@ -29,12 +33,13 @@ export function BoxTable({ boxes, hasNodes, chosen, setChosen }: BoxTableProps) 
       columns={columns}
       items={boxes}
       keyOf={({ id }) => id}
+      sorting={sorting}
     />
   )
 }
 
-function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNodes'>): Column<Box> {
-  if (setChosen === null) return { name: 'Choose', head: null, of: () => null }
+function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNodes' | 'sorting'>): Column<Box> {
+  if (setChosen === null) return { name: 'Select', head: null, of: () => null }
   const isAll = boxes.every(({ id }) => chosen.has(id))
   const chooseAll = (): void => setChosen(new Set(isAll ? [] : boxes.map(({ id }) => id)))
   const choose = (id: string): void => {
@@ -43,12 +48,12 @@ function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNode
     setChosen(next)
   }
   return {
-    name: 'Choose',
-    head: <input type="checkbox" aria-label="Choose all" checked={isAll} onChange={chooseAll} />,
+    name: 'Select',
+    head: <input type="checkbox" aria-label="Select all" checked={isAll} onChange={chooseAll} />,
     of: ({ id, project, name }) => (
       <input
         type="checkbox"
-        aria-label={`Choose ${project}/${name}`}
+        aria-label={`Select ${project}/${name}`}
         checked={chosen.has(id)}
         onChange={() => choose(id)}
       />
@@ -56,12 +61,14 @@ function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNode
   }
 }
 
-const COLUMNS: readonly Column<Box>[] = [
+/** Returns the columns for the permissions of the session. */
+const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>): readonly Column<Box>[] => [
   {
     name: 'Name',
-    of: ({ project, name }) => (
+    sort: 'name',
+    of: ({ project, name, status }) => (
       <Link
-        to="/boxes/$project/$name"
+        to={canExec && status === 'running' ? '/boxes/$project/$name/terminal' : '/boxes/$project/$name'}
         params={{ project, name }}
         preload={false}
         aria-label={`${project}/${name}`}
@@ -74,7 +81,7 @@ const COLUMNS: readonly Column<Box>[] = [
       </Link>
     ),
   },
-  { name: 'Status', of: (box) => <BoxState box={box} /> },
+  { name: 'Status', sort: 'status', of: (box) => <BoxState box={box} /> },
   { name: 'Base', from: 'md', of: ({ base }) => <span className="block truncate">{base ?? '–'}</span> },
   {
     name: 'Node',
@@ -92,6 +99,7 @@ const COLUMNS: readonly Column<Box>[] = [
   },
   {
     name: 'Since',
+    sort: 'changed',
     from: 'md',
     of: ({ state }) => (
       <span className="text-muted">
@@ -99,8 +107,9 @@ const COLUMNS: readonly Column<Box>[] = [
       </span>
     ),
   },
+  { name: '', from: 'md', of: (box) => <RowActions box={box} canExec={canExec} canWrite={canWrite} /> },
 ]
 
-const WIDTHS = 'grid-cols-[1.5rem_1fr_7rem] md:grid-cols-[1.5rem_1fr_7rem_9rem_7rem]'
-const GRID = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_9rem_14rem_7rem]`
-const GRID_WITH_NODES = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_9rem_12rem_7rem]`
+const WIDTHS = 'grid-cols-[1.5rem_1fr_7rem] md:grid-cols-[1.5rem_1fr_7rem_8rem_6rem_6.5rem]'
+const GRID = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_14rem_6rem_6.5rem]`
+const GRID_WITH_NODES = `${WIDTHS} lg:grid-cols-[1.5rem_1fr_7rem_8rem_8rem_12rem_6rem_6.5rem]`

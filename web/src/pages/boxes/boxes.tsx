@@ -11,7 +11,8 @@ import { type SearchState, useSearchState } from '../../ui/search-state.ts'
 import { BoxTable } from './box-table.tsx'
 import { BulkActions } from './bulk-actions.tsx'
 import { CreateBox } from './create-box.tsx'
-import { nodesOf, SORTS, selectBoxes } from './select.ts'
+import { FirstSteps } from './first-steps.tsx'
+import { nodesOf, SORT_NAMES, SORTS, selectBoxes } from './select.ts'
 
 /** All boxes: found, sorted, chosen, stopped and deleted. */
 export function BoxesPage() {
@@ -34,9 +35,10 @@ export function BoxesPage() {
     <Page
       title="Boxes"
       actions={
-        canWrite && (
+        canWrite &&
+        boxes.length > 0 && (
           <Button kind="primary" onClick={() => change({ create: 'box' })}>
-            Create a box
+            Create box
           </Button>
         )
       }
@@ -48,14 +50,15 @@ export function BoxesPage() {
         findBy="Name, tag or base"
         filters={<Filters get={get} change={change} projects={projects} nodes={nodes} />}
         unfiltered={{ project: '', status: '', node: '' }}
-        nextStep={
-          <>
-            A box is a whole Linux, made in milliseconds.{' '}
-            {canWrite ? 'Create one here' : 'Ask for a token that may write'}, or type <code>boxyard create web</code>.
-          </>
-        }
+        empty={<FirstSteps />}
       >
-        <BoxTable boxes={shown} hasNodes={nodes.length > 1} chosen={chosen} setChosen={canWrite ? setChosen : null} />
+        <BoxTable
+          boxes={shown}
+          hasNodes={nodes.length > 1}
+          sorting={{ by: sort || 'name', change: (by) => change({ sort: by === 'name' ? '' : by }) }}
+          chosen={chosen}
+          setChosen={canWrite ? setChosen : null}
+        />
         {ofShown.length > 0 && <BulkActions boxes={ofShown} clear={() => setChosen(new Set())} />}
       </List>
       <CreateBox isOpen={get('create') !== '' && canWrite} close={() => change({ create: '' })} />
@@ -88,13 +91,13 @@ function Filters({ get, change, projects, nodes }: FiltersProps) {
         </FilterSelect>
       )}
       <FilterSelect
-        label="Order"
-        value={get('sort') || 'name'}
+        label="Sort"
+        value={get('sort').replace(/^-/, '') || 'name'}
         onChange={(event) => change({ sort: event.target.value })}
       >
         {SORTS.map((each) => (
           <option key={each} value={each}>
-            by {each}
+            Sort: {SORT_NAMES[each]}
           </option>
         ))}
       </FilterSelect>

@@ -2,17 +2,22 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
-import { basesQuery, configQuery, sharedBasesQuery } from '../../api/queries.ts'
+import { boxesQuery, configQuery } from '../../api/queries.ts'
 import { ProjectField, rememberProject, useFirstProject } from '../../shell/project-field.tsx'
+import { useRights } from '../../shell/rights.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
+import { tellError } from '../../ui/toasts.tsx'
+import { createBodyOf, settingsOf } from './box-form.ts'
+import { BaseField, MoreOptions } from './box-options.tsx'
+import { suggestedName } from './suggested-name.ts'
 
-/** Creates a box, and goes to it. */
+/** Creates a box and opens its terminal or page. */
 export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void }) {
   return (
-    <Dialog title="Create a box" about="A Linux of its own, ready in milliseconds." isOpen={isOpen} close={close}>
+    <Dialog title="Create box" about="A complete Linux, ready in milliseconds." isOpen={isOpen} close={close}>
       <CreateBoxForm close={close} />
     </Dialog>
   )
@@ -20,26 +25,29 @@ export function CreateBox({ isOpen, close }: { isOpen: boolean; close(): void })
 
 function CreateBoxForm({ close }: { close(): void }) {
   const navigate = useNavigate()
+  const { canExec, isOfAll, canRead } = useRights()
   const { data: config } = useQuery(configQuery)
+  const { data: boxes } = useQuery({ ...boxesQuery, enabled: canRead })
   const first = useFirstProject()
   const [chosen, setProject] = useState<string | null>(null)
-  const project = chosen ?? first
+  // The first project gets the name that the documentation uses.
+  const project = chosen ?? (first === '' && isOfAll && boxes?.length === 0 ? 'demo' : first)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const create = async ({ text }: FormValues): Promise<void> => {
-    const name = text('name')
+  const create = async (form: FormValues): Promise<void> => {
     setBusy(true)
     setError(null)
     try {
-      const size = config?.defaults.config
-      await api().createBox(project, {
-        name,
-        base: text('base'),
-        config: { cpus: Number(text('cpus')) || size?.cpus, ram_mb: Number(text('ram_mb')) || size?.ram_mb } as never,
-      })
+      const body = createBodyOf(form, config?.defaults.config)
+      const params = { project, name: body.name }
+      await api().createBox(project, body)
       rememberProject(project)
+      const settings = settingsOf(form)
+      // The box exists, so a failed setting does not keep the form open.
+      if (settings) await api().call('updateBox', { path: params, body: settings }).catch(tellError)
       close()
-      await navigate({ to: '/boxes/$project/$name', params: { project, name } })
+      const isOpened = canExec && !form.isAlternative
+      await navigate({ to: isOpened ? '/boxes/$project/$name/terminal' : '/boxes/$project/$name', params })
     } catch (fault) {
       setError(fault)
     } finally {
@@ -48,7 +56,8 @@ function CreateBoxForm({ close }: { close(): void }) {
   }
   return (
     <Form
-      action="Create"
+      action={canExec ? 'Create and open terminal' : 'Create'}
+      {...(canExec ? { alternative: 'Create' } : {})}
       busy="Creating…"
       isBusy={isBusy}
       error={error}
@@ -56,15 +65,15 @@ function CreateBoxForm({ close }: { close(): void }) {
       send={(form) => void create(form)}
     >
       <BoxFields project={project} setProject={setProject} />
+      <MoreOptions project={project} />
     </Form>
   )
 }
 
 function BoxFields({ project, setProject }: { project: string; setProject(project: string): void }) {
   const { data: config } = useQuery(configQuery)
-  const { data: shared = [] } = useQuery(sharedBasesQuery)
-  const { data: own = [] } = useQuery(basesQuery)
-  const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
+  const { data: boxes = [] } = useQuery(boxesQuery)
+  const [suggested] = useState(() => suggestedName(boxes.map(({ name }) => name)))
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <ProjectField value={project} change={setProject} />
@@ -73,28 +82,22 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
         name="name"
         required
         autoFocus
+        data-first
         autoComplete="off"
         spellCheck={false}
         pattern={NAME_PATTERN}
+        defaultValue={suggested}
         hint="a–z, 0–9 and -"
       />
-      <SelectField
-        label="Base"
-        name="base"
-        defaultValue={config?.defaults.base}
-        key={`${bases.length} ${config?.defaults.base ?? ''}`}
-      >
-        {bases.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </SelectField>
+      <BaseField project={project} />
       <TextField
-        label="Processors"
+        label="CPU"
         name="cpus"
         type="number"
         min="0.1"
         step="0.1"
         defaultValue={config?.defaults.config.cpus}
+        hint="Cores"
       />
       <TextField
         label="Memory in MiB"
@@ -103,6 +106,14 @@ function BoxFields({ project, setProject }: { project: string; setProject(projec
         min="16"
         step="1"
         defaultValue={config?.defaults.config.ram_mb}
+      />
+      <TextField
+        label="Disk in GiB"
+        name="storage_gb"
+        type="number"
+        min="0.01"
+        step="any"
+        defaultValue={config?.defaults.config.storage_gb}
       />
     </div>
   )

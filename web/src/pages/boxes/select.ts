@@ -6,10 +6,18 @@ export interface BoxFilter {
   project: string
   status: string
   node: string
+  /** One of `SORTS`; with `-` before it in reverse. */
   sort: string
 }
 
 export const SORTS = ['name', 'status', 'created', 'changed'] as const
+/** Labels of the orders. */
+export const SORT_NAMES: Readonly<Record<(typeof SORTS)[number], string>> = {
+  name: 'Name',
+  status: 'Status',
+  created: 'Newest',
+  changed: 'Last changed',
+}
 
 /** Returns the boxes that have all words of the text in their names, tags or bases, in order. */
 export function selectBoxes(boxes: readonly Box[], { text, project, status, node, sort }: BoxFilter): Box[] {
@@ -21,10 +29,11 @@ export function selectBoxes(boxes: readonly Box[], { text, project, status, node
       (node === '' || box.node === node) &&
       words.every((word) => wordsOf(box).includes(word)),
   )
-  if (sort === 'status') found.sort((a, b) => compare(a.status, b.status))
-  if (sort === 'created') found.sort((a, b) => compare(b.created_at, a.created_at))
-  if (sort === 'changed') found.sort((a, b) => compare(b.state.since, a.state.since))
-  return found
+  const by = sort.replace(/^-/, '')
+  if (by === 'status') found.sort((a, b) => compare(a.status, b.status))
+  if (by === 'created') found.sort((a, b) => compare(b.created_at, a.created_at))
+  if (by === 'changed') found.sort((a, b) => compare(b.state.since, a.state.since))
+  return sort.startsWith('-') ? found.reverse() : found
 }
 
 /** Returns the nodes that boxes are on, in order. Without a cluster there is one: the region. */
