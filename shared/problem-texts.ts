@@ -97,7 +97,7 @@ export const PROBLEM_TEXTS = {
     'Boxes have the volume, and this would delete it, give it a second writer, or change it under them.',
     'Detach it there, stop that box, or attach it read-only.',
   ],
-  volume_elsewhere: [
+  volume_on_other_node: [
     'Boxes and their data volumes must be on one node, and these are on several.',
     'Make the box where the volume is, by naming it in `data_mounts`, or make a copy of the volume from a backup.',
   ],
@@ -115,7 +115,7 @@ export const PROBLEM_TEXTS = {
     'The domain belongs to another box or service of the deployment.',
     'Unpublish it there first, or choose another.',
   ],
-  domain_unproven: [
+  domain_unverified: [
     'The domain has no TXT record that proves that it is the project’s.',
     'Add the TXT record that `detail` names to the DNS of the domain, and publish again.',
   ],
@@ -177,7 +177,7 @@ export const PROBLEM_TEXTS = {
     'Too much was asked at once: requests of the token, or work that is bounded and shared out.',
     'Wait for `Retry-After` seconds, then try again.',
   ],
-  head_too_large: [
+  headers_too_large: [
     'The head of a request to a URL of a box, its headers and cookies included, is larger than 64 KiB.',
     'Send less in headers; in a browser, delete the cookies of the site.',
   ],

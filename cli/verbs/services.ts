@@ -62,7 +62,7 @@ const deploy: Verb = {
   flags: [
     ['--env <key=value...>', 'environment, instead of the one of the service (KEY without a value copies yours)'],
     ['--isolation <kind>', 'process (run it in the box) or fork (run it in a copy of the box)'],
-    ['--snapshot', 'with --isolation fork: attach writable copies of the volumes'],
+    ['--copy-data', 'with --isolation fork: attach writable copies of the volumes'],
     ['--ready-seconds <time>', 'time limit for it to become ready, such as 5m (60)'],
     DATA_FLAG,
   ],
@@ -73,7 +73,7 @@ const deploy: Verb = {
   run: async (context, [name = '', service = '', ...command], flags) => {
     const body = {
       ...(typeof flags['data'] === 'string' ? jsonFrom(flags['data']) : {}),
-      ...fieldsFrom(['env:map', 'isolation', 'snapshot:flag', 'ready_seconds:seconds'], flags),
+      ...fieldsFrom(['env:map', 'isolation', 'copy_data:flag', 'ready_seconds:seconds'], flags),
       ...(command.length === 0 ? {} : { command }),
     } as CallInput<'deployService'>['body']
     context.tell(`Starting a version of ${service}`)

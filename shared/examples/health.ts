@@ -65,7 +65,7 @@ export const HEALTH_EXAMPLES = {
       features: ['boxes', 'exec', 'data', 'snapshots', 'services', 'urls', 'events'],
       limits: { max_results: 1000, wait_seconds: 25, event_streams_at_once: 256 },
       shares: {
-        event_streams: { limit: 'event_streams_at_once', by: ['project', 'token'], rule: 'left_free' },
+        event_streams: { limit: 'event_streams_at_once', by: ['project', 'token'], rule: 'at_most_free' },
       },
     },
   },

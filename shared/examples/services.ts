@@ -35,7 +35,7 @@ export const service = {
   preview_url: null,
   published_domains: [],
   generation: 1,
-  history: [{ at: '2026-11-20T08:15:30.100Z', what: 'created', by: 'ci', generation: 1 }],
+  history: [{ at: '2026-11-20T08:15:30.100Z', action: 'created', actor: 'ci', generation: 1 }],
   tags: {},
   created_at: '2026-11-20T08:15:30.100Z',
   updated_at: '2026-11-20T08:15:30.160Z',
@@ -50,7 +50,7 @@ const deployed = { ...service.active, pid: 31, port: 49152, spec: { ...spec, com
 const previewed = {
   ...service,
   preview: { ...deployed, state: 'running', message: null, isolation: 'process' },
-  history: [...service.history, { at: '2026-11-20T09:00:00.000Z', what: 'deployed', by: 'ci', generation: 1 }],
+  history: [...service.history, { at: '2026-11-20T09:00:00.000Z', action: 'deployed', actor: 'ci', generation: 1 }],
 }
 const promoted = {
   ...service,
@@ -58,7 +58,7 @@ const promoted = {
   active: deployed,
   previous: service.active,
   generation: 2,
-  history: [...previewed.history, { at: '2026-11-20T09:01:00.000Z', what: 'promoted', by: 'ci', generation: 2 }],
+  history: [...previewed.history, { at: '2026-11-20T09:01:00.000Z', action: 'promoted', actor: 'ci', generation: 2 }],
 }
 
 /** Examples of the operations on services. */

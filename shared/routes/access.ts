@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { define } from '../operation.ts'
 import {
+  createdTokenSchema,
   createTokenBodySchema,
   meSchema,
-  mintedTokenSchema,
   projectListQuery,
   projectListSchema,
   projectTicketBodySchema,
@@ -43,7 +43,7 @@ export const accessOperations = {
     details: 'The new token has a subset of the projects, permissions and remaining life of the one you use.',
     permission: 'any',
     body: createTokenBodySchema,
-    response: mintedTokenSchema,
+    response: createdTokenSchema,
     status: 201,
     errors: ['quota_exceeded'],
   }),

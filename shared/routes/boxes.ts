@@ -39,7 +39,7 @@ export const boxOperations = {
         'runtime_unavailable',
         'storage_full',
       ] as const),
-      ...(['volume_not_found', 'volume_in_use', 'volume_elsewhere', 'mount_path_taken', 'path_invalid'] as const),
+      ...(['volume_not_found', 'volume_in_use', 'volume_on_other_node', 'mount_path_taken', 'path_invalid'] as const),
     ],
   }),
   listBoxes: define({

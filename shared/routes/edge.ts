@@ -19,7 +19,7 @@ export const edgeOperations = {
     params: boxParams,
     body: publishBodySchema,
     response: boxSchema,
-    errors: ['box_not_found', 'domain_taken', 'domain_unproven', 'quota_exceeded'],
+    errors: ['box_not_found', 'domain_taken', 'domain_unverified', 'quota_exceeded'],
   }),
   unpublishBox: define({
     id: 'unpublishBox',
@@ -45,7 +45,7 @@ export const edgeOperations = {
     params: serviceParams,
     body: publishServiceBodySchema,
     response: serviceSchema,
-    errors: ['box_not_found', 'service_not_found', 'domain_taken', 'domain_unproven', 'quota_exceeded'],
+    errors: ['box_not_found', 'service_not_found', 'domain_taken', 'domain_unverified', 'quota_exceeded'],
   }),
   unpublishService: define({
     id: 'unpublishService',

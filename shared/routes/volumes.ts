@@ -104,7 +104,7 @@ export const volumeOperations = {
     response: boxSchema,
     outcome: 'data attached',
     errors: [
-      ...(['volume_not_found', 'box_not_found', 'volume_in_use', 'volume_elsewhere', 'mount_path_taken'] as const),
+      ...(['volume_not_found', 'box_not_found', 'volume_in_use', 'volume_on_other_node', 'mount_path_taken'] as const),
       ...(['path_invalid', 'storage_full', 'box_busy', 'quota_exceeded'] as const),
     ],
   }),

@@ -49,7 +49,7 @@ export const meSchema = z
   .looseObject({
     id: idSchema.meta({ description: 'Id of the token that sent the request.' }),
     ...tokenFields,
-    stands_for: z
+    on_behalf_of: z
       .looseObject({ id: idSchema, name: z.string(), expires_at: timestampSchema.nullable() })
       .nullable()
       .meta({
@@ -81,11 +81,11 @@ export const tokenSchema = z
   .meta({ id: 'Token' })
 
 /** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
-export const mintedTokenSchema = tokenSchema
+export const createdTokenSchema = tokenSchema
   .extend({
     token: z.string().optional().meta({ description: 'The bearer token. Returned only once, and absent in a replay.' }),
   })
-  .meta({ id: 'MintedToken' })
+  .meta({ id: 'CreatedToken' })
 
 /** `GET /v1/tokens`. */
 export const tokenListSchema = z.looseObject({ tokens: z.array(tokenSchema), ...pageFields }).meta({ id: 'TokenList' })

@@ -34,7 +34,7 @@ export const LIMIT_TEXTS = {
   exec_record_bytes_per_box: 'Total size of these records and their output.',
   execs_at_once: 'Commands running at the same time.',
   execs_at_once_per_box: 'Same for one box, if no others compete.',
-  lingering_execs:
+  orphaned_execs:
     'Ended commands with streams held open by processes they left running; separate limits with and without `no_hup`. Above it, the oldest of the boxes, projects and tokens with the most are closed.',
   connections_at_once: 'Open connections, for the front and for the data address separately.',
   connections_at_once_per_address:
@@ -91,7 +91,7 @@ export const LIMIT_TEXTS = {
   front_ticket_body_bytes: 'Size of a JSON body with a ticket at the front.',
   front_refusals_per_second_per_address:
     'Refused requests per second at the front from one source address without a valid token. Above 1,000 at once, they wait and get 429.',
-  requests_ahead: 'Pipelined requests on one connection. With more, the connection is closed.',
+  pipelined_requests: 'Pipelined requests on one connection. With more, the connection is closed.',
   unread_answer_bytes:
     'Responses that clients have not received yet, for the front, the agent and the data address separately.',
   unread_answer_bytes_per_address: 'Same for one source address, or one account in the agent, if no others compete.',

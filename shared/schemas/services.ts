@@ -184,11 +184,11 @@ export const serviceSchema = z
       .array(
         z.looseObject({
           at: timestampSchema,
-          what: z.string().meta({
+          action: z.string().meta({
             description:
               '`created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`, `preview_failed`, `promote_failed` or `rollback_failed`.',
           }),
-          by: z
+          actor: z
             .string()
             .nullable()
             .meta({ description: 'Name of the token that made the change. Null if no request made it.' }),
@@ -222,7 +222,7 @@ export const deployServiceBodySchema = z
       .enum(['process', 'fork'])
       .default('process')
       .meta({ description: 'With `fork`, the preview runs in a copy of the box, with its data volumes read-only.' }),
-    snapshot: z.boolean().default(false).meta({
+    copy_data: z.boolean().default(false).meta({
       description: 'In a fork, mounts writable copies of the data volumes. They are deleted with the fork.',
     }),
     ready_seconds: z
@@ -236,14 +236,14 @@ export const deployServiceBodySchema = z
     path: ['env'],
     error: DEFINITION_TOO_LONG,
   })
-  .refine(({ isolation, snapshot }) => !snapshot || isolation === 'fork', {
-    path: ['snapshot'],
+  .refine(({ isolation, copy_data }) => !copy_data || isolation === 'fork', {
+    path: ['copy_data'],
     error: 'is for isolation fork',
   })
   .meta({
     id: 'DeployService',
     override: forbid({
-      ...{ required: ['snapshot'], properties: { snapshot: { const: true } } },
+      ...{ required: ['copy_data'], properties: { copy_data: { const: true } } },
       not: { required: ['isolation'], properties: { isolation: { const: 'fork' } } },
     }),
   })

@@ -63,7 +63,7 @@ function caddyPids(): number[] {
 async function publish(domain: string): Promise<number> {
   const refused = await client.post(`${BOX}/publish`, { domains: [domain] })
   const [, name = '', text = ''] = /TXT record (\S+) with the value (\S+) /.exec(refused.body.detail) ?? []
-  expect([refused.status, refused.body.code, name]).toEqual([409, 'domain_unproven', `_boxyard-challenge.${domain}`])
+  expect([refused.status, refused.body.code, name]).toEqual([409, 'domain_unverified', `_boxyard-challenge.${domain}`])
   ca.texts.set(name, [text])
   return (await client.post(`${BOX}/publish`, { domains: [domain] })).status
 }
@@ -72,7 +72,7 @@ test('a domain without its TXT record, or that is reserved, is not published and
   const before = ca.orders()
   ca.texts.set('_boxyard-challenge.stolen.example.org', ['boxyard=of-another-project'])
   const answer = await client.post(`${BOX}/publish`, { domains: ['stolen.example.org'] })
-  expect([answer.status, answer.body.code]).toEqual([409, 'domain_unproven'])
+  expect([answer.status, answer.body.code]).toEqual([409, 'domain_unverified'])
   const reserved = await client.post(`${BOX}/publish`, { domains: ['api.example.org'] })
   expect([reserved.status, reserved.body.code]).toEqual([400, 'invalid_request'])
   for (const name of ['stolen.example.org', 'api.example.org']) await expect(visit(name)).rejects.toThrow(/alert/)

@@ -102,7 +102,7 @@ describe('a create', () => {
       path: '/pg',
       read_only: true,
     })
-    expect([refused.status, refused.body?.code]).toEqual([409, 'volume_elsewhere'])
+    expect([refused.status, refused.body?.code]).toEqual([409, 'volume_on_other_node'])
     expect(await nodeOf('far')).toBe(others[0]?.node)
   })
 

@@ -23,7 +23,7 @@ export class DomainProofs {
 
   /**
    * Checks that each domain has the TXT record of the project. Names below the deployment's domain need none: their DNS is the operator's.
-   * @throws ServiceError `domain_unproven` that names the record which is missing, `runtime_unavailable` if no resolver answers
+   * @throws ServiceError `domain_unverified` that names the record which is missing, `runtime_unavailable` if no resolver answers
    */
   async check(project: string, domains: readonly string[]): Promise<void> {
     const foreign = domains.filter((domain) => !isOwnHost(domain, this.#deps.address))
@@ -36,7 +36,7 @@ export class DomainProofs {
     const name = `${LABEL}.${domain}`
     const texts = await records.of(name)
     if (texts.some((text) => accepted.includes(text.trim()))) return
-    throw refusal('domain_unproven', [
+    throw refusal('domain_unverified', [
       `"${domain}" is not proven to be of the project "${project}".`,
       `Add the TXT record ${name} with the value ${accepted[0]} to its DNS, and publish again.`,
     ])

@@ -76,5 +76,5 @@ const OPEN: Named = ['boxyard_edge_connections_open', 'Those of them that are op
 const LIMIT: Named = ['boxyard_edge_connections_limit', 'How many may be open at once.']
 const RECEIVED: Named = ['boxyard_edge_received_bytes_total', 'Bytes of requests, without encryption.']
 const SENT: Named = ['boxyard_edge_sent_bytes_total', 'Bytes of answers, without encryption.']
-const NAMES: Named = ['boxyard_edge_names', 'Host names that the edge knows a box for.']
+const NAMES: Named = ['boxyard_edge_hostnames', 'Host names that the edge knows a box for.']
 const GRANTS: Named = ['boxyard_edge_grants', 'Tokens and sessions that pass the edge without being asked about.']

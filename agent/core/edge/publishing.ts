@@ -38,7 +38,7 @@ export interface PublishingDeps {
 export interface Publishing {
   /**
    * Adds domains to a box, and sets its port and `auth` if given.
-   * @throws ServiceError `box_not_found`, `domain_taken`, `domain_unproven`, `invalid_request` for a domain reserved for boxes' own names or by the
+   * @throws ServiceError `box_not_found`, `domain_taken`, `domain_unverified`, `invalid_request` for a domain reserved for boxes' own names or by the
    * operator, `quota_exceeded`,
    * `runtime_unavailable` while the fleet cannot be asked who has a domain
    */

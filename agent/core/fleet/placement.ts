@@ -37,11 +37,12 @@ export interface PlacementDeps {
 }
 
 /**
- * Returns the numbers of the cells to ask in turn, of which a later one is asked if those before it have no room: the cell that has the
- * name, unless another request made that and this may repeat an earlier one, which was answered elsewhere; or the cell with the
- * sources; else those that may have it: where projects are kept together in the order that the project has of all cells, and else
- * of two by chance the one with more free memory first, and those with places that are ready before all others.
- * @throws ServiceError `volume_elsewhere` if the sources are at several cells, `invalid_request` for a region or node that no cell has,
+ * Returns the numbers of the cells to try in order. A later cell is tried if the earlier ones are full.
+ * 1. The cell that has the name. Not if another request made it and this one may repeat a request that another cell answered.
+ * 2. The cell with the sources.
+ * 3. Otherwise all cells that qualify. With `project`, in the project's own order of cells. With `spread`, cells with ready slots first,
+ *    then the one of two random cells with more free memory.
+ * @throws ServiceError `volume_on_other_node` if the sources are at several cells, `invalid_request` for a region or node that no cell has,
  * `runtime_unavailable` if none takes new ones
  */
 export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] {
@@ -134,7 +135,7 @@ function scattered(sources: readonly HomeName[], directory: Pick<Directory, 'fin
 
 /** Makes the error for a volume, or a box, that is not where it is needed. */
 export function elsewhereError(places: string): ServiceError {
-  return refusal('volume_elsewhere', [
+  return refusal('volume_on_other_node', [
     `Boxes and their data volumes must be on one node: ${places}`,
     'Make the box where the volume is, by naming it in data_mounts, or bring a copy of the volume there by a backup (from_backup).',
   ])

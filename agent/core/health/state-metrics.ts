@@ -90,6 +90,6 @@ const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: 
 const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted resources whose space is not free yet.' }
 const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Deleted resources whose removal failed at least once.' }
 const UNSTARTED = {
-  name: 'boxyard_boxes_unstarted',
+  name: 'boxyard_boxes_failed_to_start',
   help: 'Boxes that should run, but failed to start. The agent retries.',
 }

@@ -116,7 +116,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
         const { cpus, ram_mb: ramMb } = box.config
         await admission.check({ project: box.project, cpus, ramMb })
         await deps.bounds.checkRoom(box.project)
-        await forks.make(box, body.snapshot, write)
+        await forks.make(box, body.copy_data, write)
       }
       const isDone = (service: ObservedService): boolean => previewStateOf(service)?.state !== 'starting'
       return settle(box, ref.service, { isDone, ms: waitMs })

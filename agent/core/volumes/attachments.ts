@@ -51,8 +51,8 @@ export interface DetachMutation extends AttachmentMutation {
 /** Attachments of data volumes to boxes (docs/api.md#data-volumes). */
 export interface Attachments {
   /**
-   * Attaches a volume to a box, running or not; succeeds if it is attached so already.
-   * @throws ServiceError `volume_in_use`, `volume_elsewhere`, `mount_path_taken`, `path_invalid`, `box_busy`, `quota_exceeded`, with nothing changed
+   * Attaches a volume to a box, running or not. Succeeds if it is attached so already.
+   * @throws ServiceError `volume_in_use`, `volume_on_other_node`, `mount_path_taken`, `path_invalid`, `box_busy`, `quota_exceeded`, with nothing changed
    */
   attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
   /**

@@ -131,7 +131,7 @@ const HEAD_BYTES = 65_536
 const BUFFER_BYTES = 98_304
 const REWRITE_BYTES = 4_096
 const LARGE_HEAD: EdgeRefusal = {
-  code: 'head_too_large',
+  code: 'headers_too_large',
   detail: 'The head of the request, its headers and cookies included, is larger than 64 KiB.',
   wayOut: 'Delete cookies of this site, or send less.',
 }

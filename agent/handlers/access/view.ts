@@ -17,7 +17,7 @@ export function viewMe(
     projects: token.projects === '*' ? '*' : [...token.projects],
     permissions: [...token.permissions],
     expires_at: endOf(token),
-    stands_for: stoodFor === null ? null : { id: stoodFor.id, name: stoodFor.name, expires_at: endOf(stoodFor) },
+    on_behalf_of: stoodFor === null ? null : { id: stoodFor.id, name: stoodFor.name, expires_at: endOf(stoodFor) },
   }
 }
 

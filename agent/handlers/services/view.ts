@@ -39,7 +39,9 @@ export function viewService(box: BoxRecord, service: ObservedService, options: S
     preview_url: targets.preview && urlOf(hostOfPreview(box, record.name, options.address), options.address),
     published_domains: record.domains,
     generation: record.generation,
-    history: record.history.map(({ at, ...change }) => ({ at: timestamp(at), ...change })),
+    history: record.history.map(({ at, what, by, generation }) => {
+      return { at: timestamp(at), action: what, actor: by, generation }
+    }),
     tags: record.tags,
     created_at: timestamp(record.createdAt),
     updated_at: timestamp(record.updatedAt),

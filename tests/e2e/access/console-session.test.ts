@@ -28,7 +28,7 @@ describe('a session', () => {
     const session = await signIn()
     const { permissions, projects, id, expires_at } = (await client.get('/v1/me')).body
     const standsFor = { id, name: 'admin', expires_at }
-    expect(session.token).toMatchObject({ name: 'admin (console)', permissions, projects, stands_for: standsFor })
+    expect(session.token).toMatchObject({ name: 'admin (console)', permissions, projects, on_behalf_of: standsFor })
     expect((await ask(session)).body).toEqual(session.token)
     const listed = (await client.get('/v1/tokens')).body.tokens
     const shown = { id: session.token.id, name: 'admin (console)', is_session: true, created_by: id }
@@ -248,7 +248,7 @@ describe('a sign-in link', () => {
     // Whoever reads it leaves the session as it is.
     expect((await ask(left)).status).toBe(200)
     const session = await signIn({ token: null, headers: { 'x-boxyard-link': ticket } })
-    expect(session.token).toMatchObject({ permissions: ['read'], stands_for: { id } })
+    expect(session.token).toMatchObject({ permissions: ['read'], on_behalf_of: { id } })
     expect(statusAndCode(await read({ 'x-boxyard-link': ticket }))).toEqual([401, 'token_invalid'])
   })
 

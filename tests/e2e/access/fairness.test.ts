@@ -58,7 +58,7 @@ describe('a token of one tenant, with those minted with it', () => {
     }
     const { limits, shares } = (await client.get('/v1/config')).body
     const total = limits[shares.event_streams.limit]
-    expect([total, shares.event_streams.rule]).toEqual([256, 'left_free'])
+    expect([total, shares.event_streams.rule]).toEqual([256, 'at_most_free'])
     const taken = await openAll([
       ['a', own[0]],
       ['a', own[1]],

@@ -29,7 +29,7 @@ export function defineTokensSuite(client: Client): void {
         name: 'ci',
         projects: ['mine'],
         permissions: ['read'],
-        stands_for: null,
+        on_behalf_of: null,
         // That of the token that asked.
         expires_at: (await client.get('/v1/me')).body.expires_at,
       })

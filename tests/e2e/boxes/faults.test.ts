@@ -115,7 +115,7 @@ describe('kill -9 of the agent', () => {
       expect(await startFaults()).toEqual([
         expect.stringContaining('These boxes should run but failed to start: faults/witness ('),
       ])
-      expect(await (await fetch(service.metricsUrl)).text()).toContain('boxyard_boxes_unstarted 1')
+      expect(await (await fetch(service.metricsUrl)).text()).toContain('boxyard_boxes_failed_to_start 1')
     })
     await reboot(witness.id, at('runtime.start', 'throw'))
     await eventually(async () => (await client.get(`${boxes}/witness`)).body.status === 'running')

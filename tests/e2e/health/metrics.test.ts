@@ -185,7 +185,7 @@ function expectEdgeFigures(before: string, after: string): void {
   expect(growth('boxyard_edge_box_errors_total{kind="connect"}')).toBe(1)
   for (const way of ['received', 'sent']) expect(growth(`boxyard_edge_${way}_bytes_total`)).toBeGreaterThan(100)
   expect(growth('boxyard_edge_grants')).toBe(1)
-  expect(figureOf(after, 'boxyard_edge_names')).toBe(1)
+  expect(figureOf(after, 'boxyard_edge_hostnames')).toBe(1)
   expect(figureOf(after, 'boxyard_edge_up')).toBe(1)
   expect(figureOf(after, 'boxyard_edge_starts_total')).toBe(1)
   expect(figureOf(after, 'boxyard_edge_connections_open')).toBe(0)

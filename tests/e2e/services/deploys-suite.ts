@@ -16,7 +16,9 @@ export function defineDeploysSuite(client: Client): void {
     script(`mkdir -p /srv/${name} && echo ${name} > /srv/${name}/index.html && exec httpd -f -p $PORT -h /srv/${name}`)
   const nameAt = async (port: number): Promise<string> =>
     (await shell(`printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 127.0.0.1 ${port} 2>/dev/null | tail -n 1`)).trim()
-  const whats = async (): Promise<string[]> => (await get()).history.map(({ what }: { what: string }) => what)
+  const actions = async (): Promise<string[]> => {
+    return (await get()).history.map(({ action }: { action: string }) => action)
+  }
 
   beforeAll(async () => {
     await client.post(boxes, { name: 'host', config: { ram_mb: 128 } })
@@ -44,7 +46,7 @@ export function defineDeploysSuite(client: Client): void {
       const discarded = await act('discard')
       expect([discarded.status, discarded.body.preview, discarded.body.active.pid]).toEqual([200, null, active.pid])
       await eventually(async () => (await nameAt(49152)) === '')
-      expect(await whats()).toEqual(['created', 'deployed', 'discarded'])
+      expect(await actions()).toEqual(['created', 'deployed', 'discarded'])
       for (const verb of ['promote', 'discard']) expect((await act(verb)).body.code).toBe('no_preview')
     })
 
@@ -69,7 +71,7 @@ export function defineDeploysSuite(client: Client): void {
       expect((await act('promote')).body).toMatchObject({ code: 'preview_not_ready', status: 409 })
       expect(await get()).toMatchObject({ state: 'running', active: { pid: active.pid, restarts: 0 } })
       expect(await nameAt(8080)).toBe('one')
-      expect((await whats()).at(-1)).toBe('preview_failed')
+      expect((await actions()).at(-1)).toBe('preview_failed')
     })
 
     test('that does not listen in time has failed, and is ended', async () => {
@@ -129,7 +131,7 @@ export function defineDeploysSuite(client: Client): void {
       expect(promoted.spec.command).toEqual(promoted.active.spec.command)
       const { body: back } = await act('rollback')
       expect([back.active.pid, back.previous.pid, back.generation]).toEqual([before.active.pid, before.preview.pid, 3])
-      expect(back.history.at(-1)).toMatchObject({ what: 'rolled_back', by: expect.any(String), generation: 3 })
+      expect(back.history.at(-1)).toMatchObject({ action: 'rolled_back', actor: expect.any(String), generation: 3 })
       expect((await act('rollback')).body.active.pid).toBe(before.preview.pid)
     })
 
@@ -235,7 +237,7 @@ export function defineDeploysSuite(client: Client): void {
     })
 
     test('has writable copies of data volumes if requested, which are discarded', async () => {
-      await act('deploy', inFork({ command: prying, snapshot: true }))
+      await act('deploy', inFork({ command: prying, copy_data: true }))
       await eventually(async () => (await logOf('preview')) === 'app root data\nwrote\nnew there\n')
       expect(await shell('ls /data')).toBe('there\n')
       await act('discard')
@@ -289,7 +291,7 @@ export function defineDeploysSuite(client: Client): void {
     await client.put(app, { command: script('exec sleep 1000') })
     expect((await act('rollback')).body.code).toBe('nothing_to_roll_back')
     expect((await act('deploy', { isolation: 'magic' })).body.errors[0].pointer).toBe('/isolation')
-    expect((await act('deploy', { snapshot: true })).body.errors[0].pointer).toBe('/snapshot')
+    expect((await act('deploy', { copy_data: true })).body.errors[0].pointer).toBe('/copy_data')
     expect((await act('deploy', { env: { BOX_ID: 'x' } })).body.code).toBe('environment_reserved')
     const portless = await act('deploy', {})
     expect(portless.body.preview).toMatchObject({ state: 'running', port: null, health: 'unknown' })

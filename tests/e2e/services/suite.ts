@@ -44,7 +44,7 @@ export function defineServicesSuite(client: Client): void {
       })
       await eventually(async () => (await logs('app')).data === '8000 red app\n')
       expect((await shell(`cat /proc/${made.body.active.pid}/cmdline | tr '\\0' ' '`)).trim()).toBe('sleep 1000')
-      expect((await get('app')).history.map(({ what }: { what: string }) => what)).toEqual(['created'])
+      expect((await get('app')).history.map(({ action }: { action: string }) => action)).toEqual(['created'])
       const { body: page } = await client.get(services)
       expect(page.services.map(({ name }: { name: string }) => name)).toEqual(['app'])
     })

@@ -24,8 +24,8 @@ const signedInAs = (): Promise<string | null> =>
     const session = localStorage.getItem('boxyard.session')
     if (session === null) return null
     const answer = await fetch('/v1/me', { headers: { 'x-boxyard-session': session } })
-    const me = (await answer.json()) as { stands_for: { name: string } | null }
-    return me.stands_for?.name ?? null
+    const me = (await answer.json()) as { on_behalf_of: { name: string } | null }
+    return me.on_behalf_of?.name ?? null
   })
 
 const pageAt = (path: string): Promise<unknown> => user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })

@@ -36,8 +36,8 @@ interface History {
 }
 
 /** Every history: of what is kept those who have most lose the oldest. `kind` is what the uses of an account have in common. */
-const HISTORIES: Record<NamesWith<'oldest_go'>, (kind: 'box' | 'project' | 'token') => History> = {
-  lingering_commands: (kind) => {
+const HISTORIES: Record<NamesWith<'evict_oldest'>, (kind: 'box' | 'project' | 'token') => History> = {
+  orphaned_commands: (kind) => {
     const shares = { running: createFairShares(100), activity: createBoxActivity() }
     const table = createExecTable({ lingering: 10, ...shares, meter: silentMeter, logger: silentLogger })
     const closed = new Set<string>()
@@ -136,7 +136,7 @@ function endedExec(id: string, closed: Set<string>): LiveExec {
   return { id, boxId: 'box_a', ended, dispose: async () => undefined, released, release } as unknown as LiveExec
 }
 
-const byKind = namesWith('oldest_go').flatMap((name) => SHARES[name].by.map((kind) => [name, kind] as const))
+const byKind = namesWith('evict_oldest').flatMap((name) => SHARES[name].by.map((kind) => [name, kind] as const))
 
 describe('who leaves most behind loses the oldest, and others keep theirs', () => {
   test.each(byKind)('%s, by one %s', async (name, kind) => {

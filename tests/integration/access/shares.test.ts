@@ -92,7 +92,7 @@ function accountsIn(user: User): string[] {
 }
 
 /** Everything in the list whose accounts must leave as much as they hold. A missing one does not compile. */
-const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> = {
+const AT_MOST_FREE: Record<NamesWith<'at_most_free'>, () => Shared | Promise<Shared>> = {
   tickets: () => {
     const tickets = createTickets({ clock })
     const grant = { operationId: 'streamExec', target: '/', boxId: null }
@@ -192,7 +192,7 @@ function rated(total: number, take: (account: string) => boolean): Shared {
 }
 
 /** Everything that each account has a bound of its own of. */
-const EACH: Record<NamesWith<'each'>, () => Shared> = {
+const PER_ACCOUNT: Record<NamesWith<'per_account'>, () => Shared> = {
   requests: () => {
     const limit = createRateLimit({ perSecond: LIMITS.requests_per_second, burst: LIMITS.requests_burst, clock })
     return rated(LIMITS.requests_burst, (account) => takes(() => limit(account)))
@@ -244,14 +244,14 @@ const attacks = <T extends ShareName>(made: Record<T, unknown>) =>
   (Object.keys(made) as T[]).flatMap((name) => SHARES[name].by.map((kind) => [name, kind] as const))
 
 describe('one account takes all it can, and leaves some to another', () => {
-  test.each(attacks(LEFT_FREE))('%s, by one %s', async (name, kind) => {
-    const shared = await LEFT_FREE[name]()
+  test.each(attacks(AT_MOST_FREE))('%s, by one %s', async (name, kind) => {
+    const shared = await AT_MOST_FREE[name]()
     expect(await takeAll(shared, (attempt) => attackerOf(kind, attempt))).toBe(shared.total / 2)
     expect(await shared.take(VICTIM, 0)).toBe(true)
   })
 
-  test.each(attacks(EACH))('%s, by one %s', async (name, kind) => {
-    const shared = EACH[name]()
+  test.each(attacks(PER_ACCOUNT))('%s, by one %s', async (name, kind) => {
+    const shared = PER_ACCOUNT[name]()
     expect(await takeAll(shared, (attempt) => attackerOf(kind, attempt))).toBe(shared.total)
     expect(await shared.take(VICTIM, 0)).toBe(true)
   })

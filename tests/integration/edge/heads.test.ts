@@ -44,7 +44,7 @@ describe('the head of a request', () => {
   test('that is larger is refused with its own words', async () => {
     const answer = await ask('GET', `cookie: a=${'z'.repeat(66_000)}`)
     expect(answer.status).toBe(431)
-    expect(JSON.parse(answer.body)).toMatchObject({ code: 'head_too_large', status: 431 })
+    expect(JSON.parse(answer.body)).toMatchObject({ code: 'headers_too_large', status: 431 })
     const page = await ask('GET', 'accept: text/html', `cookie: a=${'z'.repeat(66_000)}`)
     expect([page.status, page.body]).toEqual([431, expect.stringContaining('larger than 64 KiB')])
   })

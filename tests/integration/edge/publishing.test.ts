@@ -83,7 +83,7 @@ test('a domain needs the TXT record of its project, which the error names', asyn
   const proof = proofOf(SECRET, 'demo', 'shop.example.net')
   expect(proof).toMatch(/^boxyard=[\w-]{43}$/)
   const error = {
-    code: 'domain_unproven',
+    code: 'domain_unverified',
     message: expect.stringContaining(`_boxyard-challenge.shop.example.net with the value ${proof}`),
   }
   await expect(publish('shop.example.net')).rejects.toMatchObject(error)
@@ -107,6 +107,6 @@ test('what is published stays without its record, and names of the deployment ne
   expect(domains).toEqual(['shop.example.net', 'shop.localhost'])
   await publishing.unpublish(ref('web'), ['shop.example.net'], null)
   await expect(publishing.publish(ref('web'), { domains: ['shop.example.net'] }, null)).rejects.toMatchObject({
-    code: 'domain_unproven',
+    code: 'domain_unverified',
   })
 })

@@ -114,7 +114,7 @@ describe('a create is carried out', () => {
     const request = requestOf({ sources: [volume('pg'), volume('media')] })
     const homes = { 'volume demo/pg': 'bb', 'volume demo/media': 'cc' }
     const error = errorOf(() => place(request, { cells: THREE, homes }))
-    expect(error.code).toBe('volume_elsewhere')
+    expect(error.code).toBe('volume_on_other_node')
     expect(error.message).toContain('volume "pg" is at cell bb, volume "media" is at cell cc')
   })
 

@@ -87,7 +87,7 @@ function Present() {
   const isSignedIn = hasSession()
   const { data: me } = useQuery({ ...meQuery, enabled: isSignedIn })
   if (!isSignedIn) return null
-  const name = me === undefined ? 'signed in' : `signed in as ${(me.stands_for ?? me).name}`
+  const name = me === undefined ? 'signed in' : `signed in as ${(me.on_behalf_of ?? me).name}`
   return <p className="rounded-md bg-warn-soft p-3">You are {name}. Signing in ends that session.</p>
 }
 

@@ -89,8 +89,8 @@ export class BoxBusyError extends ApiError {}
 /** `volume_in_use` */
 export class VolumeInUseError extends ApiError {}
 
-/** `volume_elsewhere` */
-export class VolumeElsewhereError extends ApiError {}
+/** `volume_on_other_node` */
+export class VolumeOnOtherNodeError extends ApiError {}
 
 /** `volume_busy` */
 export class VolumeBusyError extends ApiError {}
@@ -107,8 +107,8 @@ export class NotAttachedError extends ApiError {}
 /** `domain_taken` */
 export class DomainTakenError extends ApiError {}
 
-/** `domain_unproven` */
-export class DomainUnprovenError extends ApiError {}
+/** `domain_unverified` */
+export class DomainUnverifiedError extends ApiError {}
 
 /** `no_preview` */
 export class NoPreviewError extends ApiError {}
@@ -167,8 +167,8 @@ export class UpgradeRequiredError extends ApiError {}
 /** `rate_limited` */
 export class RateLimitedError extends ApiError {}
 
-/** `head_too_large` */
-export class HeadTooLargeError extends ApiError {}
+/** `headers_too_large` */
+export class HeadersTooLargeError extends ApiError {}
 
 /** `internal` */
 export class InternalError extends ApiError {}
@@ -225,13 +225,13 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   box_not_running: BoxNotRunningError,
   box_busy: BoxBusyError,
   volume_in_use: VolumeInUseError,
-  volume_elsewhere: VolumeElsewhereError,
+  volume_on_other_node: VolumeOnOtherNodeError,
   volume_busy: VolumeBusyError,
   volume_too_small: VolumeTooSmallError,
   mount_path_taken: MountPathTakenError,
   not_attached: NotAttachedError,
   domain_taken: DomainTakenError,
-  domain_unproven: DomainUnprovenError,
+  domain_unverified: DomainUnverifiedError,
   no_preview: NoPreviewError,
   preview_not_ready: PreviewNotReadyError,
   nothing_to_roll_back: NothingToRollBackError,
@@ -251,7 +251,7 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof ApiError>> = {
   idempotency_key_reused: IdempotencyKeyReusedError,
   upgrade_required: UpgradeRequiredError,
   rate_limited: RateLimitedError,
-  head_too_large: HeadTooLargeError,
+  headers_too_large: HeadersTooLargeError,
   internal: InternalError,
   port_unreachable: PortUnreachableError,
   agent_protocol: AgentProtocolError,

@@ -2003,7 +2003,7 @@ export interface components {
              * @description In a fork, mounts writable copies of the data volumes. They are deleted with the fork.
              * @default false
              */
-            snapshot: boolean;
+            copy_data: boolean;
             /**
              * @description Seconds for the preview to become ready after its start. After that, it has failed.
              * @default 60
@@ -2352,7 +2352,7 @@ export interface components {
             [key: string]: unknown;
         };
         /** @enum {string} */
-        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_elsewhere" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "domain_unproven" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected_request" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "head_too_large" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
+        ErrorCode: "invalid_request" | "invalid_json" | "environment_reserved" | "base_and_fork" | "path_invalid" | "token_missing" | "token_invalid" | "token_expired" | "token_revoked" | "permission_denied" | "nesting_not_allowed" | "quota_exceeded" | "route_not_found" | "box_not_found" | "base_not_found" | "volume_not_found" | "snapshot_not_found" | "backup_not_found" | "service_not_found" | "exec_not_found" | "session_not_found" | "operation_not_found" | "token_not_found" | "file_not_found" | "method_not_allowed" | "name_taken" | "box_not_running" | "box_busy" | "volume_in_use" | "volume_on_other_node" | "volume_busy" | "volume_too_small" | "mount_path_taken" | "not_attached" | "domain_taken" | "domain_unverified" | "no_preview" | "preview_not_ready" | "nothing_to_roll_back" | "backup_damaged" | "port_not_listening" | "below_use" | "idempotency_in_progress" | "directory_not_empty" | "not_a_directory" | "is_a_directory" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected_request" | "idempotency_key_reused" | "upgrade_required" | "rate_limited" | "headers_too_large" | "internal" | "port_unreachable" | "agent_protocol" | "agent_unavailable" | "draining" | "runtime_unavailable" | "agent_timeout" | "storage_full";
         Version: {
             version: string;
             /** @constant */
@@ -2543,7 +2543,7 @@ export interface components {
             /** @description Same for one box, if no others compete. */
             execs_at_once_per_box?: number;
             /** @description Ended commands with streams held open by processes they left running; separate limits with and without `no_hup`. Above it, the oldest of the boxes, projects and tokens with the most are closed. */
-            lingering_execs?: number;
+            orphaned_execs?: number;
             /** @description Open connections, for the front and for the data address separately. */
             connections_at_once?: number;
             /** @description Same for one address (IPv6: one /64), if no others compete. A new connection replaces one without a request. */
@@ -2633,7 +2633,7 @@ export interface components {
             /** @description Refused requests per second at the front from one source address without a valid token. Above 1,000 at once, they wait and get 429. */
             front_refusals_per_second_per_address?: number;
             /** @description Pipelined requests on one connection. With more, the connection is closed. */
-            requests_ahead?: number;
+            pipelined_requests?: number;
             /** @description Responses that clients have not received yet, for the front, the agent and the data address separately. */
             unread_answer_bytes?: number;
             /** @description Same for one source address, or one account in the agent, if no others compete. */
@@ -2693,10 +2693,10 @@ export interface components {
                 /** @description Accounts whose usage is added up. `token` means a token and all tokens created with it. */
                 by: ("box" | "project" | "token")[];
                 /**
-                 * @description `left_free`: No account may hold more than what is free, so one on its own gets half. `each`: The limit applies to each account separately. `turns`: Waiting requests take turns, one per account. `oldest_go`: Above the limit, the accounts with the most lose their oldest.
+                 * @description `at_most_free`: No account may hold more than what is free, so one on its own gets half. `per_account`: The limit applies to each account separately. `fair_queue`: Waiting requests take turns, one per account. `evict_oldest`: Above the limit, the accounts with the most lose their oldest.
                  * @enum {string}
                  */
-                rule: "left_free" | "each" | "turns" | "oldest_go";
+                rule: "at_most_free" | "per_account" | "fair_queue" | "evict_oldest";
             } & {
                 [key: string]: unknown;
             };
@@ -2892,7 +2892,7 @@ export interface components {
              */
             expires_at: string | null;
             /** @description For a web console session, the token behind it, which creates, lists and revokes tokens on its behalf. Null if this is not a session. */
-            stands_for: ({
+            on_behalf_of: ({
                 id: components["schemas"]["Id"];
                 name: string;
                 /**
@@ -2906,7 +2906,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        MintedToken: {
+        CreatedToken: {
             id: components["schemas"]["Id"];
             name: string;
             /** @description Projects the token can access. `*` means all projects, including future ones. */
@@ -3740,9 +3740,9 @@ export interface components {
             history: ({
                 at: components["schemas"]["Timestamp"];
                 /** @description `created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`, `preview_failed`, `promote_failed` or `rollback_failed`. */
-                what: string;
+                action: string;
                 /** @description Name of the token that made the change. Null if no request made it. */
-                by: string | null;
+                actor: string | null;
                 /**
                  * Format: int64
                  * @description `generation` after the change.
@@ -4523,7 +4523,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MintedToken"];
+                    "application/json": components["schemas"]["CreatedToken"];
                 };
             };
         };

@@ -126,7 +126,7 @@ function useVisitToken({ project, name }: Box) {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: () => {
-      const { expires_at: minterEnds } = me.stands_for ?? me
+      const { expires_at: minterEnds } = me.on_behalf_of ?? me
       const isWithin = livesWithin(minterEnds, Date.now()).some(({ seconds }) => seconds === VISIT_SECONDS)
       const body = { name: visitorName(name), projects: [project], permissions: ['read' as const] }
       return api().call('createToken', { body: { ...body, expires_in_seconds: isWithin ? VISIT_SECONDS : null } })

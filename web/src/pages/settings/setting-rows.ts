@@ -92,8 +92,8 @@ const BINARY: readonly [number, string][] = [
   [2 ** 10, 'KiB'],
 ]
 const RULES: Readonly<Record<string, string>> = {
-  left_free: 'No account can hold more than is left free. A single account gets half.',
-  each: 'Each account has its own limit.',
-  turns: 'Waiting requests take turns, one account after another.',
-  oldest_go: 'Above the limit, the accounts with the most entries lose their oldest ones.',
+  at_most_free: 'No account can hold more than is left free. A single account gets half.',
+  per_account: 'Each account has its own limit.',
+  fair_queue: 'Waiting requests take turns, one account after another.',
+  evict_oldest: 'Above the limit, the accounts with the most entries lose their oldest ones.',
 }

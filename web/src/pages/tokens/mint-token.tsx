@@ -159,7 +159,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
 }
 
 function Life({ me }: { me: Me }) {
-  const { expires_at: minterEnds } = me.stands_for ?? me
+  const { expires_at: minterEnds } = me.on_behalf_of ?? me
   const lives = livesWithin(minterEnds, Date.now())
   return (
     <SelectField

@@ -16,7 +16,7 @@ interface Deps {
 export function tokenColumns({ tokens, me, now, revoke }: Deps): Column<Token>[] {
   const names = new Map(tokens.map(({ id, name }) => [id, name]))
   // A session creates tokens in the name of its token.
-  const own = me.stands_for ?? me
+  const own = me.on_behalf_of ?? me
   const minterOf = ({ created_by: by }: Token): string =>
     by === null ? 'the host' : by === own.id ? `${own.name} (you)` : (names.get(by) ?? by)
   return [

@@ -121,8 +121,8 @@ class VolumeInUseError(ApiError):
     """``volume_in_use``"""
 
 
-class VolumeElsewhereError(ApiError):
-    """``volume_elsewhere``"""
+class VolumeOnOtherNodeError(ApiError):
+    """``volume_on_other_node``"""
 
 
 class VolumeBusyError(ApiError):
@@ -145,8 +145,8 @@ class DomainTakenError(ApiError):
     """``domain_taken``"""
 
 
-class DomainUnprovenError(ApiError):
-    """``domain_unproven``"""
+class DomainUnverifiedError(ApiError):
+    """``domain_unverified``"""
 
 
 class NoPreviewError(ApiError):
@@ -225,8 +225,8 @@ class RateLimitedError(ApiError):
     """``rate_limited``"""
 
 
-class HeadTooLargeError(ApiError):
-    """``head_too_large``"""
+class HeadersTooLargeError(ApiError):
+    """``headers_too_large``"""
 
 
 class InternalError(ApiError):
@@ -292,13 +292,13 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "box_not_running": BoxNotRunningError,
     "box_busy": BoxBusyError,
     "volume_in_use": VolumeInUseError,
-    "volume_elsewhere": VolumeElsewhereError,
+    "volume_on_other_node": VolumeOnOtherNodeError,
     "volume_busy": VolumeBusyError,
     "volume_too_small": VolumeTooSmallError,
     "mount_path_taken": MountPathTakenError,
     "not_attached": NotAttachedError,
     "domain_taken": DomainTakenError,
-    "domain_unproven": DomainUnprovenError,
+    "domain_unverified": DomainUnverifiedError,
     "no_preview": NoPreviewError,
     "preview_not_ready": PreviewNotReadyError,
     "nothing_to_roll_back": NothingToRollBackError,
@@ -318,7 +318,7 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "idempotency_key_reused": IdempotencyKeyReusedError,
     "upgrade_required": UpgradeRequiredError,
     "rate_limited": RateLimitedError,
-    "head_too_large": HeadTooLargeError,
+    "headers_too_large": HeadersTooLargeError,
     "internal": InternalError,
     "port_unreachable": PortUnreachableError,
     "agent_protocol": AgentProtocolError,
@@ -359,13 +359,13 @@ __all__ = (
     "BoxNotRunningError",
     "BoxBusyError",
     "VolumeInUseError",
-    "VolumeElsewhereError",
+    "VolumeOnOtherNodeError",
     "VolumeBusyError",
     "VolumeTooSmallError",
     "MountPathTakenError",
     "NotAttachedError",
     "DomainTakenError",
-    "DomainUnprovenError",
+    "DomainUnverifiedError",
     "NoPreviewError",
     "PreviewNotReadyError",
     "NothingToRollBackError",
@@ -385,7 +385,7 @@ __all__ = (
     "IdempotencyKeyReusedError",
     "UpgradeRequiredError",
     "RateLimitedError",
-    "HeadTooLargeError",
+    "HeadersTooLargeError",
     "InternalError",
     "PortUnreachableError",
     "AgentProtocolError",

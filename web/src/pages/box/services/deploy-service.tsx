@@ -33,7 +33,7 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
         // Who is not shown the variables keeps them.
         ...(canWrite ? { env } : {}),
         isolation: form.has('fork') ? ('fork' as const) : ('process' as const),
-        snapshot: form.has('fork') && form.has('snapshot'),
+        copy_data: form.has('fork') && form.has('copy_data'),
         ready_seconds: Number(textOf(form, 'seconds')),
       }
       const { headers } = await api().callFully('deployService', { path, body })
@@ -104,7 +104,7 @@ function DeployFields({ spec, canSeeVariables }: { spec: Service['spec']; canSee
         onChange={(event) => setFork(event.target.checked)}
         hint="Other versions do not see its changes to the disk. Data volumes are read-only."
       />
-      {isFork && <CheckField label="Copy the data volumes, so it can write to them" name="snapshot" />}
+      {isFork && <CheckField label="Copy the data volumes, so it can write to them" name="copy_data" />}
     </>
   )
 }

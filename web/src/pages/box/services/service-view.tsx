@@ -76,13 +76,13 @@ function History({ service }: { service: Service }) {
     <>
       <h3 className="font-semibold">History</h3>
       <Table label="History, newest first" head={['Action', 'When', 'By', 'Generation']}>
-        {service.history.toReversed().map(({ at, what, by, generation }) => (
-          <Row key={`${at} ${what} ${generation}`}>
-            <Cell>{what.replaceAll('_', ' ')}</Cell>
+        {service.history.toReversed().map(({ at, action, actor, generation }) => (
+          <Row key={`${at} ${action} ${generation}`}>
+            <Cell>{action.replaceAll('_', ' ')}</Cell>
             <Cell>
               <Ago time={at} />
             </Cell>
-            <Cell>{by ?? 'Boxyard'}</Cell>
+            <Cell>{actor ?? 'Boxyard'}</Cell>
             <Cell>{generation}</Cell>
           </Row>
         ))}

@@ -41,6 +41,7 @@ from .create_box_snapshot import CreateBoxSnapshot
 from .create_snapshot import CreateSnapshot
 from .create_token import CreateToken
 from .create_volume import CreateVolume
+from .created_token import CreatedToken
 from .deploy_service import DeployService
 from .deploy_service_isolation import DeployServiceIsolation
 from .detach import Detach
@@ -97,8 +98,7 @@ from .health_status import HealthStatus
 from .lease import Lease
 from .limits import Limits
 from .me import Me
-from .me_stands_for_type_0 import MeStandsForType0
-from .minted_token import MintedToken
+from .me_on_behalf_of_type_0 import MeOnBehalfOfType0
 from .open_console_typing import OpenConsoleTyping
 from .operation import Operation
 from .operation_error_type_0 import OperationErrorType0
@@ -253,6 +253,7 @@ __all__ = (
     "CreateSnapshot",
     "CreateToken",
     "CreateVolume",
+    "CreatedToken",
     "DeployService",
     "DeployServiceIsolation",
     "Detach",
@@ -309,8 +310,7 @@ __all__ = (
     "Lease",
     "Limits",
     "Me",
-    "MeStandsForType0",
-    "MintedToken",
+    "MeOnBehalfOfType0",
     "OpenConsoleTyping",
     "Operation",
     "OperationErrorType0",

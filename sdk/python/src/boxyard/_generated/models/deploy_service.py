@@ -23,7 +23,7 @@ class DeployService:
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
         isolation (DeployServiceIsolation | Unset): With `fork`, the preview runs in a copy of the box, with its data
             volumes read-only. Default: DeployServiceIsolation.PROCESS.
-        snapshot (bool | Unset): In a fork, mounts writable copies of the data volumes. They are deleted with the fork.
+        copy_data (bool | Unset): In a fork, mounts writable copies of the data volumes. They are deleted with the fork.
             Default: False.
         ready_seconds (int | Unset): Seconds for the preview to become ready after its start. After that, it has failed.
             Default: 60.
@@ -32,7 +32,7 @@ class DeployService:
     command: list[str] | Unset = UNSET
     env: Environment | Unset = UNSET
     isolation: DeployServiceIsolation | str | Unset = DeployServiceIsolation.PROCESS
-    snapshot: bool | Unset = False
+    copy_data: bool | Unset = False
     ready_seconds: int | Unset = 60
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class DeployService:
         if not isinstance(self.isolation, Unset):
             isolation = DeployServiceIsolation(self.isolation).value
 
-        snapshot = self.snapshot
+        copy_data = self.copy_data
 
         ready_seconds = self.ready_seconds
 
@@ -61,8 +61,8 @@ class DeployService:
             field_dict["env"] = env
         if isolation is not UNSET:
             field_dict["isolation"] = isolation
-        if snapshot is not UNSET:
-            field_dict["snapshot"] = snapshot
+        if copy_data is not UNSET:
+            field_dict["copy_data"] = copy_data
         if ready_seconds is not UNSET:
             field_dict["ready_seconds"] = ready_seconds
 
@@ -89,7 +89,7 @@ class DeployService:
         else:
             isolation = DeployServiceIsolation(_isolation)
 
-        snapshot = d.pop("snapshot", UNSET)
+        copy_data = d.pop("copy_data", UNSET)
 
         ready_seconds = d.pop("ready_seconds", UNSET)
 
@@ -97,7 +97,7 @@ class DeployService:
             command=command,
             env=env,
             isolation=isolation,
-            snapshot=snapshot,
+            copy_data=copy_data,
             ready_seconds=ready_seconds,
         )
 

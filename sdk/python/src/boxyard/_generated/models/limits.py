@@ -52,7 +52,7 @@ class Limits:
         exec_record_bytes_per_box (float | Unset): Total size of these records and their output.
         execs_at_once (float | Unset): Commands running at the same time.
         execs_at_once_per_box (float | Unset): Same for one box, if no others compete.
-        lingering_execs (float | Unset): Ended commands with streams held open by processes they left running; separate
+        orphaned_execs (float | Unset): Ended commands with streams held open by processes they left running; separate
             limits with and without `no_hup`. Above it, the oldest of the boxes, projects and tokens with the most are
             closed.
         connections_at_once (float | Unset): Open connections, for the front and for the data address separately.
@@ -116,7 +116,7 @@ class Limits:
         front_ticket_body_bytes (float | Unset): Size of a JSON body with a ticket at the front.
         front_refusals_per_second_per_address (float | Unset): Refused requests per second at the front from one source
             address without a valid token. Above 1,000 at once, they wait and get 429.
-        requests_ahead (float | Unset): Pipelined requests on one connection. With more, the connection is closed.
+        pipelined_requests (float | Unset): Pipelined requests on one connection. With more, the connection is closed.
         unread_answer_bytes (float | Unset): Responses that clients have not received yet, for the front, the agent and
             the data address separately.
         unread_answer_bytes_per_address (float | Unset): Same for one source address, or one account in the agent, if no
@@ -179,7 +179,7 @@ class Limits:
     exec_record_bytes_per_box: float | Unset = UNSET
     execs_at_once: float | Unset = UNSET
     execs_at_once_per_box: float | Unset = UNSET
-    lingering_execs: float | Unset = UNSET
+    orphaned_execs: float | Unset = UNSET
     connections_at_once: float | Unset = UNSET
     connections_at_once_per_address: float | Unset = UNSET
     edge_connections_at_once: float | Unset = UNSET
@@ -224,7 +224,7 @@ class Limits:
     front_requests_at_once_per_project: float | Unset = UNSET
     front_ticket_body_bytes: float | Unset = UNSET
     front_refusals_per_second_per_address: float | Unset = UNSET
-    requests_ahead: float | Unset = UNSET
+    pipelined_requests: float | Unset = UNSET
     unread_answer_bytes: float | Unset = UNSET
     unread_answer_bytes_per_address: float | Unset = UNSET
     unread_answer_seconds: float | Unset = UNSET
@@ -308,7 +308,7 @@ class Limits:
 
         execs_at_once_per_box = self.execs_at_once_per_box
 
-        lingering_execs = self.lingering_execs
+        orphaned_execs = self.orphaned_execs
 
         connections_at_once = self.connections_at_once
 
@@ -406,7 +406,7 @@ class Limits:
             self.front_refusals_per_second_per_address
         )
 
-        requests_ahead = self.requests_ahead
+        pipelined_requests = self.pipelined_requests
 
         unread_answer_bytes = self.unread_answer_bytes
 
@@ -517,8 +517,8 @@ class Limits:
             field_dict["execs_at_once"] = execs_at_once
         if execs_at_once_per_box is not UNSET:
             field_dict["execs_at_once_per_box"] = execs_at_once_per_box
-        if lingering_execs is not UNSET:
-            field_dict["lingering_execs"] = lingering_execs
+        if orphaned_execs is not UNSET:
+            field_dict["orphaned_execs"] = orphaned_execs
         if connections_at_once is not UNSET:
             field_dict["connections_at_once"] = connections_at_once
         if connections_at_once_per_address is not UNSET:
@@ -631,8 +631,8 @@ class Limits:
             field_dict["front_refusals_per_second_per_address"] = (
                 front_refusals_per_second_per_address
             )
-        if requests_ahead is not UNSET:
-            field_dict["requests_ahead"] = requests_ahead
+        if pipelined_requests is not UNSET:
+            field_dict["pipelined_requests"] = pipelined_requests
         if unread_answer_bytes is not UNSET:
             field_dict["unread_answer_bytes"] = unread_answer_bytes
         if unread_answer_bytes_per_address is not UNSET:
@@ -747,7 +747,7 @@ class Limits:
 
         execs_at_once_per_box = d.pop("execs_at_once_per_box", UNSET)
 
-        lingering_execs = d.pop("lingering_execs", UNSET)
+        orphaned_execs = d.pop("orphaned_execs", UNSET)
 
         connections_at_once = d.pop("connections_at_once", UNSET)
 
@@ -859,7 +859,7 @@ class Limits:
             "front_refusals_per_second_per_address", UNSET
         )
 
-        requests_ahead = d.pop("requests_ahead", UNSET)
+        pipelined_requests = d.pop("pipelined_requests", UNSET)
 
         unread_answer_bytes = d.pop("unread_answer_bytes", UNSET)
 
@@ -940,7 +940,7 @@ class Limits:
             exec_record_bytes_per_box=exec_record_bytes_per_box,
             execs_at_once=execs_at_once,
             execs_at_once_per_box=execs_at_once_per_box,
-            lingering_execs=lingering_execs,
+            orphaned_execs=orphaned_execs,
             connections_at_once=connections_at_once,
             connections_at_once_per_address=connections_at_once_per_address,
             edge_connections_at_once=edge_connections_at_once,
@@ -985,7 +985,7 @@ class Limits:
             front_requests_at_once_per_project=front_requests_at_once_per_project,
             front_ticket_body_bytes=front_ticket_body_bytes,
             front_refusals_per_second_per_address=front_refusals_per_second_per_address,
-            requests_ahead=requests_ahead,
+            pipelined_requests=pipelined_requests,
             unread_answer_bytes=unread_answer_bytes,
             unread_answer_bytes_per_address=unread_answer_bytes_per_address,
             unread_answer_seconds=unread_answer_seconds,

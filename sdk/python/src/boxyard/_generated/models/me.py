@@ -17,7 +17,7 @@ from attrs import field as _attrs_field
 from ..models.permission import Permission
 
 if TYPE_CHECKING:
-    from ..models.me_stands_for_type_0 import MeStandsForType0
+    from ..models.me_on_behalf_of_type_0 import MeOnBehalfOfType0
 
 
 T = TypeVar("T", bound="Me")
@@ -32,8 +32,8 @@ class Me:
         projects (list[str] | Literal['*']): Project names, or `*` for all projects.
         permissions (list[Permission | str]):
         expires_at (datetime.datetime | None): When the token expires. Null if it never does.
-        stands_for (MeStandsForType0 | None): For a web console session, the token behind it, which creates, lists and
-            revokes tokens on its behalf. Null if this is not a session.
+        on_behalf_of (MeOnBehalfOfType0 | None): For a web console session, the token behind it, which creates, lists
+            and revokes tokens on its behalf. Null if this is not a session.
     """
 
     id: str
@@ -41,11 +41,11 @@ class Me:
     projects: list[str] | Literal["*"]
     permissions: list[Permission | str]
     expires_at: datetime.datetime | None
-    stands_for: MeStandsForType0 | None
+    on_behalf_of: MeOnBehalfOfType0 | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.me_stands_for_type_0 import MeStandsForType0
+        from ..models.me_on_behalf_of_type_0 import MeOnBehalfOfType0
 
         id = self.id
 
@@ -73,11 +73,11 @@ class Me:
         else:
             expires_at = self.expires_at
 
-        stands_for: dict[str, Any] | None
-        if isinstance(self.stands_for, MeStandsForType0):
-            stands_for = self.stands_for.to_dict()
+        on_behalf_of: dict[str, Any] | None
+        if isinstance(self.on_behalf_of, MeOnBehalfOfType0):
+            on_behalf_of = self.on_behalf_of.to_dict()
         else:
-            stands_for = self.stands_for
+            on_behalf_of = self.on_behalf_of
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -88,7 +88,7 @@ class Me:
                 "projects": projects,
                 "permissions": permissions,
                 "expires_at": expires_at,
-                "stands_for": stands_for,
+                "on_behalf_of": on_behalf_of,
             }
         )
 
@@ -96,7 +96,7 @@ class Me:
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        from ..models.me_stands_for_type_0 import MeStandsForType0
+        from ..models.me_on_behalf_of_type_0 import MeOnBehalfOfType0
 
         d = dict(src_dict)
         id = d.pop("id")
@@ -152,20 +152,20 @@ class Me:
 
         expires_at = _parse_expires_at(d.pop("expires_at"))
 
-        def _parse_stands_for(data: object) -> MeStandsForType0 | None:
+        def _parse_on_behalf_of(data: object) -> MeOnBehalfOfType0 | None:
             if data is None:
                 return data
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                stands_for_type_0 = MeStandsForType0.from_dict(data)
+                on_behalf_of_type_0 = MeOnBehalfOfType0.from_dict(data)
 
-                return stands_for_type_0
+                return on_behalf_of_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(MeStandsForType0 | None, data)
+            return cast(MeOnBehalfOfType0 | None, data)
 
-        stands_for = _parse_stands_for(d.pop("stands_for"))
+        on_behalf_of = _parse_on_behalf_of(d.pop("on_behalf_of"))
 
         me = cls(
             id=id,
@@ -173,7 +173,7 @@ class Me:
             projects=projects,
             permissions=permissions,
             expires_at=expires_at,
-            stands_for=stands_for,
+            on_behalf_of=on_behalf_of,
         )
 
         me.additional_properties = d

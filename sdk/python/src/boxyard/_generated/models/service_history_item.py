@@ -15,25 +15,25 @@ class ServiceHistoryItem:
     """
     Attributes:
         at (datetime.datetime): RFC 3339 in UTC, with milliseconds.
-        what (str): `created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`,
+        action (str): `created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`,
             `preview_failed`, `promote_failed` or `rollback_failed`.
-        by (None | str): Name of the token that made the change. Null if no request made it.
+        actor (None | str): Name of the token that made the change. Null if no request made it.
         generation (int): `generation` after the change.
     """
 
     at: datetime.datetime
-    what: str
-    by: None | str
+    action: str
+    actor: None | str
     generation: int
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         at = self.at.isoformat()
 
-        what = self.what
+        action = self.action
 
-        by: None | str
-        by = self.by
+        actor: None | str
+        actor = self.actor
 
         generation = self.generation
 
@@ -42,8 +42,8 @@ class ServiceHistoryItem:
         field_dict.update(
             {
                 "at": at,
-                "what": what,
-                "by": by,
+                "action": action,
+                "actor": actor,
                 "generation": generation,
             }
         )
@@ -55,21 +55,21 @@ class ServiceHistoryItem:
         d = dict(src_dict)
         at = datetime.datetime.fromisoformat(d.pop("at"))
 
-        what = d.pop("what")
+        action = d.pop("action")
 
-        def _parse_by(data: object) -> None | str:
+        def _parse_actor(data: object) -> None | str:
             if data is None:
                 return data
             return cast(None | str, data)
 
-        by = _parse_by(d.pop("by"))
+        actor = _parse_actor(d.pop("actor"))
 
         generation = d.pop("generation")
 
         service_history_item = cls(
             at=at,
-            what=what,
-            by=by,
+            action=action,
+            actor=actor,
             generation=generation,
         )
 

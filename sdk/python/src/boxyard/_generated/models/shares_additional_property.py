@@ -19,9 +19,9 @@ class SharesAdditionalProperty:
         limit (str): Name of the limit in `limits`.
         by (list[SharesAdditionalPropertyByItem | str]): Accounts whose usage is added up. `token` means a token and all
             tokens created with it.
-        rule (SharesAdditionalPropertyRule | str): `left_free`: No account may hold more than what is free, so one on
-            its own gets half. `each`: The limit applies to each account separately. `turns`: Waiting requests take turns,
-            one per account. `oldest_go`: Above the limit, the accounts with the most lose their oldest.
+        rule (SharesAdditionalPropertyRule | str): `at_most_free`: No account may hold more than what is free, so one on
+            its own gets half. `per_account`: The limit applies to each account separately. `fair_queue`: Waiting requests
+            take turns, one per account. `evict_oldest`: Above the limit, the accounts with the most lose their oldest.
     """
 
     limit: str

@@ -4,7 +4,7 @@ import httpx
 
 from ...._calls import Call, unexpected_answer
 from ...models.create_token import CreateToken
-from ...models.minted_token import MintedToken
+from ...models.created_token import CreatedToken
 from ...types import UNSET, Unset
 
 
@@ -14,7 +14,7 @@ def create_token(
     x_request_id: str | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     if_match: str | Unset = UNSET,
-) -> Call[MintedToken]:
+) -> Call[CreatedToken]:
     """Create a token. The new token has a subset of the projects, permissions and remaining life of the
     one you use. Needs a valid token."""
     headers: dict[str, Any] = {}
@@ -40,9 +40,9 @@ def create_token(
     return Call("create_token", _kwargs, _parse)
 
 
-def _parse(response: httpx.Response) -> MintedToken:
+def _parse(response: httpx.Response) -> CreatedToken:
     if response.status_code == 201:
-        response_201 = MintedToken.from_dict(response.json())
+        response_201 = CreatedToken.from_dict(response.json())
 
         return response_201
 

@@ -16,11 +16,11 @@ from attrs import field as _attrs_field
 from ..models.permission import Permission
 from ..types import UNSET, Unset
 
-T = TypeVar("T", bound="MintedToken")
+T = TypeVar("T", bound="CreatedToken")
 
 
 @_attrs_define
-class MintedToken:
+class CreatedToken:
     """
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
@@ -208,7 +208,7 @@ class MintedToken:
 
         token = d.pop("token", UNSET)
 
-        minted_token = cls(
+        created_token = cls(
             id=id,
             name=name,
             projects=projects,
@@ -222,8 +222,8 @@ class MintedToken:
             token=token,
         )
 
-        minted_token.additional_properties = d
-        return minted_token
+        created_token.additional_properties = d
+        return created_token
 
     @property
     def additional_keys(self) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any, Self, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-T = TypeVar("T", bound="MeStandsForType0")
+T = TypeVar("T", bound="MeOnBehalfOfType0")
 
 
 @_attrs_define
-class MeStandsForType0:
+class MeOnBehalfOfType0:
     """
     Attributes:
         id (str): A type prefix, `_`, then 26 base32 characters that sort by time.
@@ -69,14 +69,14 @@ class MeStandsForType0:
 
         expires_at = _parse_expires_at(d.pop("expires_at"))
 
-        me_stands_for_type_0 = cls(
+        me_on_behalf_of_type_0 = cls(
             id=id,
             name=name,
             expires_at=expires_at,
         )
 
-        me_stands_for_type_0.additional_properties = d
-        return me_stands_for_type_0
+        me_on_behalf_of_type_0.additional_properties = d
+        return me_on_behalf_of_type_0
 
     @property
     def additional_keys(self) -> list[str]:
