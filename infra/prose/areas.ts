@@ -2,7 +2,7 @@ import { passagesOfMarkdown } from './markdown.ts'
 import type { Passage } from './passage.ts'
 import { passagesOfTypeScript } from './typescript.ts'
 
-/** Prose of a file that shares a budget: a page, or the comments or strings of a folder. */
+/** Prose of a file that shares a budget: a page, or the comments, strings or names of a folder. */
 export interface AreaPassages {
   area: string
   passages: Passage[]
@@ -18,11 +18,11 @@ export function readProse(file: string, source: string): AreaPassages[] {
   if (file.endsWith('.md')) return [{ area: file, passages: passagesOfMarkdown(source) }]
   const folder = file.split('/').slice(0, -1).slice(0, 2).join('/') || '.'
   const passages = passagesOfTypeScript(file, source, SPEAKING.test(file))
-  const strings = passages.filter(({ kind }) => kind === 'string')
-  const comments = passages.filter(({ kind }) => kind !== 'string')
+  const ofKind = (kind: Passage['kind']): Passage[] => passages.filter((each) => each.kind === kind)
   return [
-    { area: folder, passages: comments },
-    { area: `${folder} strings`, passages: strings },
+    { area: folder, passages: ofKind('comment') },
+    { area: `${folder} names`, passages: ofKind('name') },
+    { area: `${folder} strings`, passages: ofKind('string') },
   ]
 }
 

@@ -18,7 +18,7 @@ export interface Mismatch {
 export function parseBudgets(text: string): Budgets {
   const budgets: Budgets = {}
   for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {
-    const [, area, rest = ''] = /^([^:\s]+(?: strings)?):((?: [a-z]+=\d+)+)$/.exec(line) ?? []
+    const [, area, rest = ''] = /^([^:\s]+(?: (?:names|strings))?):((?: [a-z]+=\d+)+)$/.exec(line) ?? []
     if (area === undefined) throw new Error(`this is no line of a budget: ${line}`)
     const own: Partial<Measures> = Object.fromEntries(
       rest

@@ -1,9 +1,9 @@
 /**
  * A paragraph, cell, comment or string without its markup. `text` is as long as its source, so an index into it plus `start` is the
- * offset in the file. Spaces replace markup, and a word of X replaces code.
+ * offset in the file. Spaces replace markup, and a word of X replaces code. A name has its words as text.
  */
 export interface Passage {
-  kind: 'text' | 'cell' | 'heading' | 'comment' | 'string'
+  kind: 'text' | 'cell' | 'heading' | 'comment' | 'string' | 'name'
   start: number
   text: string
 }

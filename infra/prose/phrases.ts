@@ -5,7 +5,7 @@ export interface Phrase {
   use: string
 }
 
-const phrase = (name: string, pattern: RegExp, use: string): Phrase => ({
+export const phrase = (name: string, pattern: RegExp, use: string): Phrase => ({
   name,
   pattern: new RegExp(pattern, `${pattern.flags.replace('g', '')}g`),
   use,

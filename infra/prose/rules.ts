@@ -1,3 +1,4 @@
+import { OLD_NAMES } from './old-names.ts'
 import type { Passage } from './passage.ts'
 import { BANNED, GLOSSARY, PASSIVE, type Phrase, RELATIVE } from './phrases.ts'
 import { type Sentence, sentencesOf } from './sentence.ts'
@@ -22,9 +23,11 @@ export interface Tally {
 /** The number of an area for each rule. 0 means that the area keeps the rule. */
 export type Measures = Record<RuleName, number>
 
-export function findingsOf(passages: readonly Passage[]): { findings: ProseFinding[]; tally: Tally } {
+export function findingsOf(all: readonly Passage[]): { findings: ProseFinding[]; tally: Tally } {
+  const passages = all.filter(({ kind }) => kind !== 'name')
   const sentences = passages.flatMap(sentencesOf)
   const findings = [
+    ...all.filter(({ kind }) => kind === 'name').flatMap(findingsOfName),
     ...passages.flatMap((passage) => [...hitsOf('banned', BANNED, passage), ...hitsOf('glossary', GLOSSARY, passage)]),
     ...sentences.flatMap(findingsOfSentence),
   ].sort((a, b) => a.at - b.at)
@@ -73,6 +76,12 @@ function hitsOf(
       advice: `use: ${use}`,
     })),
   )
+}
+
+/** Finds at most one old word in a name. */
+function findingsOfName({ start, text }: Passage): ProseFinding[] {
+  const old = OLD_NAMES.find(({ pattern }) => text.search(pattern) >= 0)
+  return old === undefined ? [] : [{ rule: 'glossary', at: start, words: text, advice: `use: ${old.use}` }]
 }
 
 /** Makes one space of each run of them, with the place of every character. */

@@ -1,7 +1,6 @@
 import type { Program } from 'oxc-parser'
+import { isNode, type Node } from './node.ts'
 import { blank, CODE, type Passage, splitPassage, wordFor } from './passage.ts'
-
-type Node = Readonly<Record<string, unknown>> & { type: string; start: number; end: number }
 
 /** Returns the strings, templates and JSX texts that people read. Joins a concatenation into one. */
 export function stringsOf(program: Program, source: string): Passage[] {
@@ -79,12 +78,6 @@ function isCovered(node: Node, key: string): boolean {
     node['operator'] === '+' &&
     piecesOf(node).length > 0 &&
     (key === 'left' || key === 'right')
-  )
-}
-
-function isNode(value: unknown): value is Node {
-  return (
-    typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string' && 'start' in value
   )
 }
 

@@ -1,12 +1,13 @@
 import { type Comment, type ParseResult, parseSync } from 'oxc-parser'
+import { namesOf } from './names.ts'
 import { blank, CODE, type Passage, splitPassage, wordFor } from './passage.ts'
 import { stringsOf } from './strings.ts'
 
-/** Returns the comments of a TypeScript module and, if `withStrings`, the strings that people read. */
+/** Returns the comments and names of a TypeScript module and, if `withStrings`, the strings that people read. */
 export function passagesOfTypeScript(file: string, source: string, withStrings: boolean): Passage[] {
   const parsed = parseSync(file, source)
-  const comments = commentsOf(parsed, source)
-  return withStrings ? [...comments, ...stringsOf(parsed.program, source)] : comments
+  const passages = [...commentsOf(parsed, source), ...namesOf(file, parsed.program)]
+  return withStrings ? [...passages, ...stringsOf(parsed.program, source)] : passages
 }
 
 function commentsOf({ comments }: ParseResult, source: string): Passage[] {

@@ -113,3 +113,69 @@ export const BETTER_SENTENCES: readonly string[] = [
   'The service is over its limit by 3.',
   'There is no box with this name.',
 ]
+
+/** Names with an old word, at least one for each of `OLD_NAMES`. */
+export const WORSE_NAMES: readonly string[] = [
+  ...[
+    'openDoor',
+    'createPlacing',
+    'homes',
+    'claimHome',
+    'HOME_CARD',
+    'createLeads',
+    'leadTable',
+    'PULSE_MS',
+    'isPatient',
+  ],
+  ...[
+    'SILENCE_MS',
+    'createCellLinks',
+    'cellAsks',
+    'gatherOverCells',
+    'valvesOf',
+    'inTurn',
+    'BODY_TURNS',
+    'processRoom',
+  ],
+  ...['lingering_execs', 'createNotices', 'addVerb', 'hurryOthers', 'usageLook', 'tidyUp', 'isTold', 'tellSoon'],
+  ...[
+    'silently',
+    'isFreeing',
+    'MIRROR',
+    'figuresIn',
+    'HostFacts',
+    'mintToken',
+    'minter',
+    'bearers',
+    'wishing',
+    'upkeep',
+  ],
+  ...['graveOf', 'stopChores', 'buildTerminalGate', 'strangerOf', 'BtrfsInsight', 'readAnew'],
+]
+
+/** Names that only resemble those. */
+export const BETTER_NAMES: readonly string[] = [
+  ...[
+    'doorbell',
+    'homeDirectory',
+    'leadToLoopback',
+    'pulseless',
+    'gate',
+    'bearerToken',
+    'lookUp',
+    'turn',
+    'notice',
+    'cardinal',
+  ],
+  ...[
+    'openGateway',
+    'claimOwner',
+    'fairQueue',
+    'createToken',
+    'tombstoneOf',
+    'publish',
+    'saidBefore',
+    'roomy',
+    'artifacts',
+  ],
+]

@@ -5,11 +5,12 @@ import * as fc from 'fast-check'
 import { ROOT } from '../../infra/commands.ts'
 import { readProse } from '../../infra/prose/areas.ts'
 import { type Budgets, compareBudgets, formatBudgets, lowerBudgets, parseBudgets } from '../../infra/prose/budget.ts'
+import { OLD_NAMES } from '../../infra/prose/old-names.ts'
 import { BANNED, GLOSSARY, RELATIVE } from '../../infra/prose/phrases.ts'
 import { findingsOf, type Measures, measuresOf, type RuleName } from '../../infra/prose/rules.ts'
 import { withTree } from '../helpers/files/tree.ts'
 import { runTool } from '../helpers/tool.ts'
-import { BETTER_SENTENCES, WORSE_SENTENCES } from './prose-sentences.ts'
+import { BETTER_NAMES, BETTER_SENTENCES, WORSE_NAMES, WORSE_SENTENCES } from './prose-sentences.ts'
 
 const STRICT: readonly RuleName[] = ['banned', 'glossary', 'relative', 'long']
 
@@ -107,7 +108,7 @@ describe('prose of a module', () => {
       '// The box starts',
       '// anew. What is left is cleared.',
       '/**\n * Reads a box, and goes\n * on.\n * @param told `anew`\n * @throws Error for a box that is no box\n */',
-      'const told = 1 // anew',
+      'const some = 1 // anew',
       '// oxlint-disable-next-line anew',
     ]
     const words = ['anew', 'What is left is cleared.', 'goes on', 'is no box', 'anew']
@@ -133,8 +134,62 @@ describe('prose of a module', () => {
     expect(wordsFound('tests/unit/a.ts', "export const a = 'The box is told anew'")).toEqual([])
   })
 
-  test('counts for its folder, apart for comments and strings', () => {
-    expect(readProse('agent/core/boxes/a.ts', '').map(({ area }) => area)).toEqual(['agent/core', 'agent/core strings'])
+  test('counts for its folder, apart for comments, names and strings', () => {
+    const areas = ['agent/core', 'agent/core names', 'agent/core strings']
+    expect(readProse('agent/core/boxes/a.ts', '').map(({ area }) => area)).toEqual(areas)
+  })
+})
+
+describe('names of code', () => {
+  test.each(WORSE_NAMES)('found: %s', (name) => {
+    expect(wordsFound('agent/core/a.ts', `export const ${name} = 1`)).toHaveLength(1)
+  })
+
+  test.each(BETTER_NAMES)('clean: %s', (name) => {
+    expect(wordsFound('agent/core/a.ts', `export const ${name} = 1`)).toEqual([])
+  })
+
+  test('every old word finds one of these', () => {
+    const names = readProse('agent/core/a.ts', `const ${WORSE_NAMES.join(' = 1, ')} = 1`).flatMap(({ passages }) =>
+      passages.map(({ text }) => text),
+    )
+    const unproven = OLD_NAMES.filter(({ pattern }) => !names.some((name) => name.search(pattern) >= 0))
+    expect(unproven.map(({ name }) => name)).toEqual([])
+  })
+
+  test('are those of files, variables, parameters, functions, classes, types, fields and values of types', () => {
+    const source = [
+      'let doorA = 1',
+      'function doorB(doorC: 1, { a: doorD = 1, ...doorE }: A, [doorF]: B) { try {} catch (doorG) {} }',
+      'class DoorH { #doorI = 1; doorJ(...doorK: C) {} }',
+      "interface DoorL { doorM: 1; 'door-n'(): void }",
+      "type DoorO = 'door-p' | 'door-q'",
+      'const call = (doorR: D) => 1',
+      "import doorS, { doorOld, one as doorT } from './a.ts'",
+      "import * as doorU from './b.ts'",
+      'export { one as doorV }',
+      'type E<DoorW> = (doorX: DoorW) => { (doorY: 1): 1; [doorZ: string]: 1 }',
+    ]
+    const found = wordsFound('agent/core/door-keeper.ts', source.join('\n')).toSorted()
+    const letters = [...'abcdefghijklmnopqrstuvwxyz'].map((letter) => `door ${letter}`)
+    expect(found).toEqual([...letters, 'door keeper'].toSorted())
+  })
+
+  test('count once in a file, where they are given', () => {
+    const source = [
+      "import { openDoor } from './doors.ts'",
+      'const { door, a } = openDoor({ door: 1 })',
+      'openDoor({ doorKeeper: door }).doorKeeper()',
+      'function one(verb: A) {}',
+      'function two(verb: A) {}',
+    ]
+    expect(wordsFound('agent/core/a.ts', source.join('\n'))).toEqual(['verb'])
+  })
+
+  test('are the fields of the API, which schemas give as keys', () => {
+    const source = 'export const a = z.strictObject({ door_port: z.int(), verb })'
+    expect(wordsFound('shared/schemas/a.ts', source)).toEqual(['door port'])
+    expect(wordsFound('agent/core/a.ts', source)).toEqual([])
   })
 })
 
@@ -175,11 +230,15 @@ describe('budgets', () => {
     const text = formatBudgets({
       'docs/b.md': { long: 1 },
       'agent/core strings': { mean: 17, banned: 2 },
+      'agent/core names': { glossary: 4 },
       'docs/c.md': {},
     })
-    expect(text.split('\n').slice(1)).toEqual(['agent/core strings: banned=2 mean=17', 'docs/b.md: long=1', ''])
+    expect(text.split('\n').slice(1)).toEqual([
+      ...['agent/core names: glossary=4', 'agent/core strings: banned=2 mean=17', 'docs/b.md: long=1', ''],
+    ])
     const merged = `${text}docs/b.md: long=3 mean=18\nagent/core strings: banned=1 mean=18\n`
     expect(parseBudgets(merged)).toMatchObject({
+      'agent/core names': { glossary: 4 },
       'agent/core strings': { banned: 1, mean: 17 },
       'docs/b.md': { long: 1, mean: 0 },
     })
