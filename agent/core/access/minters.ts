@@ -6,16 +6,16 @@ interface RecordsOf {
   records: Pick<TokenRecords, 'find'>
 }
 
-/** Who mints for a caller: itself, or the token that a session of the console stands for. */
+/** The token that creates tokens for a caller: the caller's own, or the one behind a session of the console. */
 export interface Minter {
   tokenId: string
   name: string
   expiresAt: number | null
-  /** The session in which it mints; null: it is the caller. */
+  /** The session of the caller. Null if the caller is not a session. */
   session: string | null
 }
 
-/** Finds who mints for a caller. */
+/** Finds the token that creates tokens for a caller. */
 export async function minterOf(deps: RecordsOf, caller: Caller): Promise<Minter> {
   const { tokenId, tokenName, expiresAt } = caller
   const parent = await stoodFor(deps, caller)
@@ -23,7 +23,7 @@ export async function minterOf(deps: RecordsOf, caller: Caller): Promise<Minter>
   return { tokenId: parent.id, name: parent.name, expiresAt: parent.expiresAt, session: tokenId }
 }
 
-/** Finds the token that a session stands for; null: the caller is no session. */
+/** Finds the token behind a session. Null if the caller is not a session. */
 export async function stoodFor(
   { records }: RecordsOf,
   { tokenId }: Pick<Caller, 'tokenId'>,
@@ -32,7 +32,7 @@ export async function stoodFor(
   return record?.isSession === true && record.createdBy !== null ? records.find(record.createdBy) : null
 }
 
-/** Names a session after the token that it stands for, as no other token may be named. */
+/** Names a session after the token behind it. No other token can have such a name. */
 export function sessionName(name: string): string {
   return `${name.slice(0, NAME_MAX - SESSION_NAME.length)}${SESSION_NAME}`
 }

@@ -33,7 +33,7 @@ export interface Quotas {
   update(project: string, body: UpdateQuotaBody, ifMatch: string | null): Promise<QuotaState>
 }
 
-/** A quota and what is in use of it; version 0, without a time, if it was never set. */
+/** A quota and its usage. Version 0, without a time, if it was never set. */
 export interface QuotaState {
   project: string
   allowed: Bounds
@@ -44,12 +44,12 @@ export interface QuotaState {
   version: number
 }
 
-/** A project that has something; its boxes by their status. */
+/** A project with resources, and its boxes by status. */
 export interface ProjectState extends QuotaState {
   boxes: ProjectUse['boxes']
 }
 
-/** A page of projects, and the token of the next; null: it is the last. */
+/** A page of projects, and the token of the next. Null on the last page. */
 export interface ProjectPage {
   projects: ProjectState[]
   next: string | null

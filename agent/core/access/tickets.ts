@@ -12,40 +12,40 @@ export interface TicketGrant {
   operationId: string
   /** Path and query, without the ticket. */
   target: string
-  /** The box that had the name at issue, so that a later box of the same name is not reached; null: not a request of a box. */
+  /** The box that had the name at issue, so that a later box of the same name is not reached. Null for a request without a box. */
   boxId: string | null
   caller: Caller
-  /** True: of a sign-in link, which is good for ten minutes, and in the name of the caller for as long as that is. */
+  /** True for a sign-in link, which lasts ten minutes and gives the caller's own expiry. */
   isLink?: boolean
 }
 
 /** The grant of a valid ticket. */
 export interface Redeemed extends Pick<TicketGrant, 'boxId' | 'caller'> {
-  /** Id for the command that the request starts, told at issue; null: it starts none. */
+  /** Id of the command that the request starts, known at issue. Null if it starts none. */
   execId: string | null
 }
 
-/** One-time tickets, in memory only: a restart of the agent invalidates them. */
+/** One-time tickets. They are in memory only, so a restart of the agent invalidates them. */
 export interface Tickets {
   /**
-   * Issues a ticket for 60 s, a link's for ten minutes, at most until the caller's token expires. Throws `rate_limited` if an account of the caller would
-   * have more than it leaves free of 10,000.
+   * Issues a ticket for 60 s, or for ten minutes for a link. It ends when the caller's token expires.
+   * @throws ServiceError `rate_limited` if an account of the caller would have more of the 10,000 tickets than it leaves free
    */
   issue(grant: TicketGrant): { ticket: string; expiresAt: number; execId: string | null }
   /**
    * Returns the grant of a ticket without using it up. A ticket that is presented for another request is invalidated.
-   * @throws ServiceError `token_invalid` for one that is unknown, used or for another request, `token_expired`
+   * @throws ServiceError `token_invalid` if it is unknown, used or for another request, `token_expired`
    */
   check(ticket: string, request: { operationId: string; target: string }): Redeemed
   /**
-   * Uses a ticket up, so that of concurrent requests only one gets in. The returned function restores it, with its old expiry, for
-   * a request that was turned away.
-   * @throws ServiceError `token_invalid` for one that is used
+   * Uses a ticket up, so that only one of several concurrent requests succeeds. The returned function restores it with its old expiry,
+   * for a request that was rejected.
+   * @throws ServiceError `token_invalid` if it is used
    */
   take(ticket: string): () => void
 }
 
-/** Creates an empty set of tickets; those of links tell the `cell` of a fleet. */
+/** Creates an empty set of tickets. Tickets of links contain the `cell` of a fleet. */
 export function createTickets({ clock, cell = null }: { clock: Clock; cell?: string | null }): Tickets {
   const tickets = new Map<string, Open>()
   const links = new Map<string, Open>()
@@ -57,7 +57,7 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
     tickets.delete(key)
     links.delete(key)
   }
-  // Iterates in order of issue, which of each set is nearly the order of expiry.
+  // Iterates in order of issue, which is nearly the order of expiry in each set.
   const dropExpired = (set: Map<string, Open>, now: number): void => {
     for (const [key, { endsAt }] of set) {
       if (endsAt > now) return
@@ -99,7 +99,7 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
       const taken = find(key)
       if (taken === undefined) throw invalidTicket()
       drop(key)
-      // It counts again even if others have taken its place meanwhile.
+      // It counts again even if others have taken its place.
       return () => void setOf(taken).set(key, { ...taken, leave: shares.add(taken.caller.accounts) })
     },
   }
@@ -112,7 +112,7 @@ function requestOf({ operationId, target }: Pick<TicketGrant, 'operationId' | 't
   return createHash('sha256').update(`${operationId}\n${target}`).digest('base64url')
 }
 
-// Looks up by digest: comparing the ticket itself would leak matching prefixes by timing.
+// Looks up by digest, because comparing the ticket itself would leak matching prefixes by timing.
 function keyOf(ticket: string): string {
   return createHash('sha256').update(ticket).digest('base64url')
 }

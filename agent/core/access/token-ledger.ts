@@ -1,19 +1,19 @@
 import type { FleetRevocation, FleetToken, FleetTokens } from '../../ports/fleet/tokens.ts'
 
-/** What a cell knows the fleet to have of tokens and revocations: what tells it what is missing there, and what has ended. */
+/** The tokens and revocations of the fleet as this cell knows them. It finds which ones the fleet lacks, and which have ended. */
 export interface TokenLedger {
   tokens: LedgerPart<FleetToken> & {
-    /** Whether the fleet has a record, and its sign-out if there is one. */
+    /** Returns true if the fleet has a record, and its sign-out if there is one. */
     has(record: Pick<FleetToken, 'id' | 'signedOutAt'>): boolean
   }
   revocations: LedgerPart<FleetRevocation>
-  /** Whether both parts have taken a whole list. */
+  /** Returns true once both parts have received a whole list. */
   isComplete(): boolean
-  /** Finds the revocation of a token, or of one that it was minted with or in, as far as the fleet has these; null: there is none. */
+  /** Finds the revocation of a token, or of a token or session that created it. Null if the fleet has none. */
   revocationOf(token: TokenChain): FleetRevocation | null
   /**
-   * Lists what ended before a time (ms since the epoch), which differs for what is of this cell and what is of others: tokens that
-   * expired or were revoked, and revocations that nothing needs any more.
+   * Lists tokens that expired or were revoked before a time (ms since the epoch), and revocations that no token needs any more. The
+   * time differs for records of this cell and of others.
    */
   ended(before: { own: number; others: number }): {
     tokens: { id: string; isRevoked: boolean }[]
@@ -21,7 +21,7 @@ export interface TokenLedger {
   }
 }
 
-/** What tells with which tokens, and in which sessions, a token was minted. */
+/** The tokens and sessions that a token was created by. */
 interface TokenChain {
   id: string
   createdBy: string | null
@@ -29,9 +29,9 @@ interface TokenChain {
   session?: string | null
 }
 
-/** One kind of what the fleet has. */
+/** One kind of record of the fleet. */
 interface LedgerPart<T> {
-  /** Takes a whole list, and has `apply` take each page as well. Keeps what it had if the pages fail. */
+  /** Replaces the content by a list, and calls `apply` for each page. Drops no earlier record if the pages fail. */
   replaceAll(pages: AsyncIterable<readonly T[]>, apply: (page: readonly T[]) => Promise<void>): Promise<void>
   put(item: T): void
   drop(id: string): void
@@ -43,7 +43,7 @@ export function createTokenLedger({ cell }: Pick<FleetTokens, 'cell'>): TokenLed
   const revocations = new Map<string, FleetRevocation>()
   const whole = new Set<'tokens' | 'revocations'>()
   const revocationOf: TokenLedger['revocationOf'] = (token) => {
-    // Objects that somebody made by hand could name each other in a ring: a set has each once.
+    // Objects that someone wrote by hand could name each other in a ring, so a set has each once.
     const above = new Set([token.id, token.root])
     const addMinters = ({ createdBy, session = null }: Omit<TokenChain, 'id' | 'root'>): void => {
       if (createdBy !== null) above.add(createdBy)
@@ -75,7 +75,7 @@ export function createTokenLedger({ cell }: Pick<FleetTokens, 'cell'>): TokenLed
     ended: (before) => {
       const isPast = (at: number | null, of: string | null): boolean =>
         at !== null && at < (of === cell ? before.own : before.others)
-      // One that was renewed meanwhile elsewhere lives longer than its revocation says.
+      // A token that another cell renewed lives longer than its revocation says.
       const isNeeded = (id: string): boolean => {
         const token = tokens.get(id)
         return token !== undefined && !isPast(token.expiresAt, token.cell)
@@ -93,7 +93,7 @@ export function createTokenLedger({ cell }: Pick<FleetTokens, 'cell'>): TokenLed
   }
 }
 
-/** What is kept of a token. */
+/** The fields of a token that the ledger keeps. */
 interface KnownToken {
   expiresAt: number | null
   createdBy: string | null

@@ -15,36 +15,36 @@ export interface TokenRecordsDeps {
 }
 
 /**
- * The records of tokens: this cell's copy of what all cells of its fleet have, so that whatever is asked of it is a local read. What is
- * changed here is told to the fleet first, and then written. Methods reject with `runtime_unavailable` if the fleet cannot be told.
+ * The records of tokens. A cell keeps a copy of the records of all cells of its fleet, so every lookup is a local read. It publishes a
+ * change to the fleet first, and then writes it. Methods reject with `runtime_unavailable` if the fleet cannot be reached.
  */
 export interface TokenRecords {
-  /** Number of this cell; null: this agent has no fleet. */
+  /** Number of this cell. Null without a fleet. */
   readonly cell: string | null
-  /** Stores the record of a new token. False: there is no room for it. */
+  /** Stores the record of a new token. Returns false if its quota is used up. */
   insert(record: TokenRecord, room?: TokenRoom): Promise<boolean>
-  /** Finds a record here, else in the fleet; null: no cell has minted such a token, or it ended long ago. */
+  /** Finds a record here, else in the fleet. Null if no cell created such a token, or if it ended long ago. */
   find(id: string): Promise<TokenRecord | null>
-  /** Whether the fleet has told that a token is revoked, of which the record may be gone. */
+  /** Returns true if the fleet published a revocation of the token, even if the record is gone. */
   isRevoked(id: string): boolean
-  /** Moves end and key of a token that is not revoked. */
+  /** Changes expiry and key of a token that is not revoked. */
   change(record: TokenRecord, to: { expiresAt?: number; keyId?: string | null }): Promise<void>
-  /** Revokes a token, and all that were minted with it or in it. */
+  /** Revokes a token, and all tokens that it or its session created. */
   revoke(id: string): Promise<void>
-  /** Revokes a session alone: what was minted in it lives on. */
+  /** Revokes a session, but no token that it created. */
   signOut(record: TokenRecord): Promise<void>
   /** Calls `listener` after each revocation, here or elsewhere, and waits for them before `revoke` resolves. */
   onRevoke(listener: () => Promise<void>): void
   /**
-   * Follows the fleet from now on. Resolves once all that it has told up to now is applied, or it cannot be asked now; what it lacks of
-   * the tokens of this cell it is told after that.
+   * Starts to follow the fleet. Resolves once all changes published so far are applied, or once the fleet cannot be reached. After that,
+   * publishes tokens of this cell that the fleet lacks.
    */
   follow(): Promise<void>
-  /** Tells the fleet what it lacks, and removes there what has ended before `endedBefore` (ms since the epoch). */
+  /** Publishes tokens that the fleet lacks, and removes records there that ended before `endedBefore` (ms since the epoch). */
   tend(options: { endedBefore: number }): Promise<void>
 }
 
-/** Creates the records of a cell, over its store; `follow` brings them up to date. */
+/** Creates the records of a cell over its store. `follow` brings them up to date. */
 export function createTokenRecords(deps: TokenRecordsDeps): TokenRecords {
   const records = new Records(deps)
   return {
@@ -67,14 +67,14 @@ class Records {
   readonly #clock: TokenRecordsDeps['clock']
   readonly #logger: Logger
   readonly #ledger: TokenLedger
-  /** Ids that a request of this cell is minting or revoking: it writes them itself, so that their events name who asked. */
+  /** Ids that a request of this cell is creating or revoking. The request writes them, so that their events name its caller. */
   readonly #ownWork = new Set<string>()
   /** Reads of ids without a record here, by id. */
   readonly #reads = new Map<string, Promise<TokenRecord | null>>()
-  /** Ids that the fleet has no token of, and until when (ms since the epoch) it is not asked again. */
+  /** Ids without a token in the fleet, with the time (ms since the epoch) until which the fleet is not asked again. */
   readonly #absent = new Map<string, number>()
   readonly #listeners: (() => Promise<void>)[] = []
-  /** What the fleet tells is applied in its order. */
+  /** End of the chain that applies changes of the fleet in their order. */
   #applied: Promise<void> = Promise.resolve()
 
   constructor({ store, fleet, clock, logger }: TokenRecordsDeps) {
@@ -97,7 +97,7 @@ class Records {
     return this.#asOwnWork(record.id, async () => {
       await this.#fleet.publish(record)
       if (!(await tokens.insert(record, room))) {
-        // Others took the room meanwhile. Nobody has the token, and the other cells know of it already.
+        // Others used up the quota first. No client has the token, but the other cells know it already.
         const { id: token, expiresAt: until } = record
         await this.#fleet.revoke({ token, until, revokedAt: this.#clock.now(), cell: this.#fleet.cell })
         return false
@@ -114,7 +114,7 @@ class Records {
     if ((this.#absent.get(id) ?? 0) > this.#clock.now()) return null
     const pending = this.#reads.get(id)
     if (pending !== undefined) return pending
-    // Each id was minted once, so that only old tokens come here; what asks for many of them must not hold up others.
+    // The fleet published each id once, so only old tokens come here. A flood of them must not delay other requests.
     if (this.#reads.size >= READS_MAX)
       throw new ServiceError('runtime_unavailable', 'Too many tokens are looked up in the fleet now; try again.')
     const reading = this.#read(id).finally(() => this.#reads.delete(id))
@@ -139,7 +139,7 @@ class Records {
       await this.#fleet.revoke(await revocationBy(this.#store, { id, revokedAt, cell: this.#fleet.cell }))
       await this.#store.tokens.revoke(id, revokedAt)
     })
-    // The fleet may have it though the answer was lost.
+    // The fleet may have it although the response was lost.
     await told.catch(async (error: unknown) => {
       await this.#catchUp(id)
       throw error
@@ -153,7 +153,7 @@ class Records {
       await this.#fleet.change({ ...record, signedOutAt })
       await this.#store.tokens.signOut(record.id, signedOutAt, { isTold: true })
     })
-    // The fleet may have it though the answer was lost.
+    // The fleet may have it although the response was lost.
     await told.catch(async (error: unknown) => {
       const found = await this.#fleet.read(record.id).catch(() => null)
       if (found !== null) await this.#take([found.token])
@@ -190,7 +190,7 @@ class Records {
 
   async tend({ endedBefore }: { endedBefore: number }): Promise<void> {
     await this.#publishLacking({ isWhole: true })
-    // Of other cells a day later, in case they are gone.
+    // Removes records of other cells a day later, in case those cells are gone.
     const { tokens, revocations } = this.#ledger.ended({ own: endedBefore, others: endedBefore - DAY_MS })
     for (const { id, isRevoked } of tokens)
       await this.#fleet.removeToken(id, { expiredBefore: isRevoked ? null : endedBefore })
@@ -206,7 +206,7 @@ class Records {
     }
   }
 
-  /** Applies the revocation of a token that the fleet has told of while this cell was about to write it. */
+  /** Applies a revocation that the fleet published while this cell was about to write it. */
   async #catchUp(token: string): Promise<void> {
     const known = this.#ledger.revocationOf({ id: token, createdBy: null, root: token })
     if (known !== null) await this.#apply([{ ...known, token }])
@@ -244,14 +244,14 @@ class Records {
       await this.#take([token])
       if (revocation !== null) await this.#apply([revocation])
     } catch (error) {
-      // On a full disk it is not kept, and holds all the same.
+      // On a full disk the token is not stored, but it is valid all the same.
       this.#logger.error(NOT_STORED, { error })
     }
     const revokedAt = (revocation ?? this.#ledger.revocationOf(token))?.revokedAt ?? token.signedOutAt ?? null
     return (await this.#store.tokens.get(id)) ?? { ...token, revokedAt }
   }
 
-  /** Takes over tokens of the fleet, but for those that this cell is minting: who asks for one has it written. */
+  /** Stores tokens of the fleet, except those that a request of this cell is creating, since that request writes them. */
   async #take(page: readonly FleetToken[]): Promise<void> {
     const now = this.#clock.now()
     const isLive = (token: FleetToken): boolean =>
@@ -259,7 +259,7 @@ class Records {
       token.signedOutAt === undefined &&
       this.#ledger.revocationOf(token) === null
     const taken = page.filter(({ id }) => !this.#ownWork.has(id))
-    // What this cell minted and has no record of was published right before it was killed; what has ended may be long forgotten.
+    // A live token of this cell without a record was published right before the cell was killed. Ended ones may be long forgotten.
     const isNews = (token: FleetToken): boolean => token.cell === this.#fleet.cell && isLive(token)
     const [news, others] = [taken.filter(isNews), taken.filter((token) => !isNews(token))]
     if (others.length > 0) await this.#store.tokens.mirror(others, { isTold: false })
@@ -267,11 +267,11 @@ class Records {
     for (const token of taken) await this.#settle(token)
   }
 
-  /** Revokes a record that was signed out elsewhere, or that was minted with a revoked one: the two may come in any order. */
+  /** Revokes a record that was signed out elsewhere, or that a revoked token created. The two may come in any order. */
   async #settle(token: FleetToken): Promise<void> {
     if (this.#fleet.cell === null) return
     const { id, signedOutAt: at } = token
-    // The cell that was asked for it tells of it.
+    // The cell that handled the sign-out publishes its event.
     if (at !== undefined && (await this.#store.tokens.signOut(id, at, { isTold: false })) > 0) await this.#onRevoke()
     const known = this.#ledger.revocationOf(token)
     const parent = token.createdBy === null ? null : await this.#store.tokens.get(token.createdBy)
@@ -292,7 +292,7 @@ class Records {
 }
 
 const NOT_STORED = 'what the fleet told of a token could not be stored'
-/** Most ids that are looked up in the fleet at once. */
+/** Most ids that are looked up in the fleet at the same time. */
 const READS_MAX = 64
 const ABSENT_MAX = 1_000
 const ABSENT_MS = 10_000

@@ -15,8 +15,8 @@ interface RepairParts {
 }
 
 /**
- * Publishes what the fleet lacks: what was there before this cell joined, and what an etcd has lost that was put back to the past. Of
- * tokens that other cells minted only with `isWhole`, as those do it themselves.
+ * Publishes tokens that the fleet lacks: tokens from before this cell joined, and tokens that an etcd lost when it was restored. Includes
+ * tokens of other cells only with `isWhole`, since those cells publish their own.
  * @throws ServiceError `runtime_unavailable`
  */
 export async function publishLacking(
@@ -38,18 +38,18 @@ export async function publishLacking(
 async function publishIfLacking({ store, fleet, ledger }: RepairParts, record: TokenRecord): Promise<void> {
   const { id, revokedAt, createdBy, cell = fleet.cell } = record
   if (revokedAt === null || record.signedOutAt !== undefined) {
-    // `change` publishes a record that is not there, and the sign-out of one that is.
+    // `change` publishes a missing record, and the sign-out of a known one.
     const tell = record.signedOutAt === undefined ? fleet.publish : fleet.change
     if (!ledger.tokens.has(record)) await tell({ ...record, ...(cell === null ? {} : { cell }) })
     return
   }
   if (ledger.revocationOf(record) !== null) return
   const parent = createdBy === null ? null : await store.tokens.get(createdBy)
-  // Else it falls with the one that it was minted with.
+  // Otherwise the revocation of its creator covers it.
   if ((parent?.revokedAt ?? null) === null) await fleet.revoke(await revocationBy(store, { id, revokedAt, cell }))
 }
 
-/** Makes the revocation of a token, which is needed until the last that it ends expires by itself. */
+/** Makes the revocation of a token. It is needed until the last token that it revokes expires. */
 export async function revocationBy(
   { tokens }: TokensOf,
   { id: token, revokedAt, cell }: { id: string; revokedAt: number; cell: string | null },

@@ -17,7 +17,7 @@ export interface TokensDeps {
   store: Pick<Store, 'tokens'>
   records: TokenRecords
   clock: Pick<Clock, 'now'>
-  /** The private set whose first key signs; read at each minting, so that a rotation takes effect at once. */
+  /** Returns the private keys. The first one signs. Reads them for each new token, so a rotation takes effect at once. */
   signingKeys(): TokenKeySet
 }
 
@@ -27,51 +27,51 @@ export interface NewToken {
   permissions: readonly Permission[]
   expiresAt: number | null
   createdBy: string | null
-  /** The account that it shares; absent: one of its own. */
+  /** The account that it shares. Absent for its own account. */
   root?: string
-  /** True: it is a session of the web console. */
+  /** True for a session of the web console. */
   isSession?: true
-  /** The session in which it is minted; absent: none. */
+  /** The session that creates it. Absent for none. */
   session?: string
 }
 
 /** The tokens of the API. */
 export interface Tokens {
-  /** Mints a token without checks, for the operator of the host. */
+  /** Creates a token without checks, for the operator of the host. */
   issue(request: NewToken): Promise<{ record: TokenRecord; token: string }>
-  /** Signs a token again with the key that signs now, under the same id; null if it is not live. */
+  /** Signs a token again with the current key, under the same id. Returns null if the token is not live. */
   signAnew(id: string): Promise<string | null>
-  /** Moves the end of a token, and signs it under the same id; null for one that was revoked or is unknown. */
+  /** Changes the expiry of a token, and signs it under the same id. Returns null if the token was revoked or is unknown. */
   renew(id: string, expiresAt: number): Promise<string | null>
   /** Lists the live tokens that would end if all keys but the signing one were dropped, oldest first. */
   endingWithOldKeys(): Promise<TokenRecord[]>
   /**
-   * Mints a token that shares the account of the caller's, unless that is an operator's, whose tokens are for others. In a session of
-   * the console it is minted with the token that the session stands for, and lives on when the session ends.
-   * @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life, `quota_exceeded` with
-   * `TOKEN_LIMITS` live ones
+   * Creates a token in the account of the caller. A token that an operator creates gets its own account, because operators
+   * create tokens for others. In a session of the console, the token behind the session creates it, so it survives the session.
+   * @throws ServiceError `permission_denied` for more projects, permissions or time than the caller has, `quota_exceeded` if
+   * `TOKEN_LIMITS` live tokens exist
    */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
   /**
-   * Begins a session of the console, of at most `lifeMs`: a token of its own that may do what the caller may, and stands for it.
+   * Begins a session of the console, of at most `lifeMs`. A session is a token with the permissions of the caller, and acts for it.
    * @throws ServiceError `quota_exceeded`
    */
   beginSession(caller: Caller, lifeMs: number): Promise<{ record: TokenRecord; token: string }>
-  /** Ends the session that asks, and nothing that was minted in it. @throws ServiceError `permission_denied` for a caller that is none */
+  /** Ends the session of the caller, but no token that it created. @throws ServiceError `permission_denied` if it is not a session */
   signOut(caller: Caller): Promise<void>
-  /** Finds the token that a session stands for; null: the caller is no session. */
+  /** Finds the token behind a session. Null if the caller is not a session. */
   stoodFor(caller: Pick<Caller, 'tokenId'>): Promise<TokenRecord | null>
-  /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted, also in sessions. */
+  /** Lists all tokens for a caller with `admin` on all projects, else the tokens that the caller created, also in sessions. */
   list(
     caller: Caller,
     page: { max_results: number; continuation_token?: string | undefined },
   ): Promise<{ records: TokenRecord[]; next: string | null }>
   /**
-   * Revokes a token with all that were minted with it; of a session also what was minted in it.
-   * @throws ServiceError `token_not_found` for one that the caller may not see
+   * Revokes a token, and all tokens that it or its session created.
+   * @throws ServiceError `token_not_found` if the caller cannot see it
    */
   revoke(caller: Caller, id: string): Promise<void>
-  /** As `revoke`, without checks, for the operator of the host. An unknown one is ignored. */
+  /** Revokes a token without checks, for the operator of the host. Ignores an unknown token. */
   revokeOwn(id: string): Promise<void>
   /** @throws ServiceError `token_revoked`, `token_expired`, or `token_invalid` for one without a record here */
   checkAlive(id: string): Promise<void>
@@ -80,9 +80,9 @@ export interface Tokens {
 }
 
 /**
- * Mints, lists and revokes tokens, at each cell of a fleet alike. What changes a token fails with `runtime_unavailable` while the fleet
- * cannot be told. A revocation takes effect from the next request on, and includes every token that was minted with the revoked one, or in
- * it if it is a session, since a thief may have minted some.
+ * Creates, lists and revokes tokens, in the same way at each cell of a fleet. A change fails with `runtime_unavailable` while the fleet
+ * cannot be reached. A revocation applies from the next request. It includes every token that the revoked token or session created,
+ * since a thief may have created some.
  */
 export function createTokens(deps: TokensDeps): Tokens {
   const { store, records, clock } = deps
@@ -155,7 +155,7 @@ interface Minted {
   token: string
 }
 
-/** A caller, and who mints for it. */
+/** A caller, and the token that creates tokens for it. */
 interface Minting {
   caller: Caller
   minter: Minter
@@ -196,7 +196,7 @@ async function mintFor(deps: TokensDeps, { caller, minter }: Minting, request: M
   const session = minter.session === null ? {} : { session: minter.session }
   const room = { ...roomOf(caller.root, minter, { isForOthers }), now: clock.now() }
   const minted = await issueWithin(deps, { ...request, createdBy: minter.tokenId, ...root, ...session }, room)
-  // A revocation of its minter that came meanwhile has not seen the new record.
+  // A revocation of its creator at the same time has not seen the new record.
   for (const id of new Set([minter.tokenId, caller.tokenId])) {
     if (((await records.find(id))?.revokedAt ?? null) === null) continue
     await records.revoke(minted.record.id)
@@ -263,7 +263,7 @@ function claimsOf({ id, name, root, projects, permissions, createdAt, expiresAt 
   }
 }
 
-// Without a request, the expiry of the minting token.
+// Defaults to the expiry of the creating token.
 function expiryOf(body: CreateTokenBody, minter: Pick<Minter, 'expiresAt'>, now: number): number | null {
   const seconds = body.expires_in_seconds ?? null
   return seconds === null ? minter.expiresAt : secondsOf(now + seconds * 1000)
@@ -279,5 +279,5 @@ function noSession(): ServiceError {
   return permissionDenied('This ends sessions of the console only, and the token is none.', wayOut)
 }
 
-/** Most live tokens of one account, and most that one operator's token minted. */
+/** Most live tokens of one account, and most that one operator's token created. */
 export const TOKEN_LIMITS = { perRoot: 1_000, perOperator: 10_000 }

@@ -25,7 +25,7 @@ export type KnownBackup = { record: BackupRecord } | { stored: StoredBackup }
 /** Creates, lists and deletes backups of volumes. */
 export interface Backups {
   /**
-   * Takes a read-only copy of a volume as it is now and starts to send it to the store.
+   * Takes a read-only copy of the current data of a volume, and starts to send it to the store.
    * @throws ServiceError `volume_not_found`, `volume_busy` while another of the same volume is under way
    */
   create(ref: VolumeRef, options: BackupOptions): Promise<BackupRecord>
@@ -33,7 +33,7 @@ export interface Backups {
   list(ref: VolumeRef): Promise<BackupRecord[]>
   /** Gets one, also of a deleted volume or of another deployment. @throws ServiceError `backup_not_found`, `backup_damaged` if nothing proves who wrote it */
   get(ref: VolumeRef, id: string): Promise<KnownBackup>
-  /** Deletes one; aborts one that is running. @throws ServiceError `backup_not_found`, `precondition_failed` */
+  /** Deletes one. Aborts one that is running. @throws ServiceError `backup_not_found`, `precondition_failed` */
   remove(ref: VolumeRef, id: string, ifMatch: string | null): Promise<void>
   /** Resumes the backups and removals that an earlier agent began. */
   recover(): Promise<void>
@@ -114,8 +114,8 @@ function lastOf(earlier: readonly BackupRecord[]): BackupRecord | undefined {
 type Parent = Pick<BackupRecord, 'parent' | 'depth'>
 
 /**
- * Finds the parent of the backup of `copy`: the last one, unless its chain is at the bound, or its copy shares no origin with this
- * one, because the volume was restored from a backup in between.
+ * Finds the parent of the backup of `copy`. This is the last one, unless its chain is at the limit. It is also not the parent if its
+ * copy shares no origin with this one, because the volume was restored from a backup in between.
  */
 async function findParent(
   { filesystem }: Pick<BackupJobsDeps, 'filesystem'>,

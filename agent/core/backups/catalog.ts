@@ -26,7 +26,7 @@ export interface StoredBackup {
   /** Null: missing, as in an incomplete backup, altered, or not trusted. */
   manifest: BackupManifest | null
   sha256: string | null
-  /** Why the manifest is not trusted, as a clause; null if it is, is missing, or altered. */
+  /** Why the manifest is not trusted, as a clause. Null if it is, is missing, or altered. */
   distrust: string | null
 }
 
@@ -41,15 +41,15 @@ export interface BackupCatalogDeps {
 }
 
 /**
- * Reads backups of this deployment, and of others whose key it knows, from the store alone. It verifies a manifest before it uses it: by the
- * signature, or by the digest that this deployment has recorded.
+ * Reads backups of this deployment, and of others whose key it knows, only from the store. It verifies a manifest before it uses it, by the
+ * signature or by the recorded digest.
  */
 export interface BackupCatalog {
   /** Lists the backups of a project, or of all with null, by id, incomplete ones included. */
   list(project: string | null): Promise<StoredBackup[]>
-  /** Finds one by its id; null if the store has no object of it. */
+  /** Finds one by its id. Null if the store has no object of it. */
   find(project: string, id: string): Promise<StoredBackup | null>
-  /** Reads the manifest in a directory; null if it is missing, altered or not trusted. */
+  /** Reads the manifest in a directory. Null if it is missing, altered or not trusted. */
   manifest(directory: string): Promise<Pick<DecodedManifest, 'manifest' | 'sha256'> | null>
   /** Reads a manifest with its signature, without verifying it. Null if it is missing or unreadable. */
   unverified(directory: string): Promise<DecodedManifest | null>
@@ -131,7 +131,7 @@ export function createBackupCatalog(deps: BackupCatalogDeps): BackupCatalog {
   }
 }
 
-/** Returns null for a manifest whose writer is known, or need not be; else what is wrong with it, as a clause. */
+/** Returns null for a manifest whose writer is known or need not be known. Otherwise returns the fault, as a clause. */
 async function reasonToDistrust(
   { hasWritten, acceptsUnverified }: BackupCatalogDeps,
   { manifest, sha256, signature }: DecodedManifest,

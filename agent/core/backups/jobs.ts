@@ -10,14 +10,14 @@ import { runBackup } from './run.ts'
 export interface BackupJobsDeps extends BackupRemovalDeps {
   store: Store
   jobs: Jobs
-  /** Makes the id of a backup at a time; those of a cell of a fleet name it, since they outlive the name of their volume. */
+  /** Makes the id of a backup. In a fleet the id contains the cell, since it outlives the name of its volume. */
   newBackupId(nowMs: number): string
 }
 
-/** Runs backups as jobs; after each it removes the backups that the schedule no longer keeps. */
+/** Runs backups as jobs. After each it removes the backups that the schedule no longer keeps. */
 export interface BackupJobs {
   removal: BackupRemoval
-  /** Starts the job of a backup; returns its record with the operation's id. */
+  /** Starts the job of a backup. Returns its record with the operation's id. */
   start(record: BackupRecord, requestId: string): Promise<BackupRecord>
   /** Resumes one that an earlier agent began. */
   resume(record: BackupRecord): Promise<void>
@@ -25,7 +25,7 @@ export interface BackupJobs {
   abort(id: string): void
 }
 
-/** Runs at most two at once; the others wait, and projects take turns. */
+/** Runs at most two at once. The others wait, and projects take turns. */
 export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
   const { store, records, jobs, clock, logger } = deps
   const removal = createBackupRemoval(deps)

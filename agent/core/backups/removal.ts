@@ -12,9 +12,9 @@ export interface BackupRemovalDeps extends BackupRunDeps {
 
 /** Removes backups from the store, once no other builds on them. */
 export interface BackupRemoval {
-  /** Marks a backup deleted, durably and for every deployment; its objects stay until no listed backup needs them. */
+  /** Marks a backup deleted, durably and for every deployment. Its objects stay until no listed backup needs them. */
   remove(backup: { project: string; volumeId: string; id: string }): Promise<void>
-  /** Removes the objects of failed backups, and of deleted ones on which none builds; signs those that an earlier version made. */
+  /** Removes the objects of failed backups, and of deleted ones on which none builds. Signs those that an earlier version made. */
   sweep(project: string): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
   }
 }
 
-// Records the deletion; keeps the copy while a running backup is an increment of it.
+// Records the deletion. Keeps the copy while a running backup is an increment of it.
 async function recordDeletion(deps: BackupRemovalDeps, id: string): Promise<void> {
   const now = deps.clock.now()
   const running = await deps.records.running()
@@ -101,7 +101,10 @@ function findLeaf(stored: readonly StoredBackup[], running: readonly BackupRecor
   return stored.find(({ id, volumeId, files }) => files.includes(DELETED) && !needed.has(id) && !unknown.has(volumeId))
 }
 
-/** Deletes the manifest first, so that the rest is no backup, and the deletion mark last, so that a cut-off removal goes on. */
+/**
+ * Deletes the manifest first, so that the rest no longer counts as a backup. Deletes the deletion mark last, so that an interrupted
+ * removal continues.
+ */
 async function removeAll(
   { backupStore }: BackupRemovalDeps,
   directory: string,

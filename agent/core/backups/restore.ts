@@ -46,22 +46,21 @@ export interface BackupRestore {
   /** Finds a backup of the project by its id in the store. @throws ServiceError `backup_not_found` */
   find(project: string, id: string): Promise<{ stored: StoredBackup }>
   /**
-   * Starts to restore a backup into a new volume; returns the operation's id. Verifies the digest of every part, of the backups it
-   * builds on too, before it receives the part. Fails with `backup_not_found` if the backup is deleted meanwhile.
+   * Starts to restore a backup into a new volume, and returns the operation's id. Verifies the digest of every part before it receives
+   * the part, also of the backups below it. Fails with `backup_not_found` if the backup is deleted during the restore.
    * @throws ServiceError `name_taken`, `volume_too_small`, `backup_damaged` if a manifest is missing or altered
    */
   restoreAsNew(caller: Caller, known: KnownBackup, options: BackupRestoreOptions): Promise<string>
   /**
-   * Starts to replace the data of a volume, in all boxes that have it, once the backup is received; returns the operation's id.
-   * Keeps the earlier data as an automatic snapshot; a failure or crash leaves the volume as it was. Waits while processes use the
-   * volume, as long as the client waits, or 30 s after it has stopped waiting.
-   * @throws ServiceError `volume_not_found`, `precondition_failed`, `volume_too_small`, `backup_damaged` if a manifest is not
-   * what it was
+   * Starts to replace the data of a volume in all boxes that have it, once the backup is received. Returns the operation's id.
+   * Keeps the earlier data as an automatic snapshot. A failure or crash changes nothing. Waits while processes use the
+   * volume, as long as the client waits, or for 30 s after it has stopped waiting.
+   * @throws ServiceError `volume_not_found`, `precondition_failed`, `volume_too_small`, `backup_damaged` if a manifest was altered
    */
   restoreOver(caller: Caller, known: KnownBackup, options: RestoreOverOptions): Promise<string>
 }
 
-/** Runs restores as jobs; the next start destroys what a crash left of one. */
+/** Runs restores as jobs. The next start destroys what a crash left of one. */
 export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
   const { store, catalog, jobs, clock } = deps
   return {
@@ -106,7 +105,7 @@ type BackupIds = Pick<StoredBackup, 'project' | 'volumeId' | 'id'>
 
 /**
  * Reads a backup by `work`.
- * @throws ServiceError `backup_not_found` instead of `backup_damaged` if the backup was deleted meanwhile
+ * @throws ServiceError `backup_not_found` instead of `backup_damaged` if the backup was deleted during the read
  */
 async function whileKept<T>(deps: BackupRestoreDeps, backup: BackupIds, work: () => Promise<T>): Promise<T> {
   try {
@@ -117,7 +116,7 @@ async function whileKept<T>(deps: BackupRestoreDeps, backup: BackupIds, work: ()
   }
 }
 
-/** Returns true if this deployment, or another of the same store, has deleted the backup; its objects may be gone already. */
+/** Returns true if this deployment, or another of the same store, has deleted the backup. Its objects may be gone already. */
 async function isDeleted(
   { backupStore, store }: Pick<BackupRestoreDeps, 'backupStore' | 'store'>,
   { project, volumeId, id }: BackupIds,
@@ -129,7 +128,7 @@ async function isDeleted(
     count += 1
   }
   const record = await store.backups.get(id)
-  // Who has no record of it knows it by its objects alone.
+  // Without a record, a backup is known only by its objects.
   return record === null ? count === 0 : record.deletedAt !== null
 }
 

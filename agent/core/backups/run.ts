@@ -20,7 +20,7 @@ export interface BackupRunDeps {
   records: BackupRecords
   backupStore: BackupStore
   catalog: BackupCatalog
-  /** Keys for manifests; the first signs. */
+  /** Keys for manifests. The first signs. */
   backupKeys(): readonly BackupKey[]
   filesystem: CowFilesystem
   reconciler: { scheduleDestroy(tombstone: Tombstone): void }
@@ -131,7 +131,7 @@ async function uploadWithin(sent: AsyncIterable<Uint8Array>, uploadOf: (sent: As
   }
 }
 
-// Fails if the parent was removed from the store meanwhile.
+// Fails if the parent was removed from the store.
 async function checkParent({ catalog }: BackupRunDeps, record: BackupRecord): Promise<void> {
   if (record.parent === null || (await catalog.manifest(directoryOf({ ...record, id: record.parent.id })))) return
   throw new ServiceError('internal', 'The backup that this one builds on was removed meanwhile; ask for another.')
@@ -164,7 +164,7 @@ async function save(deps: BackupRunDeps, record: BackupRecord): Promise<BackupRe
   return current
 }
 
-// Keeps a deletion that was recorded meanwhile, which writes `deletedAt` alone.
+// Keeps a concurrent deletion, which only writes `deletedAt`.
 async function withDeletion({ records }: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
   return { ...record, deletedAt: (await records.get(record.id))?.deletedAt ?? null }
 }
@@ -178,7 +178,7 @@ export async function writeAll(
   for (const tombstone of await records.write(changed, tombstones)) reconciler.scheduleDestroy(tombstone)
 }
 
-/** Returns the tombstone of a released copy; empty if there is no copy. */
+/** Returns the tombstone of a released copy. Empty if there is no copy. */
 export function tombstoneOf(subvolume: string | null, createdAt: number): Tombstone[] {
   return subvolume === null ? [] : [{ id: subvolume, root: subvolume, createdAt }]
 }
@@ -204,6 +204,6 @@ export async function* linesOf(text: string): AsyncGenerator<Uint8Array> {
 
 /** Makes a record one of a full backup. */
 const WHOLE = { parent: null, depth: 0 } as const
-/** The longest increment: beyond it the volume is sent whole, without its holes. What is stored is compressed, what is sent not always. */
+/** Longest increment. Above it the whole volume is sent, without its holes. Stored data is compressed, sent data not always. */
 const INCREMENT_RATIO = 4
 const INCREMENT_BYTES = 1024 ** 3

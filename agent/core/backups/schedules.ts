@@ -27,7 +27,7 @@ export interface BackupSchedules {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Checks every 5 s, and when a schedule changes, which backups are due; retries a failed one after its interval. */
+/** Checks every 5 s, and when a schedule changes, which backups are due. Retries a failed one after its interval. */
 export function createBackupSchedules(deps: BackupSchedulesDeps): BackupSchedules {
   const { store, clock } = deps
   const lastErrors: LastErrors = new Map()

@@ -30,7 +30,7 @@ export interface BaseOptions {
   idempotencyKey: string | null
 }
 
-/** Options of a base made from the root of a box, as it is now or as it was in a snapshot. */
+/** Options of a base made from the root of a box, in its current state or in a snapshot. */
 export interface BoxBaseOptions extends BaseOptions {
   box: string
   snapshot: string | undefined
@@ -54,13 +54,13 @@ export interface Bases {
   /** @throws ServiceError `box_not_found`, `snapshot_not_found`, `name_taken`, `permission_denied` for a shared one */
   create(caller: Caller, options: BoxBaseOptions): Promise<BaseRecord>
   /**
-   * Creates a base from the tar of a root filesystem or the archive of an image; returns the operation's id if that outlives
+   * Creates a base from the tar of a root filesystem or the archive of an image. Returns the operation's id if that outlives
    * `waitMs`.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`
    */
   unpack(caller: Caller, options: ArchiveBaseOptions): Promise<Imported>
   /**
-   * Creates a base from an image of a registry; returns as `unpack` does.
+   * Creates a base from an image of a registry. Returns as `unpack` does.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`, and `internal` for
    * a registry that does not answer
    */
@@ -76,7 +76,7 @@ export interface Bases {
     query: BaseListQuery,
   ): Promise<{ records: BaseRecord[]; next: string | null }>
   /**
-   * Deletes the record durably; its space is freed later. Boxes made from it stay; returns those that the caller may read. Aborts
+   * Deletes the record durably. Its space is freed later. Boxes made from it stay. Returns those that the caller may read. Aborts
    * the import of a base that is still being made.
    * @throws ServiceError `base_not_found`, `precondition_failed`, `permission_denied` for a shared one
    */
@@ -160,7 +160,7 @@ async function copyRoot(deps: BaseCreateDeps, { isShared }: BaseOptions, copy: W
   await deps.filesystem.snapshot({ ...copy, isReadOnly: true, quotaBytes: null })
 }
 
-/** Deletes a base, and gives its name up; false if it is gone. */
+/** Deletes a base, and gives its name up. Returns false if it is gone. */
 async function removeRecord(
   { store, directory, reconciler, clock }: BaseCreateDeps,
   record: BaseRecord,
@@ -214,7 +214,7 @@ function findOwnBase(
   return findByIdempotencyKey(find, caller, idempotencyKey)
 }
 
-/** Checks that the caller may change shared bases, from which boxes of every project are made; their project is null. */
+/** Checks that the caller may change shared bases, from which boxes of every project are made. Their project is null. */
 function sharedProject({ permissions, projects }: Caller): null {
   if (permissions.includes('admin') && projects === '*') return null
   const why = '`permissions`: bases that all projects share need a token with "admin" for all projects ("*").'
@@ -231,7 +231,7 @@ function pageOf(caller: Caller, project: string | null, query: BaseListQuery): B
   }
 }
 
-/** Makes the error for a base that is not of this cell; `copied` is the number of boxes made from a copy of it here, for who asks all cells. */
+/** Makes the error for a base of another cell. `copied` is the number of boxes made from its copy here, for a request over all cells. */
 function notFound({ project, name, isShared }: BaseRef, copied: number | null = null): ServiceError {
   const where = isShared ? 'is shared by all projects' : `in project "${project}"`
   const headers = copied === null ? {} : { 'x-used-by-count': String(copied) }

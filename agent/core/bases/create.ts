@@ -35,7 +35,7 @@ export interface BaseRequest {
 
 /**
  * Claims the name of a base, and makes it of the read-only subvolume that `fill` creates under the given name. Writes the record once
- * that subvolume is durable; destroys it, and gives the name up, if `fill` fails, and after a crash.
+ * that subvolume is durable. Destroys it, and gives the name up, if `fill` fails, and after a crash.
  * @throws ServiceError `name_taken`, `quota_exceeded`, `runtime_unavailable` of the claim, and the errors of `fill`
  */
 export async function makeBase(
@@ -90,7 +90,7 @@ export async function checkCreatable(
     throw refusal('storage_full', ['The storage pool has no room for a base.', FREE_POOL])
 }
 
-/** Finds the subvolume of a box's root as it is now, or was in a snapshot, and the `source` of a base made of it. */
+/** Finds the subvolume of a box's current root or of a snapshot, and the `source` of a base made from it. */
 export async function findBoxSource(
   store: Store,
   { project, box: name, snapshot }: { project: string; box: string; snapshot?: string | undefined },

@@ -6,9 +6,9 @@ import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
 /**
- * Decompresses `source` if its first bytes are those of gzip or zstd, else passes it on; holds one piece at a time. Throws what
- * `source` throws, `invalid_request` for damaged or truncated data, and `body_too_large` once more than `maxBytes` came out, or
- * more than 256 MiB that are over 100 times what went in: a few bytes must not cost minutes.
+ * Decompresses `source` if it begins like gzip or zstd, else passes it on. Holds one piece at a time.
+ * @throws the errors of `source`, `invalid_request` for damaged or truncated data, `body_too_large` for an output of more than
+ * `maxBytes`, or of more than 256 MiB and 100 times the input. A few bytes must not cost minutes
  */
 export async function* decompress(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
   let [read, total] = [0, 0]
@@ -108,5 +108,5 @@ const FREE_BYTES = 256 * 1024 ** 2
 const RATIO_MAX = 100
 const GZIP = Buffer.from([0x1f, 0x8b])
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
-// 128 MiB, the default of every decoder; a larger window would let the archive choose how much memory is taken.
+// 128 MiB, the default of every decoder. A larger window would let the archive choose how much memory is taken.
 const WINDOW_LOG_MAX = 27

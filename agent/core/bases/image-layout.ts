@@ -17,7 +17,7 @@ import type { Files, FilesRoot } from '../../ports/files/files.ts'
 /** A layer of an image in a directory, compressed or not. */
 export interface ImageLayer {
   path: string
-  /** Digest that its bytes must have, `sha256:…`; null: none is known. */
+  /** Digest that its bytes must have, `sha256:…`. Null for none. */
   digest: string | null
 }
 
@@ -43,7 +43,7 @@ export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[
   return image.Layers.map((path) => ({ path: `/${path}`, digest: null }))
 }
 
-/** Reads the bytes of a layer as stored; throws `invalid_request` at the end if they do not match its digest. */
+/** Reads the bytes of a layer as stored. Throws `invalid_request` at the end if they do not match its digest. */
 export async function* layerBytes({ files, root }: ImageDirectory, layer: ImageLayer): AsyncGenerator<Uint8Array> {
   const { path, digest } = layer
   const [algorithm, expected] = digest?.split(':') ?? []
@@ -82,7 +82,7 @@ function layerOf({ mediaType, digest }: ImagePart): ImageLayer {
   return { path: partPath(digest), digest }
 }
 
-/** Reads a JSON file; null if there is none. */
+/** Reads a JSON file. Null if there is none. */
 async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<unknown> {
   const { files, root } = directory
   const file = await openPart(files, root, part.path)

@@ -13,7 +13,7 @@ export interface BaseImageDeps {
   files: Pick<Files, 'stat' | 'open' | 'unpack' | 'unpackLayer'>
   /** Architecture of this host, in the notation of images: `amd64`. */
   architecture: string
-  /** Whose bytes they are; default: of the service itself. */
+  /** Account of the bytes. Default: the service itself. */
   owner?: FlowOwner
 }
 
@@ -39,7 +39,7 @@ export interface ImageRun {
 }
 
 /**
- * Pulls an image of a registry into a new subvolume `spool`, from which `unpackImage` reads; returns the base's `source` too.
+ * Pulls an image of a registry into a new subvolume `spool`, from which `unpackImage` reads. Returns the base's `source` too.
  * @throws ServiceError as the registry does, and `storage_full`
  */
 export async function pullImage(

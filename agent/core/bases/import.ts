@@ -33,7 +33,7 @@ export interface RegistryImport extends ImportRequest {
   reference: ImageReference
 }
 
-/** How long the request waits for an image; after that its operation goes on alone. */
+/** How long the request waits for an image. After that its operation continues in the background. */
 export interface ImportWait {
   waitMs: number
   requestId: string
@@ -53,11 +53,11 @@ export type Imported = ImportedBase | { operation: string }
 export interface BaseImports {
   /** Imports the tar of a root filesystem. */
   tar(request: ArchiveImport): Promise<ImportedBase>
-  /** Imports the archive of an image; once received it is unpacked in the background, as an operation. */
+  /** Imports the archive of an image. Once received it is unpacked in the background, as an operation. */
   image(request: ArchiveImport, wait: ImportWait): Promise<Imported>
   /** Pulls an image of a registry in the background, as an operation. */
   pull(request: RegistryImport, wait: ImportWait): Promise<Imported>
-  /** Aborts the background import of that name; false if there was none. */
+  /** Aborts the background import of that name. Returns false if there was none. */
   cancel(base: BaseName): Promise<boolean>
 }
 
@@ -65,7 +65,7 @@ export interface BaseImports {
 export function createBaseImports(deps: BaseImportDeps): BaseImports {
   const uploads = createBaseUploads()
   const running = createBackgroundImports()
-  // `begin` calls `end` once all is done; it is also called here if `begin` rejects.
+  // `begin` calls `end` once all is done. It is also called here if `begin` rejects.
   const withSpool = async (
     { base, accounts }: ImportRequest,
     begin: (spool: NewTree, end: () => void) => Promise<Imported>,
@@ -180,7 +180,7 @@ async function makeOfSpool(
   return { record, report }
 }
 
-/** Names a subvolume that holds an archive until it is unpacked; its tombstone removes it after a crash. */
+/** Names a subvolume that holds an archive until it is unpacked. Its tombstone removes it after a crash. */
 function newSpool({ clock }: BaseImportDeps) {
   const createdAt = clock.now()
   const name = newId('bas', createdAt).replace(/^bas/, 'tmp')
@@ -189,9 +189,9 @@ function newSpool({ clock }: BaseImportDeps) {
 
 /** Tracks the imports that run in the background, so that deleting a base aborts its import. */
 interface BackgroundImports {
-  /** Registers one: `signal` aborts on `cancel`; the caller calls `end` once it is over. */
+  /** Registers one: `signal` aborts on `cancel`. The caller calls `end` once it has ended. */
   enter(base: BaseName): { signal: AbortSignal; end(): void }
-  /** Aborts the imports of that name and resolves once they have ended; false if there were none. */
+  /** Aborts the imports of that name and resolves once they have ended. Returns false if there were none. */
   cancel(base: BaseName): Promise<boolean>
 }
 

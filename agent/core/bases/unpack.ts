@@ -10,11 +10,11 @@ import { decompress } from './decompress.ts'
 export interface BaseUnpackDeps {
   filesystem: CowFilesystem
   files: Pick<Files, 'stat' | 'unpack'>
-  /** Whose bytes they are; default: of the service itself. */
+  /** Account of the bytes. Default: the service itself. */
   owner?: FlowOwner
 }
 
-/** Bounds concurrent uploads of archives, each of which takes a file transfer and a processor to decompress. */
+/** Limits concurrent uploads of archives. Each takes a file transfer, and a CPU to decompress. */
 export interface BaseUploads {
   /** Takes a slot and returns its release. Throws `rate_limited` if one of the accounts would have more than is left free. */
   enter(accounts: readonly string[]): () => void
@@ -32,8 +32,8 @@ export function createBaseUploads(): BaseUploads {
 }
 
 /**
- * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. Unpacks it as archives into boxes are: in a
- * thread that sees nothing of this host and follows nothing out of the tree, into a subvolume with a quota.
+ * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. Unpacks it like an archive into a box, into a
+ * subvolume with a quota. The thread cannot see this host, and follows no link out of the tree.
  * @throws ServiceError `invalid_request` for anything but a tar of a root filesystem, `body_too_large`, `storage_full`, and the
  * errors of `bytes`
  */
@@ -64,7 +64,7 @@ export async function makeTree(filesystem: CowFilesystem, { subvolume, project }
   return { boxId: subvolume, rootPath: filesystem.path(subvolume), mounts: [] }
 }
 
-/** Checks that a box could run from it; throws `invalid_request` if not. */
+/** Checks that a box could run from it. Throws `invalid_request` if not. */
 export async function checkRoot(files: Pick<Files, 'stat'>, root: FilesRoot): Promise<void> {
   try {
     await files.stat(root, Buffer.from('/bin/sh'))

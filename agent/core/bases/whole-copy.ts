@@ -11,9 +11,9 @@ export interface WholeCopy {
 }
 
 /**
- * Copies a subvolume of a project, as it is now, to a read-only one of the deployment that shares nothing with it. A snapshot would leave
- * its bytes on the account of the project, which could neither delete it nor say how long it stays. The caller has written a tombstone
- * for `name`.
+ * Copies the current state of a project's subvolume to a read-only one of the deployment that shares nothing with it. A snapshot would
+ * leave its bytes on the account of the project, which could neither delete it nor say how long it stays. The caller has written a
+ * tombstone for `name`.
  */
 export async function copyWhole(
   deps: Pick<BaseCreateDeps, 'store' | 'filesystem' | 'clock' | 'reconciler'>,

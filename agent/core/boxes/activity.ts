@@ -1,10 +1,10 @@
 /** Counts the uses of boxes from the outside: commands, and clients at consoles. */
 export interface BoxActivity {
-  /** Begins a use of a box; the function returned ends it, and may be called again. */
+  /** Begins a use of a box. The function returned ends it, and may be called again. */
   begin(boxId: string): () => void
   /** True while a use is open. */
   isInUse(boxId: string): boolean
-  /** Calls `listener` whenever a use of a box begins or ends; at most one listener. */
+  /** Calls `listener` whenever a use of a box begins or ends. At most one listener. */
   onUse(listener: (boxId: string) => void): void
 }
 

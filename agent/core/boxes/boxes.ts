@@ -49,13 +49,13 @@ export interface Boxes {
   /** Changes a running box at once. `check` gets the record before the change. */
   update(ref: BoxRef, body: UpdateBoxBody, options: Mutation & { check(record: BoxRecord): void }): Promise<BoxRecord>
   /**
-   * Keeps a box in any state from being stopped as idle for `seconds` from now; durable when it resolves. A lease that lasts longer
+   * Keeps a box in any state from being stopped as idle for `seconds` from now. Durable when it resolves. A lease that lasts longer
    * stays; 0 ends it. @throws ServiceError `precondition_failed`
    */
   lease(ref: BoxRef, options: { seconds: number; ifMatch: string | null }): Promise<BoxRecord>
   stop(ref: BoxRef, options: Mutation): Promise<Mutated>
   resume(ref: BoxRef, options: Mutation): Promise<Mutated>
-  /** Resolves once the record is gone for good; processes and space follow. */
+  /** Resolves once the record is gone for good. Processes and space follow. */
   remove(ref: BoxRef, options: Mutation): Promise<void>
 }
 
@@ -104,7 +104,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const record = await names.run(`${project}/${body.name}`, () => createBoxRecord(making, request))
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, options.waitMs)
-      // Null: it was created, but deleted meanwhile.
+      // Null if it was created, but deleted before the read.
       return settled ? { record: settled, isSettled: isSettledAt(settled, 1) } : { record, isSettled: false }
     },
     list: async (caller, project, query) => listBoxes(store, namedPage(caller, project, query), query.status),

@@ -30,7 +30,7 @@ export interface BoxDefaults {
   allowsNesting: boolean
   /** Processors of the host. */
   hostCores: number
-  /** Name of the node, as boxes tell it. */
+  /** Name of the node, as boxes show it. */
   node: string
 }
 
@@ -57,7 +57,7 @@ export interface NewBox {
 }
 
 /**
- * Copies the root of a new box from its source as it is now, claims its name, then writes its record, durably. A fault up to there
+ * Copies the root of a new box from the current state of its source, claims its name, then writes its record durably. An earlier fault
  * leaves no record, and a tombstone for root and name.
  */
 export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<BoxRecord> {
@@ -91,7 +91,7 @@ export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<
   return record
 }
 
-/** Returns the resources that a running box takes of its project and host; while it is stopped, only `storageGb`. */
+/** Returns the resources that a running box takes of its project and host. While it is stopped, only `storageGb`. */
 export function resourcesOf({ project, config }: BoxRecord) {
   return { project, boxes: 1, cpus: config.cpus, ramMb: config.ram_mb, storageGb: config.storage_gb }
 }
@@ -235,7 +235,7 @@ function newRecord(
   }
 }
 
-// Reports a source that was deleted meanwhile as not found, regardless of the pool's error.
+// Reports a source that was just deleted as not found, regardless of the pool's error.
 async function makeRoot(
   deps: MakeDeps,
   record: BoxRecord,

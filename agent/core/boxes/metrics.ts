@@ -21,7 +21,7 @@ export interface BoxMetrics {
   storageBytes: number
   /** Bytes on the account of the box's project. */
   projectBytes: number
-  /** Usage of its root subvolume; null while a restore replaces that. */
+  /** Usage of its root subvolume. Null while a restore replaces that. */
   disk: SubvolumeUsage | null
 }
 

@@ -20,15 +20,15 @@ type BoxRestoreDeps = Omit<BoxSnapshotsDeps, 'limits'>
 /** Restores boxes to snapshots. */
 export interface BoxRestore {
   /**
-   * Stops a box that runs, and starts it with copies of the snapshot; keeps the replaced root and volumes as an automatic
-   * snapshot. Restores the data volumes that the box wrote to with it. On failure box and volumes are as they were.
+   * Stops a running box, and starts it with copies of the snapshot. Keeps the replaced root and volumes as an automatic snapshot.
+   * Also restores the data volumes that the box wrote to. A failure changes neither box nor volumes.
    * @throws ServiceError `box_not_found`, `snapshot_not_found`, `volume_not_found`, `volume_in_use`, `box_busy` while another
    * restore is under way, `storage_full`, and the cause of a failed restore
    */
   restore(ref: BoxRef, body: BoxRestoreBody, options: Mutation): Promise<Mutated>
 }
 
-/** Makes the copies, then records the pending restore in the box; the reconciler does the rest. */
+/** Makes the copies, then records the pending restore in the box. The reconciler does the rest. */
 export function createBoxRestore(deps: BoxRestoreDeps): BoxRestore {
   const { reconciler, runtime, boxes, store } = deps
   return {
@@ -126,7 +126,7 @@ async function recordPending(
     }
   } catch (error) {
     await discardUncommitted(deps, ...tombstones)
-    // The commit may have succeeded though it reported an error: then the restore goes on.
+    // The commit may have succeeded although it reported an error. Then the restore continues.
     deps.reconciler.wake(box.id)
     throw error
   }
@@ -149,7 +149,7 @@ async function copyAll(
   try {
     for (const copy of copies) await filesystem.snapshot({ ...copy, project: box.project, isReadOnly: false })
   } catch (error) {
-    // Reports a snapshot or box that was deleted meanwhile as not found, regardless of the pool's error.
+    // Reports a snapshot or box that was just deleted as not found, regardless of the pool's error.
     if ((await store.boxes.byId(box.id)) === null) throw boxGone(box)
     await findBoxSnapshot(store, box, snapshot.name)
     throw error

@@ -29,7 +29,7 @@ export interface SnapshotDiffDeps {
 /** Compares states of a box's disk. */
 export interface SnapshotDiff {
   /**
-   * Pages through the changes from a snapshot to another, or to the disk as it is at the call.
+   * Pages through the changes from a snapshot to another, or to the current disk.
    * @throws ServiceError `box_not_found`, `snapshot_not_found`, `path_invalid`, `body_too_large` beyond a million changes
    */
   compare(
@@ -54,7 +54,7 @@ export function createSnapshotDiff(deps: SnapshotDiffDeps): SnapshotDiff {
           : await between(filesystem, request, await find(query.to))
         return cutToSize(page)
       } catch (error) {
-        // Reports a box or snapshot that was deleted meanwhile as not found, regardless of the pool's error.
+        // Reports a box or snapshot that was just deleted as not found, regardless of the pool's error.
         await readBox(store, box)
         for (const name of isLive ? [snapshot] : [snapshot, query.to]) await find(name)
         throw error
@@ -72,7 +72,7 @@ async function between(
   return filesystem.changes({ ...request, to, keep: true })
 }
 
-/** Runs `work` with a snapshot of the disk of a box as it is now, and destroys that afterwards. */
+/** Runs `work` with a new snapshot of the disk of a box, and destroys the snapshot afterwards. */
 async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: string) => Promise<T>): Promise<T> {
   const { store, filesystem, reconciler, clock } = deps
   const now = clock.now()

@@ -40,7 +40,7 @@ export interface BoxSnapshotsDeps {
 /** Takes, lists and removes snapshots of boxes. All throw `box_not_found`. */
 export interface BoxSnapshots {
   /**
-   * Takes the root as it is now, and with `include_data` the data volumes at the same instant, while the box is frozen.
+   * Takes the current root, and with `include_data` the data volumes at the same instant, while the box is frozen.
    * @throws ServiceError `name_taken`, `quota_exceeded`, `box_busy` for data of a box that starts or stops
    */
   create(
@@ -88,7 +88,7 @@ async function takeSnapshot(
 ): Promise<SnapshotRecord> {
   const { reconciler, runtime } = deps
   const { id } = snapshot.owner
-  // Copying the root alone is atomic, even while the box writes.
+  // Copying only the root is atomic, even while the box writes.
   if (!withData) return take(deps, await readBox(deps.store, { id }), { snapshot, frozen: (work) => work() })
   const turn = async (isRunning: boolean): Promise<SnapshotRecord> => {
     const box = await readBox(deps.store, { id })

@@ -27,9 +27,9 @@ export interface BoxUpdate {
 }
 
 /**
- * Updates a box: applies the limits first, so that a refusal leaves the record as it was. If that is cut off before the record
- * is written, brings the limits back to the record.
- * @throws ServiceError those of `updatedRecord`, `below_use`, `quota_exceeded`, `box_busy`, `precondition_failed`
+ * Updates a box. Applies the limits first, so that a refusal does not change the record. If it is interrupted before the record is
+ * written, sets the limits back to the record.
+ * @throws ServiceError the errors of `updatedRecord`, `below_use`, `quota_exceeded`, `box_busy`, `precondition_failed`
  */
 export async function updateBox(
   deps: UpdateDeps,
@@ -72,7 +72,7 @@ export async function updateBox(
 }
 
 /**
- * Returns the record with the changes of `body`, in which null is the default of the deployment; the same object if nothing
+ * Returns the record with the changes of `body`, in which null is the default of the deployment. The same object if nothing
  * changes. Pure.
  * @throws ServiceError `environment_reserved`, `invalid_request` for a foreign region or more than the host or deployment has
  */
@@ -141,7 +141,7 @@ function given<T>(value: T | null | undefined, now: T, fallback: T): T {
   return value === undefined ? now : (value ?? fallback)
 }
 
-/** Returns `now` with the fields of `changes`; for null, that of `defaults`. */
+/** Returns `now` with the fields of `changes`. A null becomes the value of `defaults`. */
 function merged<T extends object>(
   now: T,
   changes: { [K in keyof T]?: T[K] | null | undefined } | undefined,

@@ -15,10 +15,12 @@ export interface UsageHistoryDeps {
 }
 
 /**
- * Looks at the running boxes at each full minute, a few at a time with pauses between them, and keeps what they have used since the look
- * before: by the minute for two hours, condensed for a day. A box has no point for a minute in which it was not looked at twice in one
- * run; where a look at all takes longer than a minute, which is logged, it has one for each look. Points that cannot be written are kept
- * for the next minute, some at most. The returned function ends that, and resolves once no look is under way.
+ * Samples the running boxes at each full minute, a few at a time with pauses, and records their usage since the previous sample.
+ * - Keeps points by the minute for two hours, and condensed for a day.
+ * - Records no point for a minute without two samples of one run.
+ * - Logs a round over all boxes that takes longer than a minute. Then each sample gives a point.
+ * - Keeps points that cannot be written for the next minute, up to a maximum.
+ * The returned function stops the sampling, and resolves once no sample is in progress.
  */
 export function startUsageHistory(deps: UsageHistoryDeps): () => Promise<void> {
   const { clock, logger } = deps
@@ -52,7 +54,7 @@ export function startUsageHistory(deps: UsageHistoryDeps): () => Promise<void> {
   }
 }
 
-/** Reads the points of a box of one step, oldest first, as far back as they are kept. */
+/** Reads the kept points of a box with one step, oldest first. */
 export function readUsageHistory(
   { history, clock }: Pick<UsageHistoryDeps, 'history' | 'clock'>,
   boxId: string,
@@ -65,7 +67,7 @@ export function readUsageHistory(
 /** The counters of a box at one time. */
 export interface UsageLook {
   at: number
-  /** When its run began. */
+  /** Start of its run. */
   since: number
   cpuSeconds: number | null
   receivedBytes: number
@@ -73,8 +75,8 @@ export interface UsageLook {
 }
 
 /**
- * Returns the rates between two looks; null if they are not of one run, more than `gapSeconds` apart, or if a counter went back. A pure
- * function.
+ * Returns the rates between two samples. Null if they belong to different runs, are more than `gapSeconds` apart, or if a counter
+ * decreased. Pure.
  */
 export function ratesBetween(
   before: UsageLook,
@@ -92,17 +94,17 @@ export function ratesBetween(
 }
 
 interface State {
-  /** The last look at each running box. */
+  /** Last sample of each running box. */
   looks: Map<string, UsageLook>
-  /** How long the last look at all boxes took. */
+  /** Duration of the last round over all boxes. */
   tookSeconds: number
   /** Points that could not be written, oldest first. */
   unwritten: UsagePoint[]
-  /** End of the last interval that was condensed; null: none by this process. */
+  /** End of the last interval that this process condensed. Null for none. */
   condensedAt: number | null
 }
 
-/** Returns why boxes could not be looked at. */
+/** Returns why boxes could not be sampled. */
 async function lookAtAll(
   deps: UsageHistoryDeps,
   state: State,
@@ -111,7 +113,7 @@ async function lookAtAll(
   const { store, clock } = deps
   const { looks: before, tookSeconds } = state
   const begunAt = clock.now()
-  // Two looks at a box are as far apart as a look at all takes, until the next minute begins.
+  // Two samples of a box are as far apart as the length of a round, up to the next minute.
   const gapSeconds = Math.max(GAP_SECONDS, Math.min(2 * tookSeconds + FINE.stepMs / 1000, GAP_MAX_SECONDS))
   const looks = new Map<string, UsageLook>()
   const failed: unknown[] = []
@@ -132,7 +134,7 @@ async function lookAtAll(
       }
     last = boxes.at(-1) ?? null
     const isLast = boxes.length < LOOKS_IN_A_ROW
-    // Nothing of it is synced; the bound is for the sake of the event loop.
+    // Nothing is synced. The limit protects the event loop.
     if (points.length >= POINTS_IN_A_ROW || (isLast && points.length + state.unwritten.length > 0)) await write()
     if (isLast) break
     await clock.sleep(PAUSE_MS, signal)
@@ -142,7 +144,7 @@ async function lookAtAll(
   return failed
 }
 
-/** Writes points, some at a time; what cannot be written is kept, the latest of it as many as there may be. */
+/** Writes points in batches. Keeps points that cannot be written, at most the newest of them. */
 async function append({ history }: UsageHistoryDeps, state: State, points: readonly UsagePoint[]): Promise<void> {
   for (let from = 0; from < points.length; from += POINTS_IN_A_ROW) {
     try {
@@ -162,7 +164,7 @@ interface LookOptions {
   at: number
   before: ReadonlyMap<string, UsageLook>
   looks: Map<string, UsageLook>
-  /** Seconds between two looks beyond which there is a gap. */
+  /** Seconds between two samples above which there is a gap. */
   gapSeconds: number
 }
 
@@ -185,18 +187,18 @@ async function lookAt(
   const earlier = before.get(id)
   const rates = earlier === undefined ? null : ratesBetween(earlier, look, gapSeconds)
   if (rates === null) return []
-  // Its root may be replaced just now, and a pool that does not answer takes no other figure away.
+  // A restore may be replacing its root. A pool that does not answer must not remove the other values.
   const storageBytes = await filesystem.usedBytes(root).catch(() => null)
   return [{ boxId: id, at, memoryBytes, cacheBytes, storageBytes, ...rates }]
 }
 
-/** Condenses what has become due, forgets boxes that are gone, and drops what is old. */
+/** Condenses finished intervals, forgets deleted boxes, and drops old points. */
 async function tidy(
   deps: UsageHistoryDeps,
   state: State,
   { at: now, signal }: { at: number; signal: AbortSignal },
 ): Promise<void> {
-  // What is not written yet is condensed later with the rest of its interval.
+  // Unwritten points are condensed later, with the rest of their interval.
   if (state.unwritten.length === 0) await condenseDue(deps, state, now)
   for (const { stepMs, keepMs } of [FINE, COARSE]) {
     const query = { stepMs, after: now - keepMs, until: now }
@@ -209,7 +211,7 @@ async function condenseDue({ store, history }: UsageHistoryDeps, state: State, n
   const due = Math.floor(now / stepMs) * stepMs
   const first = Math.ceil((now - FINE.keepMs) / stepMs + 1) * stepMs
   if (state.condensedAt === null || state.condensedAt < due) {
-    // The last that another process has condensed may be incomplete.
+    // The last interval that another process condensed may be incomplete.
     const begun = state.condensedAt === null ? await history.latest(stepMs) : state.condensedAt + stepMs
     for (let at = Math.max(first, begun ?? 0); at <= due; at += stepMs)
       await history.condense({ fromMs: FINE.stepMs, toMs: stepMs }, at)
@@ -218,7 +220,7 @@ async function condenseDue({ store, history }: UsageHistoryDeps, state: State, n
   state.condensedAt = due
 }
 
-// A timer may end a little early: the same minute is not looked at twice.
+// A timer may fire a little early. Do not sample the same minute twice.
 function nextEnd(now: number, stepMs: number): number {
   return Math.floor((now + EARLY_MS) / stepMs + 1) * stepMs
 }
@@ -229,9 +231,9 @@ export type UsageStepSeconds = 60 | 600
 const FINE = { stepMs: 60_000, keepMs: 2 * 3_600_000 }
 const COARSE = { stepMs: 600_000, keepMs: 24 * 3_600_000 }
 const EARLY_MS = 1000
-/** Seconds between two looks beyond which there is a gap: this process stood still, or the clock was set. */
+/** Seconds between two samples above which there is a gap, because this process was stopped or the clock was set. */
 const GAP_SECONDS = 180
-/** The same where looks at all boxes take long: then this process stood still, or the figures are of no use. */
+/** The same if rounds take long. Above it this process was stopped, or the values are useless. */
 const GAP_MAX_SECONDS = 3_600
 /** Two minutes of 10,000 boxes. */
 const UNWRITTEN_MAX = 20_000

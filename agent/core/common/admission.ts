@@ -18,19 +18,19 @@ export interface AdmissionDeps {
 export interface AdmissionLimits {
   boxesMax: number
   volumesMax: number
-  /** The sum of the memory of all running boxes may be this many times that of the host. */
+  /** Maximum memory of all running boxes, as a multiple of the host's memory. */
   memoryOvercommit: number
   /** Bytes of memory that must be available on the host for a box to start. */
   memoryReserveBytes: number
 }
 
-/** Bounds of a project; null is unlimited. */
+/** Bounds of a project. Null for unlimited. */
 export type Bounds = Omit<QuotaRecord, 'version' | 'updatedAt'>
 
-/** A growth in resources; those left out are 0. */
+/** A growth in resources. Those left out are 0. */
 export interface ResourceRequest extends Partial<Usage> {
   project: string
-  /** Bytes by which records of boxes and services get longer; see `recordGrowth`. */
+  /** Bytes by which records of boxes and services get longer. See `recordGrowth`. */
   recordBytes?: number
 }
 

@@ -4,13 +4,13 @@ import type { Permission } from '../../../shared/schemas/access.ts'
 export interface Caller {
   tokenId: string
   tokenName: string
-  /** The token at which its chain of minting begins; its own id for that one. */
+  /** The token that its chain of creators begins with. Its own id for the first one. */
   root: string
   /** The accounts of the request, among which what is bounded is shared. */
   accounts: readonly string[]
   projects: '*' | readonly string[]
   permissions: readonly Permission[]
-  /** Milliseconds since the epoch; null: no expiry. */
+  /** Milliseconds since the epoch. Null without expiry. */
   expiresAt: number | null
   requestId: string
 }

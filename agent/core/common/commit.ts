@@ -1,6 +1,6 @@
 /**
- * Awaits a commit, or other work whose failure does not tell what it has done: a commit that rejects may be stored, as when the disk
- * fails to sync it. If it rejects, calls `onDoubt`, which has the rest follow whatever is there, and rethrows.
+ * Awaits a commit, or other work whose outcome is unknown after a failure. A commit that rejects may be stored, for example if the disk
+ * fails to sync it. If it rejects, calls `onDoubt`, which aligns the rest with the stored state, and rethrows.
  */
 export async function awaitCommit<T>(commit: Promise<T>, onDoubt: () => unknown): Promise<T> {
   try {

@@ -7,7 +7,7 @@ interface Created {
 }
 
 /**
- * Finds the resource that the same create made before its answer was lost in a crash of the agent; null if there is none. Calls
+ * Finds the resource that the same create made before its answer was lost in a crash of the agent. Null if there is none. Calls
  * `find`, which looks the name up, only for a request with an Idempotency-Key.
  */
 export async function findByIdempotencyKey<T extends Created>(

@@ -3,11 +3,11 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 
-/** A work queue by key: one run of a key at a time, and one more if the key was added meanwhile. */
+/** A work queue by key: one run of a key at a time, and one more if the key was added during it. */
 export interface KeyedQueue {
   /** Queues a run of `key`. */
   add(key: string): void
-  /** Queues a run of `key` after `delayMs`, unless it is added before; dropped when the queue closes. */
+  /** Queues a run of `key` after `delayMs`, unless it is added before. The run is dropped when the queue closes. */
   addLater(key: string, delayMs: number): void
   /**
    * Runs `turn` while no run of `key` is under way, ahead of a queued run, which then goes before the next turn. Resolves as
@@ -30,7 +30,7 @@ export interface KeyedQueueDeps {
 
 /**
  * Bounded by the resources that exist, and by the requests under way. Runs have the async context of the creator of the queue,
- * turns that of their caller.
+ * turns use the context of their caller.
  */
 export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): KeyedQueue {
   const running = new Map<string, Promise<void>>()
@@ -71,7 +71,7 @@ export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): Keye
       const delay = new AbortController()
       delays.set(key, delay)
       void clock.sleep(delayMs, delay.signal).then(() => {
-        // `add` replaces or ends a delay before it is over.
+        // `add` replaces or ends a delay early.
         if (delays.get(key) === delay) add(key)
       })
     },

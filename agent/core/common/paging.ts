@@ -9,7 +9,7 @@ export function encodeCursor(key: readonly string[]): string {
 }
 
 /**
- * Decodes a continuation token of `length` parts; null for none.
+ * Decodes a continuation token of `length` parts. Null for none.
  * @throws ServiceError `invalid_request` for a token that is not from `encodeCursor`
  */
 export function decodeCursor(token: string | undefined, length: number): string[] | null {
@@ -29,7 +29,7 @@ export function encodePathCursor(path: Uint8Array, word = ''): string {
 }
 
 /**
- * Decodes a continuation token of a path; null for none.
+ * Decodes a continuation token of a path. Null for none.
  * @throws ServiceError `invalid_request` for a token that is not from `encodePathCursor`
  */
 export function decodePathCursor(token: string | undefined): { path: Buffer; word: string } | null {
@@ -54,7 +54,7 @@ export interface NamedListQuery {
 }
 
 /**
- * Returns the query for the page that `query` names; project `-` selects every project the caller may read.
+ * Returns the query for the page that `query` names. Project `-` selects every project the caller may read.
  * @throws ServiceError `invalid_request`
  */
 export function namedPage(caller: Pick<Caller, 'projects'>, project: string, query: NamedListQuery): NamedQuery {
@@ -68,7 +68,7 @@ export function namedPage(caller: Pick<Caller, 'projects'>, project: string, que
   }
 }
 
-/** Returns the continuation token for the page after `records`; null if it is the last. */
+/** Returns the continuation token for the page after `records`. Null if it is the last. */
 export function nextNamedPage({ records, hasMore }: { records: readonly NamedResource[]; hasMore: boolean }) {
   const last = records.at(-1)
   return hasMore && last ? encodeCursor([last.project, last.name]) : null
@@ -79,7 +79,7 @@ interface NamedResource {
   name: string
 }
 
-// Parses `key` and `key=value`, comma separated or repeated; a value of null matches any.
+// Parses `key` and `key=value`, comma separated or repeated. A value of null matches any.
 function parseTags(tag: string | string[] | undefined): [string, string | null][] {
   return [tag ?? []]
     .flat()

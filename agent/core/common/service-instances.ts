@@ -17,7 +17,7 @@ export function instancesOf({ active, preview, previous, next, retired }: Servic
   return [active, preview, previous, next, ...retired].filter((each) => each !== null)
 }
 
-/** Applies `edit` to each version; returns the same record if none changed. */
+/** Applies `edit` to each version. Returns the same record if none changed. */
 export function mapInstances(record: ServiceRecord, edit: <T extends InstanceRecord>(instance: T) => T): ServiceRecord {
   const map = <T extends InstanceRecord>(instance: T | null): T | null => (instance === null ? null : edit(instance))
   const { active, preview, previous, next, retired } = record
@@ -44,7 +44,7 @@ export function hostOf({ boxId }: Pick<ServiceRecord, 'boxId'>, instance: Instan
   return instance?.fork?.boxId ?? boxId
 }
 
-/** Returns the box as its fork: the same record under the fork's id; without a fork the box itself. */
+/** Returns the box as its fork: the same record under the fork's id. Without a fork the box itself. */
 export function asFork(box: BoxRecord, fork: ForkRecord | null): BoxRecord {
   return fork === null ? box : { ...box, id: fork.boxId }
 }

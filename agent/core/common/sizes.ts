@@ -8,7 +8,7 @@ export function bytesOf(gib: number): number {
 
 /**
  * Sets the quota of a subvolume.
- * @throws ServiceError `below_use`, with figures, if it holds more than `sizeGb` already; `tree.what` begins its sentence
+ * @throws ServiceError `below_use`, with sizes, if it already holds more than `sizeGb`. `tree.what` begins the message
  */
 export async function resizeTree(
   filesystem: CowFilesystem,
@@ -27,7 +27,7 @@ export async function resizeTree(
   await filesystem.setQuota(tree.name, quotaBytes)
 }
 
-/** Formats the size in use and the smaller one asked for, in the largest unit in which the two differ; below 10 MiB not in MiB. */
+/** Formats the size in use and the smaller one asked for, in the largest unit in which the two differ. Below 10 MiB not in MiB. */
 export function formatSizes(used: number, asked: number): { used: string; asked: string } {
   const differs = ({ bytes }: Unit): boolean => Math.ceil(used / bytes) > Math.ceil(asked / bytes)
   const unit = (used < SMALL_BYTES ? UNITS.slice(1) : UNITS).find(differs) ?? BYTES

@@ -9,19 +9,19 @@ import { bytesOf } from './sizes.ts'
 export interface StorageBoundsDeps {
   store: { quotas: Pick<QuotaStore, 'get' | 'list'> }
   accounts: StorageAccounts
-  /** Quota of projects that have none of their own. */
+  /** Quota of projects without one of their own. */
   defaultQuota: Pick<Bounds, 'storageGb'>
 }
 
 /**
- * Bounds what projects keep in the storage: by `storage_gb` of their quota, and to what they hold already while the pool is short of
- * space. The kernel enforces the bounds, so that no two writers can race for the same room; this class sets them and explains them.
+ * Limits the storage of projects: to `storage_gb` of their quota, and to their current usage while the pool is short of space. The
+ * kernel enforces the limits, so that no two writers can race for the same space. This class sets and explains them.
  */
 export class StorageBounds {
   readonly #deps: StorageBoundsDeps
-  /** Bounds of the projects that are held back, in bytes. */
+  /** Limits of the projects that cannot grow, in bytes. */
   readonly #held = new Map<string, number>()
-  /** Bounds that were set, in bytes; null: lifted. */
+  /** Limits that were set, in bytes. Null for removed ones. */
   readonly #set = new Map<string, number | null>()
   readonly #turns: KeyedLock = createKeyedLock()
 
@@ -29,7 +29,7 @@ export class StorageBounds {
     this.#deps = deps
   }
 
-  /** Sets the bounds of all projects: those of an agent before this one are still in force. */
+  /** Sets the limits of all projects, because limits of an earlier agent are still in force. */
   async recover(): Promise<void> {
     const { store, accounts } = this.#deps
     const projects = new Set((await accounts.all()).keys())
@@ -42,7 +42,7 @@ export class StorageBounds {
     for (const project of projects) await this.apply(project)
   }
 
-  /** Sets the bound of a project by its quota as it is now. */
+  /** Sets the limit of a project by its current quota. */
   async apply(project: string): Promise<void> {
     const { store, accounts, defaultQuota } = this.#deps
     await this.#turns.run(project, async () => {
@@ -56,35 +56,35 @@ export class StorageBounds {
     })
   }
 
-  /** Holds a project back at so many bytes, or with null lets it grow again as far as its quota allows. */
+  /** Limits a project to this many bytes. With null, its quota is the only limit again. */
   async hold(project: string, bytes: number | null): Promise<void> {
     if (bytes === null) this.#held.delete(project)
     else this.#held.set(project, bytes)
     await this.apply(project)
   }
 
-  /** Returns the bounds of the projects that are held back. */
+  /** Returns the limits of the projects that cannot grow. */
   held(): ReadonlyMap<string, number> {
     return this.#held
   }
 
   /**
-   * Checks that a project may keep one more thing, with its bound in force from then on.
-   * @throws ServiceError `quota_exceeded`, or `storage_full` while the project is held back, with figures and what to delete
+   * Checks that a project can keep one more resource, and puts its limit in force.
+   * @throws ServiceError `quota_exceeded`, or `storage_full` while the project cannot grow, with sizes and what to delete
    */
   async checkRoom(project: string): Promise<void> {
     await this.apply(project)
     if ((await this.#fault(project, THING_BYTES)) === null) return
-    // What was deleted a moment ago may not be free yet.
+    // The space of recently deleted data may not be free yet.
     await this.#deps.accounts.settle()
     const fault = await this.#fault(project, THING_BYTES)
     if (fault !== null) throw fault
   }
 
   /**
-   * Runs `work` that writes for a project; null: for the deployment, which has no bound. Call it where what was written is still there
-   * when `work` fails.
-   * @throws the errors of `work`; instead of its `storage_full` the reason, as `checkRoom`, if the project is at its bound
+   * Runs `work` that writes for a project. Null for the deployment, which has no limit. Call it where written data is still there when
+   * `work` fails.
+   * @throws the errors of `work`. Replaces its `storage_full` by the reason from `checkRoom` if the project is at its limit
    */
   async explaining<T>(project: string | null, work: () => Promise<T>): Promise<T> {
     try {
@@ -117,7 +117,7 @@ function gib(bytes: number): string {
 
 const REMEDY = 'Delete snapshots, bases, volumes or boxes of the project (their space is free some seconds later)'
 const PAGE = 1000
-/** What a thing takes at least: the kernel refuses the first write to it where less is left. */
+/** Minimum size of a resource. With less space left, the kernel refuses the first write to it. */
 const THING_BYTES = 1024 ** 2
-/** A failed write may have asked for this much at once. */
+/** Size that a failed write may have requested in one call. */
 const NEAR_BYTES = 4 * 1024 ** 2

@@ -1,8 +1,8 @@
 import type { ActorContext, InTurn } from '../../ports/store/events.ts'
 
 /**
- * Returns the turns of the request that runs now, for what it does once it has waited: thousands may have waited for the same, and what
- * they read of it and answer may be long. Work of the service itself takes none.
+ * Returns the fair queue of the current request, for its work after a wait. Thousands of requests may have waited for the same event,
+ * and their reads and responses may be long. Work of the service itself does not queue.
  */
 export function turnsOf(context: Pick<ActorContext, 'current'>): InTurn {
   const actor = context.current()

@@ -3,7 +3,7 @@ import { shortDigestOf } from './digest.ts'
 
 /** Address by which clients reach the edge. */
 export interface EdgeAddress {
-  /** Parent domain of the hosts of boxes; lower case. */
+  /** Parent domain of the hosts of boxes. Lower case. */
   domain: string
   scheme: 'http' | 'https'
   /** Null: the default port of the scheme. */
@@ -12,7 +12,7 @@ export interface EdgeAddress {
 
 type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
 
-/** Returns the host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/edge.md). */
+/** Returns the host name of a box, `<box>--<project>.<domain>`. By its id where that label is too long (docs/edge.md). */
 export function hostOfBox(box: BoxNames, { domain }: Pick<EdgeAddress, 'domain'>): string {
   return `${labelOf([box.name, box.project], () => dashed(box.id))}.${domain}`
 }
@@ -49,8 +49,8 @@ export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolea
 }
 
 /**
- * Returns true for a domain at, below or above a reserved name: a page there can set cookies for the reserved host, or read those that are
- * meant for it. Names below the deployment's domain are reserved only by names that are below it as well.
+ * Returns true for a domain at, below or above a reserved name. A page there can set or read cookies of the reserved host. Names below the
+ * deployment's domain are reserved only by names that are below it as well.
  */
 export function isReserved(
   domain: string,
@@ -65,15 +65,15 @@ export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
-/** Returns the project in the label of a host below the deployment's domain, existing or not; null: none. */
+/** Returns the project in the label of a host below the deployment's domain, existing or not. Null for none. */
 export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
   const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
   return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
 }
 
 /**
- * Returns the box in the label of a host below the deployment's domain, existing or not; null: none, or one of the labels that stand
- * for names that are too long. `isOwn`: the host is the box's own, not one of a service of it.
+ * Returns the box in the label of a host below the deployment's domain, whether or not it exists. Null for none, and for a label that
+ * replaces a long name. `isOwn`: the host is the box's own, not one of a service of it.
  */
 export function boxOfHost(
   host: string,
@@ -86,7 +86,7 @@ export function boxOfHost(
     : { project, name, isOwn: parts.length === 2 }
 }
 
-/** Normalizes a host name from a `Host` header: lower case, without port and trailing dot; null if it is not a host name. */
+/** Normalizes a host name from a `Host` header: lower case, without port and trailing dot. Null if it is not a host name. */
 export function hostNameOf(given: string | null | undefined): string | null {
   const name =
     given

@@ -18,13 +18,13 @@ export interface StreamedValue<T> {
 
 /** The source of a stream. */
 export interface ValueSource<T> {
-  /** Waits a moment for new values and returns them; empty if there are none, or the signal has ended the wait. */
+  /** Waits a moment for new values and returns them. Empty if there are none, or the signal has ended the wait. */
   read(signal: AbortSignal): Promise<readonly StreamedValue<T>[]>
   /** The cursor from which a client resumes after the values read so far. */
   cursor(): string
 }
 
-/** One step of a stream: values; after a while without any the cursor alone; last the error that ended it. */
+/** One step of a stream: values, or only the cursor after a while without values, or the error that ended it. */
 export type StreamStep<T> =
   | { kind: 'values'; values: readonly StreamedValue<T>[] }
   | { kind: 'waiting'; cursor: string }
@@ -46,7 +46,7 @@ export interface ValueStreams<T> {
    */
   open(caller: Caller, source: ValueSource<T>): ValueStream<T>
   /**
-   * Counts a read of the caller among the streams; returns its end.
+   * Counts a read of the caller among the streams. Returns its end.
    * @throws ServiceError `rate_limited` as `open`
    */
   enter(caller: Caller): () => void
@@ -99,7 +99,7 @@ async function* stepsOf<T>(
   }
 }
 
-// Aborts `end` once the steps are over, and as soon as the reader leaves: a generator itself would end its pending step first.
+// Aborts `end` once the steps have ended, and as soon as the reader leaves. A generator would end its pending step first.
 function endingWith<T>(end: AbortController, steps: AsyncGenerator<StreamStep<T>, undefined>): ValueStream<T> {
   return {
     next: async () => {

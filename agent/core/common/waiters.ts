@@ -5,9 +5,9 @@ import { turnsOf } from './turns.ts'
 export interface Waiters {
   /** Wakes all that wait for `key`. */
   notify(key: string): void
-  /** Calls `listener` at each notice, with its key; at most one listener. */
+  /** Calls `listener` at each notice, with its key. At most one listener. */
   onNotify(listener: (key: string) => void): void
-  /** Reads, and again in turn at each notice of `key`, until `isDone` or `timeout` resolves; resolves to the last reading. */
+  /** Reads, and again in turn at each notice of `key`, until `isDone` or `timeout` resolves. Resolves to the last reading. */
   until<T>(key: string, condition: WaitCondition<T>): Promise<T>
 }
 
@@ -17,7 +17,7 @@ export interface WaitCondition<T> {
   timeout: Promise<void>
 }
 
-/** Keeps waiters by key in memory; bounded by the requests under way, which `context` knows. Without one they take no turns. */
+/** Keeps waiters by key in memory. Bounded by the requests under way, which `context` knows. Without one they take no turns. */
 export function createWaiters(context: Pick<ActorContext, 'current'> = NOBODY): Waiters {
   const waiting = new Map<string, Set<() => void>>()
   let onNotify: (key: string) => void = () => undefined

@@ -18,16 +18,16 @@ export interface AccessDeps {
   failedAuth: FailedAuthLimit
 }
 
-/** The requested host. `isKnown`: a box has it, in `project`; otherwise the project is what the name says, null if none. */
+/** The requested host. `isKnown`: a box has it, in `project`. Otherwise the project is what the name says, null if none. */
 export type AccessTarget = { isKnown: true; project: string } | { isKnown: false; project: string | null }
 
 /** The facts of a request that admission depends on. */
 export interface AccessRequest {
   host: string
   clientAddress: string
-  /** The bearer token; undefined: none. */
+  /** The bearer token. Undefined for none. */
   token: string | undefined
-  /** Value of the session cookie; undefined: none. */
+  /** Value of the session cookie. Undefined for none. */
   session: string | undefined
   /** No page of another origin can have caused the request with the client's cookies. */
   isFromOwnPage: boolean
@@ -41,7 +41,7 @@ export interface Access {
    */
   verifyFor(token: string, from: { project: string | null; clientAddress: string }): Promise<VerifiedToken>
   /**
-   * Admits a request by its bearer token or session, and grants that credential at the edge, which then passes it by itself.
+   * Admits a request by its bearer token or session, and grants that credential at the edge, which then admits it without asking.
    * @throws ServiceError as `verifyFor`, and `token_missing`
    */
   admit(request: AccessRequest, target: AccessTarget): Promise<void>
@@ -52,7 +52,7 @@ export interface VerifiedToken extends GrantToken {
   name: string
 }
 
-/** Creates an `Access` that verifies tokens as they are now. */
+/** Creates an `Access` that verifies the current state of tokens. */
 export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: AccessDeps): Access {
   const verify = async (token: string, project: string | null): Promise<VerifiedToken> => {
     const claims = await verifyToken(token)

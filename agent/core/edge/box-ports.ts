@@ -13,11 +13,11 @@ import { nextStep, WAKE_TIMEOUT_MS } from './wake.ts'
 /** Opens connections to ports of boxes. */
 export interface BoxPortOpener {
   /**
-   * Connects to a TCP port of a box, which is in use until the connection has closed. Starts a stopped box whose `url_settings.wake` is
-   * set, as a request for its URL does, and waits for one that starts; then until its port takes connections: 25 s at most,
-   * of a wait that all calls for the port share.
-   * @throws ServiceError `box_not_running`, `port_not_listening`, `port_unreachable`, `box_not_found` for a box that was deleted
-   * meanwhile, `box_busy` while it is being restored, `runtime_unavailable`, `agent_timeout`
+   * Connects to a TCP port of a box, which is in use until the connection has closed. Starts a stopped box with `url_settings.wake`, as a
+   * request for its URL does. Waits until the box runs and its port takes connections, for at most 25 s. All calls for a port share one
+   * wait.
+   * @throws ServiceError `box_not_running`, `port_not_listening`, `port_unreachable`, `box_not_found` if the box is
+   * deleted during the wait, `box_busy` while it is being restored, `runtime_unavailable`, `agent_timeout`
    */
   open(box: BoxRecord, port: number): Promise<PortConnection>
 }
@@ -59,12 +59,12 @@ interface PortTarget {
 /** The ports that are waited for: by project, then by box and port. */
 type PortWaits = Map<string, Map<string, Promise<Reached>>>
 
-/** The connection that ended a wait, for the first who takes it; the others make their own. */
+/** The connection that ended a wait, for the first who takes it. The others make their own. */
 interface Reached {
   connection: PortConnection | null
 }
 
-/** Connects at once if the box runs and nobody waits for the port yet; else waits together with all who came for it. */
+/** Connects at once if the box runs and no call waits for the port yet. Otherwise joins the shared wait. */
 async function reach(deps: BoxPortOpenerDeps, waits: PortWaits, target: PortTarget): Promise<PortConnection> {
   const { box, port } = target
   const isWaitedFor = waits.get(box.project)?.has(keyOf(target)) ?? false

@@ -19,8 +19,9 @@ export interface CertifierDeps {
 export type Certifier = (host: string) => Promise<boolean>
 
 /**
- * Allows certificates for the hosts that the edge serves: of boxes and services, their domains, and the sign-in; of other cells, the
- * hosts of boxes and all domains, as only their owners know of each service. Since CAs limit a deployment as a whole, each box has a burst of 30 and then one per two minutes.
+ * Allows certificates for the hosts that the edge serves: boxes, services, their domains, and the sign-in. Of other cells it allows the
+ * hosts of boxes and all domains, because only the owner knows its services. CAs limit a deployment as a whole, so each box has a burst
+ * of 30 and then one per two minutes.
  */
 export function createCertifier({ hosts, leads, address, reserved, clock, logger }: CertifierDeps): Certifier {
   const buckets = createBuckets({ perSecond: 1 / 120, burst: 30, clock })

@@ -7,12 +7,12 @@ import { type EdgeAddress, isOwnHost } from '../common/urls.ts'
 
 export interface DomainProofsDeps {
   records: TextRecords
-  /** Keys that proofs are derived from; any of them is accepted, the first is told. */
+  /** Keys that proofs are derived from. Any of them is accepted, and the first one is shown. */
   keys(): readonly Pick<BackupKey, 'secret'>[]
   address: EdgeAddress
 }
 
-/** Asks for proof that whoever publishes a domain controls its DNS: before that, the first project to name a domain would have it. */
+/** Requires a proof that the publisher of a domain controls its DNS. Otherwise the first project to name a domain would get it. */
 export class DomainProofs {
   readonly #deps: DomainProofsDeps
   readonly #questions = createLimiter(QUESTIONS_AT_ONCE)

@@ -11,7 +11,7 @@ export interface GateDeps extends FindTargetDeps {
 /** Decides which requests go to which box. */
 export interface Gate {
   /**
-   * Admits a request and returns the route of its host; wakes the box only then. A host below the own domain that no box has is
+   * Admits a request and returns the route of its host. Wakes the box only then. A host below the own domain that no box has is
    * refused as a private one is.
    * @throws ServiceError as `Access.admit`, `Waker.reach`; `box_not_found`
    */

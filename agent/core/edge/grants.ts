@@ -18,18 +18,18 @@ export interface GrantToken {
   expiresAt: number | null
 }
 
-/** Credentials that the edge admits by itself: bearer tokens in a project, and sessions at a host. */
+/** Credentials that the edge admits without asking: bearer tokens in a project, and sessions at a host. */
 export interface EdgeGrants {
   /** Lists all grants in force, to open the edge with. */
   live(): Promise<EdgeGrant[]>
-  /** Grants a verified token access to a project. @throws ServiceError `token_revoked` if it was revoked meanwhile */
+  /** Grants a verified token access to a project. @throws ServiceError `token_revoked` if it was revoked in between */
   allowToken(token: string, shown: GrantToken & { project: string }): Promise<void>
   /**
    * Begins a session at a host, for 7 days or until the token expires, and returns the value of its cookie.
-   * @throws ServiceError `token_revoked` if the token was revoked meanwhile
+   * @throws ServiceError `token_revoked` if the token was revoked in between
    */
   beginSession(host: string, shown: GrantToken & { project: string }): Promise<{ value: string; expiresAt: number }>
-  /** Grants a stored session that the edge does not know; false if there is none for that host and project. */
+  /** Grants a stored session that the edge does not know. Returns false if there is none for that host and project. */
   allowSession(value: string, at: { host: string; project: string | null }): Promise<boolean>
   endSession(value: string): Promise<void>
   /**
@@ -54,7 +54,7 @@ export function createEdgeGrants({ grants, edge, clock }: EdgeGrantsDeps): EdgeG
     underWay.set(key, running)
     return running
   }
-  // Revokes at the edge first: what is still in the store is retried.
+  // Revokes at the edge first. Grants that are still in the store are retried.
   const end = async (credentials: readonly string[]): Promise<void> => {
     if (credentials.length === 0) return
     await edge.revoke(credentials)

@@ -20,7 +20,7 @@ export interface IdleStopDeps {
 
 /** Last observed use of a box. */
 interface BoxUse {
-  /** When its current run began; another run resets the rest. */
+  /** Start of its current run. Another run resets the other fields. */
   since: number
   usedAt: number
   /** Requests to its URLs, as the edge counts them. */
@@ -30,8 +30,8 @@ interface BoxUse {
 type Use = ReadonlyMap<string, EdgeUse>
 
 /**
- * Stops boxes that were idle for their `idle_stop_seconds`. The returned function ends that, and resolves once no stop is under
- * way. Observed use is in memory only: after a restart of the agent each box's idle time starts again.
+ * Stops boxes that were idle for their `idle_stop_seconds`. The returned function ends that, and resolves once no stop is in progress.
+ * Observed use is only in memory, so a restart of the agent resets the idle time of each box.
  */
 export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   const { store, clock, activity, logger } = deps
@@ -88,7 +88,7 @@ function updateUse(
     watched.set(id, initial)
     return initial
   }
-  // Any difference is use: a lower count means that the edge restarted and has served these since.
+  // Any difference is use. A lower count means that the edge restarted, and has served these since.
   if (open > 0 || known.requests !== requests) known.usedAt = now
   known.requests = requests
   return known
@@ -104,15 +104,15 @@ function factsOf(
 }
 
 /**
- * Stops a box as a request would, but checks its use once more after the edge has stopped routing to it, and undoes the stop if
- * a request came meanwhile.
+ * Stops a box as a request would. Checks its use once more after the edge has stopped routing to it, and undoes the stop if a request
+ * arrived.
  */
 async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: BoxUse): Promise<void> {
   const { store, reconciler, routes, clock, logger } = deps
   const before = { ...known }
   const turn = async (isRunning: boolean): Promise<void> => {
     const stopping = stoppingRecord(record, clock.now())
-    // A record that changed meanwhile is left to the next poll.
+    // Leaves a record that has changed to the next poll.
     if (!isRunning || !(await store.boxes.replace(stopping))) return
     const isUnused = await routes
       .settle(record.id)
@@ -137,7 +137,7 @@ async function isStillUnused(
   return requests === before.requests && open === 0 && known.usedAt === before.usedAt && !activity.isInUse(id)
 }
 
-// Leaves a desired state that changed meanwhile as it is.
+// Keeps a desired state that has changed.
 async function undoStop({ store, routes, clock }: IdleStopDeps, record: BoxRecord, stopping: BoxRecord): Promise<void> {
   const generation = stopping.desired.generation + 1
   const running: BoxRecord = {
@@ -162,17 +162,17 @@ function stoppingRecord(record: BoxRecord, now: number): BoxRecord {
 export interface IdleFacts {
   /** Idle time after which it stops. */
   idleStopMs: number
-  /** Time of the last use; initially the start of the box, or the first poll of this agent. */
+  /** Time of the last use. Initially the start of the box, or the first poll of this agent. */
   usedAt: number
   isInUse: boolean
-  /** End of its lease, which may be past; null: never had one. */
+  /** End of its lease, which may be past. Null if it never had one. */
   leaseUntil: number | null
 }
 
 /** Stop now, or check again in `ms` at the earliest. */
 export type IdlePlan = { kind: 'stop' } | { kind: 'wait'; ms: number }
 
-/** Decides whether a box has been idle for long enough; a lease counts as use. Pure. */
+/** Decides whether a box has been idle for long enough. A lease counts as use. Pure. */
 export function planIdle({ idleStopMs, usedAt, isInUse, leaseUntil }: IdleFacts, now: number): IdlePlan {
   const lastUse = isInUse ? now : usedAt
   const dueAt = Math.max(lastUse, leaseUntil ?? 0) + idleStopMs

@@ -22,22 +22,22 @@ export interface LeadsDeps {
   logger: Logger
 }
 
-/** Where requests go whose host is that of a box of another cell: to that cell's edge, which decides all about them. */
+/** Routes requests for boxes of other cells to the edge of their cell, which authorizes and serves them. */
 export interface Leads {
   /**
-   * Finds the edge of the cell that has a host; null: this cell, or nobody. Until the owner changes, the edge leads requests for it there
-   * by itself.
+   * Finds the edge of the cell that owns a host. Null if this cell owns it, or no cell. Until the owner changes, the edge routes requests
+   * there without asking again.
    * @throws ServiceError `agent_unavailable` for a cell without an edge
    */
   find(host: string): Promise<CellEdge | null>
-  /** Returns what names exactly this host at another cell, the same for all domains of a box; null: nothing that is known here. */
+  /** Returns the canonical name of a host at another cell, the same for all domains of a box. Null if the host is unknown here. */
   exactOwner(host: string): string | null
-  /** Lists the cells whose edges do not answer and that hosts were led to. */
+  /** Lists the cells that hosts are routed to and whose edges do not answer. */
   problems(): Promise<HealthFault[]>
   close(): void
 }
 
-/** Creates the leads, which follow the directory. Of hosts beyond `LEADS_MAX` those that were found first are asked for again. */
+/** Creates the routes, which follow the directory. Above `LEADS_MAX` hosts, the oldest are dropped and looked up again. */
 export function createLeads(deps: LeadsDeps): Leads {
   const { directory, domains, edge, logger } = deps
   const table = createLeadTable()
@@ -84,22 +84,22 @@ export function createLeads(deps: LeadsDeps): Leads {
   }
 }
 
-/** The cell that has a host, by the name of a box. */
+/** The cell that owns a host, by the name of a box. */
 interface HostOwner {
   name: HomeName
   cell: string
-  /** Null: it has no edge that can be reached. */
+  /** Null without a reachable edge. */
   to: CellEdge | null
 }
 
-/** Finds the owner of a host in memory, which may be this cell; null: nobody that it knows of. */
+/** Finds the owner of a host in memory, which may be this cell. Null if none is known. */
 function locate(deps: LeadsDeps, host: string): HostOwner | null {
   const name = nameOf(deps, host)
   const home = name === null ? null : deps.directory.find(name)
   return name === null || home === null ? null : ownerOf(deps, name, home)
 }
 
-/** As `locate`, from where names are kept; null also while that is away, or is asked too often by strangers. */
+/** Locates a host in the directory itself. Null also while it is away, or if unauthenticated clients ask too often. */
 async function readOwner(
   deps: LeadsDeps,
   host: string,
@@ -138,16 +138,16 @@ function exactOwner(deps: LeadsDeps, host: string): string | null {
   return owner === null && inLabel?.isOwn !== true ? null : `${name.project}/${name.name}`
 }
 
-/** Reads the address of an edge, `<address>:<port>`; null if it is none. */
+/** Reads the address of an edge, `<address>:<port>`. Null if it is malformed. */
 function parseEdge(text: string): CellEdge | null {
   const [, address = '', port = ''] = /^\[?([0-9a-fA-F.:]+)\]?:(\d{1,5})$/.exec(text) ?? []
   return isIP(address) > 0 ? { address, port: Number(port) } : null
 }
 
-/** A lead: the owner of a host, with its edge. */
+/** A cross-node route: the owner of a host, with its edge. */
 type Lead = HostOwner & { to: CellEdge }
 
-/** The hosts that the edge leads by itself, by the boxes that they are of. */
+/** The hosts that the edge routes without asking, by their boxes. */
 function createLeadTable() {
   const leads = new Map<string, Lead>()
   const byName = new Map<string, Set<string>>()
@@ -164,7 +164,7 @@ function createLeadTable() {
     delete: remove,
     hosts: (): string[] => [...leads.keys()],
     hostsOf: (name: HomeName): string[] => [...(byName.get(keyOf(name)) ?? [])],
-    /** Sets a lead, and returns the hosts whose leads had to go for it. */
+    /** Sets a route, and returns the hosts whose routes were evicted for it. */
     set: (host: string, lead: Lead): string[] => {
       remove(host)
       const oldest = leads.size >= LEADS_MAX ? [...leads.keys()].slice(0, 1) : []
@@ -206,7 +206,7 @@ function awayError(cell: string): ServiceError {
 }
 
 const LEADS_MAX = 10_000
-/** What strangers may have read of hosts that memory knows nothing of, as of boxes that were just made at another cell. */
+/** Limits lookups of unknown hosts by unauthenticated clients. A box that another cell just created is such a host. */
 const READS_PER_SECOND = 20
 const READS_BURST = 50
 const PROBE_MS = 1_000

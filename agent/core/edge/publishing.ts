@@ -43,7 +43,7 @@ export interface Publishing {
    * `runtime_unavailable` while the fleet cannot be asked who has a domain
    */
   publish(ref: BoxRef, body: PublishBody, ifMatch: string | null): Promise<BoxRecord>
-  /** Removes domains from a box, all if none is named; those that it does not have are ignored. */
+  /** Removes domains from a box, all if none is named. Ignores domains that it does not have. */
   unpublish(ref: BoxRef, domains: readonly string[], ifMatch: string | null): Promise<BoxRecord>
   /** As `publish`, for the active version of a service. @throws ServiceError also `service_not_found` */
   publishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
@@ -119,7 +119,7 @@ export function createPublishing(deps: PublishingDeps): Publishing {
   })
 }
 
-/** Checks domains and has the fleet know of them: it is asked before a record has them, and told once it has them no more. */
+/** Checks domains, claims them in the fleet before a record has them, and gives them up once it no longer has them. */
 function withClaims(deps: PublishingDeps, own: Publishing): Publishing {
   const { store, boxes, claims, proofs } = deps
   return {
@@ -157,7 +157,7 @@ function ownerOf({ project, name, id }: BoxRecord, service: string | null): Doma
   return { project, box: name, uid: id, service }
 }
 
-/** Returns false if the record was changed meanwhile. @throws ServiceError `domain_taken`, `quota_exceeded` */
+/** Returns false if the record has changed. @throws ServiceError `domain_taken`, `quota_exceeded` */
 async function admitStored<R extends BoxRecord | ServiceRecord>(
   admission: Admission,
   [project, before, next]: [project: string, before: R, next: R],

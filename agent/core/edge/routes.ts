@@ -21,22 +21,22 @@ export interface HostTarget {
   at: Target | null
   /** Null while the box cannot take requests. */
   route: EdgeRoute | null
-  /** A waker waits until its port takes connections; until then the edge has no route to it. */
+  /** A waker waits until its port takes connections. Until then the edge has no route to it. */
   isHeld: boolean
 }
 
 /** Keeps the routes of the edge in sync with the records of boxes and services. */
 export interface EdgeRoutes {
   /**
-   * Passes the routes of all records to `publish`; changes until that has resolved follow afterwards. Call once: before that
+   * Passes the routes of all records to `publish`. Changes until that has resolved follow afterwards. Call once: before that
    * nothing is routed, and `settle` does not wait.
    */
   open(publish: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
-  /** Schedules a sync of a box that changed, or of which a service did. */
+  /** Schedules a sync of a box after a change of the box or of one of its services. */
   wake(boxId: string): void
-  /** Resolves once the edge serves the box according to its current records; if it rejects, that is tried again. */
+  /** Resolves once the edge serves the box according to its current records. If it rejects, that is tried again. */
   settle(boxId: string): Promise<void>
-  /** Resolves once no connection to that port of a box is open; those open after `graceMs` are closed. */
+  /** Resolves once no connection to that port of a box is open. Those open after `graceMs` are closed. */
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
   /** Withholds the routes of a box that starts, so that the edge defers to the gate, until the returned function is called. */
   hold(boxId: string): () => void
@@ -44,7 +44,7 @@ export interface EdgeRoutes {
   has(host: string): boolean
   /** Null: no box or service has that name. */
   lookup(host: string): Promise<HostTarget | null>
-  /** Finds the box at an address and port that a host leads to, or did at the last look; null: none does. */
+  /** Finds the box at an address and port that a host leads to, or did at the last sample. Null for none. */
   boxAt(target: { address: string; port: number }): Promise<{ project: string; boxId: string } | null>
 }
 
@@ -55,7 +55,7 @@ export interface EdgeRoutesDeps {
   address: EdgeAddress
   /** Called before a box is routed at domains that another box may have had. */
   onNewDomain(): Promise<void>
-  /** Tells the fleet of a box whose hosts have changed. Its failures are tried again. */
+  /** Publishes changed hosts of a box to the fleet, and retries failures. */
   claims: Pick<DomainClaims, 'settle'>
   clock: Pick<Clock, 'sleep'>
   logger: Logger
@@ -93,7 +93,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     const lost = known.remember(boxId, look)
     const change = changeOf(before, now, lost)
     if (change.set.length + change.remove.length > 0) await edge.change(change)
-    // In the background: who publishes waits for it.
+    // Runs in the background. A publish waits for it.
     if (changesNameless(before, now, [lost, deps.address])) void deps.claims.settle(boxId)
   }
   let isOpen = false
@@ -214,7 +214,7 @@ function createRetry(clock: EdgeRoutesDeps['clock'], again: (boxId: string) => v
   }
 }
 
-/** Counts holds per box; calls `onFree` when the last one is released. */
+/** Counts holds per box. Calls `onFree` when the last one is released. */
 function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boolean; add: EdgeRoutes['hold'] } {
   const counts = new Map<string, number>()
   return {
@@ -243,7 +243,7 @@ function gainsDomain(before: KnownBox, now: KnownBox, address: EdgeAddress): boo
   return [...now.entries.keys()].some((host) => !before.entries.has(host) && !isOwnHost(host, address))
 }
 
-/** Returns true if the box gained or lost a host that does not tell its name. */
+/** Returns true if the box gained or lost a host that does not contain its name. */
 function changesNameless(before: KnownBox, now: KnownBox, [lost, address]: [string[], EdgeAddress]): boolean {
   const gained = [...now.entries.keys()].filter((host) => !before.entries.has(host))
   return [...lost, ...gained].some((host) => boxOfHost(host, address) === null)

@@ -16,11 +16,11 @@ export interface SignedIn extends GrantToken {
 /** One-time codes that hand a sign-in from the sign-in host to the box's host: valid for 60 s, in memory only. */
 export interface SignInCodes {
   issue(signedIn: SignedIn): string
-  /** Redeems a code; null if it is unknown, redeemed or expired. */
+  /** Redeems a code. Null if it is unknown, redeemed or expired. */
   take(code: string): SignedIn | null
 }
 
-/** Creates an empty set of codes; above `CODES_MAX` the oldest are dropped. */
+/** Creates an empty set of codes. Above `CODES_MAX` the oldest are dropped. */
 export function createSignInCodes({ clock }: { clock: Clock }): SignInCodes {
   const open = new Map<string, { signedIn: SignedIn; endsAt: number }>()
   return {

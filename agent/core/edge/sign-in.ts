@@ -31,9 +31,9 @@ export interface SignIn {
    */
   begin(token: string, request: SignInRequest): Promise<{ code: string } & Pick<VerifiedToken, 'tokenId' | 'name'>>
   /**
-   * Begins a session; null if the code is unknown, used, expired, or of another host or browser. Any code is used up by it.
+   * Begins a session. Null if the code is unknown, used, expired, or of another host or browser. Any code is used up by it.
    * `nonceDigest` is null for a browser without the cookie.
-   * @throws ServiceError `rate_limited`; `token_revoked` if the token was revoked meanwhile
+   * @throws ServiceError `rate_limited`; `token_revoked` if the token was revoked in between
    */
   redeem(
     code: string,

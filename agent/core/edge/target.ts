@@ -7,14 +7,14 @@ export interface FindTargetDeps {
   address: EdgeAddress
 }
 
-/** The target of a requested host; an `AccessTarget`. */
+/** The target of a requested host. An `AccessTarget`. */
 export type FoundTarget =
   | { isKnown: true; project: string; known: HostTarget }
   | { isKnown: false; project: string | null }
 
 /**
- * Finds the target of a host. A host below the own domain that no box has belongs to the project in its name: without a token of
- * that project the client is refused as by a private box, so that names cannot be probed.
+ * Finds the target of a host. An unknown host below the deployment's domain belongs to the project in its name. Without a token of that
+ * project, the client gets the same refusal as from a private box, so that names cannot be probed.
  * @throws ServiceError `box_not_found` for any other host without a box
  */
 export async function findTarget({ hosts, address }: FindTargetDeps, host: string): Promise<FoundTarget> {

@@ -26,7 +26,7 @@ export interface Waker {
    * Resolves to the route of a host once its port takes connections, after 25 s at most. Waits for a box that starts, and starts a
    * stopped one if its `url_settings.wake` is set. Concurrent calls for one host share one wait.
    * @throws ServiceError `box_not_running` for a stopped box without `wake`, `box_busy` while it is being restored, `box_not_found` if it is
-   * deleted meanwhile, `service_not_found` for a service without a port, `runtime_unavailable`, `agent_timeout`
+   * deleted during the wait, `service_not_found` for a service without a port, `runtime_unavailable`, `agent_timeout`
    */
   reach(host: string): Promise<EdgeRoute>
 }
@@ -46,7 +46,7 @@ export function createWaker(deps: WakerDeps): Waker {
 async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   const { box } = await lookUp(deps, host)
   const endUse = deps.activity.begin(box.id)
-  // Requests that come meanwhile must wait as well, and not reach a port that nothing listens on yet.
+  // Later requests must wait as well, so that they do not reach a port without a listener.
   const release = box.observed.status === 'running' ? () => undefined : deps.hosts.hold(box.id)
   return untilReached(deps, host).finally(() => {
     release()

@@ -5,7 +5,7 @@ import { type MergedItem, mergeParts, shareOf } from './merge.ts'
 import type { DecodedCursor, EventPosition } from './positions.ts'
 import { cursorExpired } from './scans.ts'
 
-/** The histories of all cells: that of this one, and of the others, of which some may be out of reach. */
+/** The histories of this cell and of all others. Some may be unreachable. */
 export interface Histories {
   own: CellHistory
   others: Pick<OtherHistories, 'cells'>
@@ -17,14 +17,14 @@ export type FleetScan = Omit<EventScan, 'after'> & { after: EventPosition }
 /** A page of events of all cells. */
 export interface FleetPage {
   events: MergedItem<EventRecord>[]
-  /** After all that was scanned. */
+  /** Position after the scanned events. */
   through: EventPosition
   hasMore: boolean
-  /** Cells that cannot be reached, in order: what they have comes once they can be. */
+  /** Unreachable cells, in order. Their events come once they are reachable. */
   missing: readonly string[]
 }
 
-/** Returns what a cell answers, or null if it cannot be reached. */
+/** Returns the answer of a cell, or null if it cannot be reached. */
 export async function unlessAway<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
@@ -35,7 +35,7 @@ export async function unlessAway<T>(answer: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Reads the events of all cells once: in the order of each cell, and by time among them as far as they have been told.
+ * Reads the events of all cells once. Keeps the order of each cell, and merges the cells by time as far as they have answered.
  * @throws ServiceError `cursor_expired` if events of any cell after the position were pruned
  */
 export async function readAllCells({ own, others }: Histories, scan: FleetScan): Promise<FleetPage> {
@@ -64,7 +64,7 @@ export async function readAllCells({ own, others }: Histories, scan: FleetScan):
   }
 }
 
-/** Names cells that have not answered, and those that the position knows and the directory, which may be incomplete, does not. */
+/** Names cells that did not answer, and cells of the position that the directory lacks, since the directory may be incomplete. */
 function missingOf(answers: readonly { cell: string; page: EventPage | null }[], after: EventPosition): string[] {
   const away = answers.filter(({ page }) => page === null).map(({ cell }) => cell)
   const known = new Set(answers.map(({ cell }) => cell))
@@ -76,10 +76,10 @@ async function startOf(history: CellHistory, { after, scope }: FleetScan): Promi
   return known ?? (await history.bounds({ scope, since: after.since })).begin
 }
 
-/** The position before all that is kept. */
+/** Position before all kept events. */
 export const AT_OLDEST: EventPosition = { cells: new Map(), since: null }
 
-/** Returns the position after all that there is; cells that cannot be reached begin with what they wrote at `now` and a little before. */
+/** Returns the position after all events. Unreachable cells begin with events from shortly before `now`. */
 export async function positionNow({ own, others }: Histories, scope: EventScope, now: number): Promise<EventPosition> {
   const ends = await Promise.all(
     [own, ...others.cells()].map(async (history) => {
@@ -91,10 +91,10 @@ export async function positionNow({ own, others }: Histories, scope: EventScope,
 }
 
 /**
- * Returns the position of a cursor. The number of a cell that was alone is taken for that of the one cell that had such a number then,
- * and the others begin with their oldest.
- * @throws ServiceError `cursor_expired` if events after it were pruned, or if it cannot be told which cell it was of,
- *   `agent_unavailable` while that cannot be told
+ * Returns the position of a cursor. A cursor from before the fleet has one number. It belongs to the one cell that had such a number
+ * then, and the other cells begin with their oldest event.
+ * @throws ServiceError `cursor_expired` if events after it were pruned, or if its cell is ambiguous, `agent_unavailable` while its cell
+ * cannot be determined
  */
 export async function positionOf(
   histories: Histories,
@@ -126,5 +126,5 @@ async function positionAlone({ own, others }: Histories, number: number, scope: 
   return { cells: new Map([[found.cell, number]]), since: null }
 }
 
-/** Most by which the clocks of cells may differ: as much as the channel tolerates. */
+/** Maximum difference between the clocks of cells, the same as the channel tolerates. */
 const CLOCKS_MS = 30_000

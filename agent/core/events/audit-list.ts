@@ -9,9 +9,9 @@ import { mergeParts, shareOf } from './merge.ts'
 /** A page of the audit log of all cells. */
 export interface AuditAnswer {
   records: AuditRecord[]
-  /** Continuation token; null: there are no more. */
+  /** Continuation token. Null on the last page. */
   next: string | null
-  /** Cells that could not be reached, at the first page or at this one: what they have is missing. Empty without a fleet. */
+  /** Cells that were unreachable at the first page or at this one. Their records are missing. Empty without a fleet. */
   missing: readonly string[]
 }
 
@@ -24,7 +24,7 @@ export interface AuditLog {
   list(caller: Caller, query: AuditListQuery): Promise<AuditAnswer>
 }
 
-/** Where the next page begins, by cell: before this number; 0: nothing is left; null: the cell is left out. */
+/** Where the next page begins, by cell: before this number. 0 if nothing is left, null if the cell is left out. */
 export type AuditPosition = ReadonlyMap<string, number | null>
 
 /** The form of the continuation tokens. */
@@ -34,7 +34,7 @@ export interface AuditCursors {
   decode(token: string): AuditPosition
 }
 
-/** Creates a log that merges those of the cells by time. */
+/** Creates a log that merges the logs of all cells by time. */
 export function createAuditLog(deps: Histories & { cursors: AuditCursors }): AuditLog {
   const { own, others, cursors } = deps
   return {
@@ -44,7 +44,7 @@ export function createAuditLog(deps: Histories & { cursors: AuditCursors }): Aud
       const filter = { projects: caller.projects, project, actor, operation, status, account }
       const token = query.continuation_token
       const position = token === undefined ? null : cursors.decode(token)
-      // Cells that came later have nothing that belongs after the first page.
+      // Cells that joined later have no record that belongs after the first page.
       const cells = [own, ...others.cells()].filter(({ cell }) => position?.has(cell) ?? true)
       const share = shareOf(limit, cells.length)
       const pages = await Promise.all(
@@ -76,7 +76,7 @@ function mergePages(
   for (const { cell, page } of pages) if (page === null) left.set(cell, null)
   for (const { cell, items: told, next } of parts) {
     const first = told[0]
-    // What was cut of a page is read again.
+    // Reads records again that were cut off a page.
     left.set(cell, cut.has(cell) && first !== undefined ? first.number + 1 : (next ?? 0))
   }
   for (const { cell, number } of items) if (cut.has(cell)) left.set(cell, number)

@@ -4,7 +4,7 @@ import type { AuditPage, AuditQuery, AuditRecord, AuditStore } from '../../ports
 
 /** The audit log of this cell: requests that it answered, and their outcomes. */
 export interface AuditTrail {
-  /** Stores a record within a second. A crash may lose the last second here; the process log has each line at once. */
+  /** Stores a record within a second. A crash may lose the last second here. The process log has each line at once. */
   add(record: AuditRecord & { account: string }): void
   /** Reads records newest first, those added last included, until `limit` match or there are no more. */
   readOwn(query: AuditQuery): Promise<AuditPage>

@@ -25,23 +25,23 @@ import {
 import { createEventNotices, type EventNotices } from './notices.ts'
 import type { EventCursors, EventPosition } from './positions.ts'
 
-/** A page of events, with the cursor of the next. */
+/** A page of events, with the cursor for the next page. */
 export interface EventAnswer {
   events: EventRecord[]
   hasMore: boolean
   nextCursor: string
-  /** Cells that cannot be reached: what they have comes once they can be. Empty without a fleet. */
+  /** Unreachable cells. Their events come once they are reachable. Empty without a fleet. */
   missing: readonly string[]
 }
 
-/** An event; or, once it changes, which cells cannot be reached. */
+/** An event, or the unreachable cells after a change of them. */
 export type FeedItem = { event: EventRecord } | { missing: readonly string[] }
 
 /** The events of this deployment, of all its cells. */
 export interface EventFeed {
   /**
-   * Reads the events after a cursor that the caller may see; waits up to `wait_seconds` for the first. Counts
-   * among the streams meanwhile.
+   * Reads events after a cursor that the caller can see, and waits up to `wait_seconds` for the first. Counts as a stream while it
+   * runs.
    * @throws ServiceError `invalid_request`, `cursor_expired`, and `rate_limited` if too many streams are open
    */
   read(caller: Caller, project: string, query: EventsQuery): Promise<EventAnswer>
@@ -62,7 +62,7 @@ export interface EventFeedDeps extends ValueStreamsDeps {
   actorContext: Pick<ActorContext, 'current'>
 }
 
-/** Creates a feed that reads all cells again at each commit of what its readers may see. */
+/** Creates a feed that reads all cells again at each commit that its readers can see. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, own, others, clock, cursors, actorContext } = deps
   const streams = createValueStreams<FeedItem>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
@@ -102,7 +102,7 @@ async function beginOf(reading: Reading, scope: EventScope, since: string | unde
   return positionOf(reading, reading.cursors.decode(since), scope)
 }
 
-// Project `-` selects all that the caller may read, and events of no project.
+// Project `-` selects all projects that the caller can read, and events without a project.
 function scanOf(
   caller: Caller,
   project: string,
@@ -124,7 +124,7 @@ interface Reading extends Histories {
   cursors: EventCursors
 }
 
-/** Reads once, and again while there is nothing, until `until` in ms since the epoch, or the signal. */
+/** Reads until there are events, `until` (ms since the epoch) has passed, or the signal aborts. */
 async function readUntil(reading: Reading, scan: FleetScan, until: number): Promise<FleetPage> {
   const { notices, clock } = reading
   for (let { after } = scan; ; ) {
@@ -167,12 +167,12 @@ function sourceOf(reading: Reading, scan: Omit<FleetScan, 'signal'>): ValueSourc
   }
 }
 
-/** How a time begins, and no cursor. */
+/** Start of a time, which no cursor has. */
 const TIME = /^\d{4}-\d\d-\d\dT/
-// Polls as well: commits of another process, such as `token`, send no notice.
+// Polls as well, because commits of another process, such as `token`, wake no waiter.
 const POLL_MS = 1_000
 const STREAMED_AT_ONCE = 100
-/** Name of the messages of a stream that tell which cells cannot be reached. */
+/** Name of the messages of a stream that list unreachable cells. */
 const MISSING_CELLS = 'missing_cells'
-/** Streams and reads at once, over all tokens. */
+/** Most streams and reads at the same time, over all tokens. */
 export const EVENT_STREAMS_AT_ONCE = 256

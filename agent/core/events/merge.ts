@@ -1,4 +1,4 @@
-/** What one cell told of its history: a part without gaps, in the order of the cell. */
+/** Part of the history of one cell, without gaps and in the order of the cell. */
 export interface CellPart<T> {
   cell: string
   items: readonly { number: number; at: number; value: T }[]
@@ -13,16 +13,17 @@ export interface MergedItem<T> {
   value: T
 }
 
-/** The beginning of what the parts have together. */
+/** The first items of all parts together. */
 export interface Merged<T> {
   items: MergedItem<T>[]
-  /** Cells some of whose items were left out: they come with a later page. */
+  /** Cells with omitted items, which come with a later page. */
   cut: ReadonlySet<string>
 }
 
 /**
- * Merges parts by time, each in the order of its cell, whatever its clock did. Leaves out what may come after items that a cell has not told
- * yet, and all beyond `limit`. `order` 1: oldest first, -1: newest first. Takes something from the parts unless they are empty.
+ * Merges parts by time, and keeps the order of each cell even if its clock jumped. Omits items that may come after items that a cell has
+ * not returned yet, and all above `limit`. `order` is 1 for oldest first, -1 for newest first. Takes at least one item unless all parts
+ * are empty.
  */
 export function mergeParts<T>(
   parts: readonly CellPart<T>[],
@@ -37,7 +38,7 @@ export function mergeParts<T>(
       items.map(({ number, value }, i) => ({ cell, number, value, rank, time: times[i] ?? 0 })),
     )
     .filter(({ time }) => time <= frontier)
-    // Steady times keep the order of each cell, as the sort is stable.
+    // Monotonic times keep the order of each cell, because the sort is stable.
     .sort((a, b) => a.time - b.time || a.rank - b.rank)
     .slice(0, limit)
   const counts = new Map<string, number>()
@@ -46,7 +47,7 @@ export function mergeParts<T>(
   return { items: taken.map(({ cell, number, value }) => ({ cell, number, value })), cut: new Set(cut) }
 }
 
-/** Returns a time of each item that only grows in the order of the cell: ms since the epoch, negative where newest come first. */
+/** Returns a monotonic time for each item in the order of the cell: ms since the epoch, negative for newest first. */
 function steadyTimes<T>({ items }: CellPart<T>, order: 1 | -1): number[] {
   let last = Number.NEGATIVE_INFINITY
   return items.map(({ at }) => {
@@ -55,11 +56,11 @@ function steadyTimes<T>({ items }: CellPart<T>, order: 1 | -1): number[] {
   })
 }
 
-/** Returns how many items to ask each of `cells` cells for, so that a page of `limit` is full, unless it or they are many. */
+/** Returns how many items to request from each of `cells` cells to fill a page of `limit`, up to a maximum. */
 export function shareOf(limit: number, cells: number): number {
   return Math.min(limit, Math.max(Math.ceil(limit / cells), Math.floor(READ_TOGETHER / cells)))
 }
 
-/** Items read for one page, of which some may be left out. */
+/** Most items read for one page. Some may be omitted. */
 const READ_TOGETHER = 2_000
 const INFINITE = Number.POSITIVE_INFINITY

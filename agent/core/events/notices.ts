@@ -1,17 +1,17 @@
 import type { CommitListener, EventScope } from '../../ports/store/events.ts'
 
-/** Tells those who wait for events that there are some. */
+/** Wakes readers that wait for events. */
 export interface EventNotices {
   /** Runs `work` with a promise that resolves soon after the next commit of events in `scope`. */
   during<T>(scope: EventScope, work: (noticed: Promise<void>) => Promise<T>): Promise<T>
 }
 
-/** What commits events. */
+/** Source of commits of events. */
 export interface EventWriter {
   onCommit(listener: CommitListener): () => void
 }
 
-/** Creates notices of what the writers commit, in rounds 20 ms apart, so that many commits wake a waiter seldom. */
+/** Creates the subscriptions. Wakes waiters at most every 20 ms, so that many commits wake a waiter rarely. */
 export function createEventNotices(writers: readonly EventWriter[]): EventNotices {
   const waiting = new Map<() => void, EventScope>()
   const due = new Set<() => void>()

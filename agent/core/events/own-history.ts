@@ -9,11 +9,11 @@ export interface OwnHistoryDeps {
   cell: string
   store: { events: EventStore }
   trail: Pick<AuditTrail, 'readOwn'>
-  /** The newest event of the time when this cell was alone; 0: it never was, or is. */
+  /** Newest event from before this cell joined a fleet. 0 if it never ran without one, or has not joined one. */
   aloneThrough: number
 }
 
-/** Creates the history of this cell: reads of it take turns by account, whoever asks for them. */
+/** Creates the history of this cell. Reads of all callers share a fair queue by account. */
 export function createOwnHistory({ cell, store: { events }, trail, aloneThrough }: OwnHistoryDeps): CellHistory {
   const scans = createEventScans(events)
   return {
@@ -28,7 +28,7 @@ export function createOwnHistory({ cell, store: { events }, trail, aloneThrough 
   }
 }
 
-/** Returns the number of the newest event of the time before this data directory joined a fleet, which it notes the first time. */
+/** Returns the number of the newest event from before this data directory joined a fleet. The first call records it. */
 export async function noteJoining(store: {
   events: Pick<EventStore, 'bounds'>
   meta: Pick<MetaStore, 'get' | 'set'>

@@ -1,25 +1,25 @@
 import { invalidRequest } from '../../../shared/validate.ts'
 import { cursorExpired } from './scans.ts'
 
-/** How far a reader has come in the histories of all cells. */
+/** Position of a reader in the histories of all cells. */
 export interface EventPosition {
   /** Number of the last event that was read, by cell. */
   cells: ReadonlyMap<string, number>
-  /** Of cells that are not among them, where it begins: ms since the epoch, or null: with the oldest event kept. */
+  /** Start for other cells, in ms since the epoch. Null for the oldest kept event. */
   since: number | null
 }
 
-/** What a cursor says: a position, or the number of an event of a cell that was alone then. */
+/** Content of a cursor: a position, or the number of an event from before the fleet. */
 export type DecodedCursor = EventPosition | { alone: number }
 
 /** The form of cursors. */
 export interface EventCursors {
   encode(position: EventPosition): string
-  /** @throws ServiceError `invalid_request` for what is no cursor, `cursor_expired` for one of another kind of deployment */
+  /** @throws ServiceError `invalid_request` for a malformed cursor, `cursor_expired` for a cursor of another kind of deployment */
   decode(cursor: string): DecodedCursor
 }
 
-/** Creates cursors of a host without a fleet: the number of an event of its only cell. */
+/** Creates cursors of a host without a fleet. A cursor is the number of an event of its only cell. */
 export function createSingleCursors(cell: string): EventCursors {
   return {
     encode: ({ cells }) => encodeText(`e1:${cells.get(cell) ?? 0}`),
@@ -27,14 +27,14 @@ export function createSingleCursors(cell: string): EventCursors {
       const text = decodeText(cursor)
       const alone = aloneOf(text)
       if (alone !== null) return { cells: new Map([[cell, alone]]), since: null }
-      // One of a fleet that this host has left.
+      // A cursor of a fleet that this host has left.
       if (VECTOR.test(text)) throw cursorExpired()
       throw noCursor()
     },
   }
 }
 
-/** Creates cursors of a fleet: a number of each cell, and where cells begin that it does not name. */
+/** Creates cursors of a fleet. A cursor has a number for each cell, and the start for cells that it does not name. */
 export function createVectorCursors(): EventCursors {
   return {
     encode: ({ cells, since }) => {
@@ -76,6 +76,6 @@ function noCursor() {
 }
 
 const SINGLE = /^e1:(\d{1,15})$/
-// Numbers to base 36: nine of its digits are below 2^53.
+// Numbers in base 36. Nine digits are below 2^53.
 const VECTOR = /^e2:(?:@([0-9a-z]{1,9}))?((?:,[0-9a-z]{2,4}\.[0-9a-z]{1,9})*)$/
 const PART = /,([0-9a-z]{2,4})\.([0-9a-z]{1,9})/g

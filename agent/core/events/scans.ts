@@ -4,17 +4,17 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { EventScan } from '../../ports/store/cell-history.ts'
 import type { EventPage, EventQuery, EventStore, LaterPart } from '../../ports/store/events.ts'
 
-/** Reads of events, each of which may have to look at all that there are. */
+/** Reads of events. One read may have to scan all of them. */
 export interface EventScans {
   /**
-   * Reads on until `limit` events match or there are no more; with fewer, once some match and 10,000 or so were looked at.
+   * Reads until `limit` events match or there are no more. Returns fewer once some match after about 10,000 scanned events.
    * @throws ServiceError `cursor_expired`
    */
   read(scan: EventScan): Promise<EventPage>
 }
 /**
- * Creates scans that take turns: a turn reads what the store scans at once, in about a millisecond, those of all accounts come one
- * after another, and each that is not the last of its scan leaves a millisecond to all other work.
+ * Creates scans in a fair queue by account. One step reads as much as the store scans in about a millisecond. After each step except the
+ * last of a scan, other work gets a millisecond.
  */
 export function createEventScans(events: Pick<EventStore, 'bounds' | 'read'>): EventScans {
   const turns = createLimiter(1)
@@ -44,13 +44,13 @@ export function createEventScans(events: Pick<EventStore, 'bounds' | 'read'>): E
 
 async function readOnce(events: Pick<EventStore, 'bounds' | 'read'>, query: EventQuery): Promise<EventPage> {
   const page = await events.read(query)
-  // Comes after the read, which may have missed what was pruned just before it.
+  // Checks after the read, which may have missed events that were pruned just before it.
   const isCut = page.through > query.after && query.after < (await events.bounds(query.scope)).oldest - 1
   if (isCut) throw cursorExpired()
   return page
 }
 
-/** Creates the error for events that were pruned. */
+/** Makes the error for pruned events. */
 export function cursorExpired(): ServiceError {
   const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
   return new ServiceError('cursor_expired', detail)

@@ -14,9 +14,9 @@ import { type ExecOptions, type ExecStart, type ExecStartDeps, newStart, startDe
 export interface StreamEnd {
   /** Null if a signal ended it, or if unknown. */
   exitCode: number | null
-  /** Such as `SIGKILL`; null if it exited, or if unknown. */
+  /** Such as `SIGKILL`. Null if it exited, or if unknown. */
   signal: string | null
-  /** A message for the client, such as a time-out; null if there is none. */
+  /** A message for the client, such as a time-out. Null if there is none. */
   note: string | null
   /** As in `ExecExit`. */
   reason?: ExecReason | undefined
@@ -27,7 +27,7 @@ export interface StreamEnd {
 export interface CommandStream {
   /** `exe_…` or `ses_…`. */
   readonly id: string
-  /** Program and arguments of a session that was started for the client; absent for others. */
+  /** Program and arguments of a session that was started for the client. Absent for others. */
   readonly command?: readonly string[]
   /** Ending it closes the command's input. Drops writes without an error once the command does not read any more. */
   readonly stdin: Writable
@@ -37,9 +37,9 @@ export interface CommandStream {
   readonly terminal: Terminal | null
   /** True: its output comes by turns of its project already, so that what waits is in its pipe and not in memory. */
   readonly comesByTurns: boolean
-  /** True: it goes on when its client disconnects, and can be streamed or read again. */
+  /** True if it keeps running when its client disconnects, and can be streamed or read again. */
   readonly outlivesClient: boolean
-  /** Resolves with its end, once that is durable; output may still be unread. Never rejects. */
+  /** Resolves with its end, once that is durable. Output may still be unread. Never rejects. */
   readonly ended: Promise<StreamEnd>
   /**
    * Call if the client disconnects before it was sent the end: hangs up the command unless it outlives the client, and
@@ -53,10 +53,10 @@ export interface StreamStartDeps extends ExecStartDeps {
   onStarted(live: LiveExec): void
 }
 
-/** What a client asks for, and the id that it was told before; null: none. */
+/** The request of a client, and the id that the client got before. Null for none. */
 export type StreamStart = ExecStreamQuery & { id: string | null }
 
-/** Starts a command for a WebSocket; with `no_hup` a detached one, which outlives the client. */
+/** Starts a command for a WebSocket. With `no_hup` a detached one, which outlives the client. */
 export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: StreamStart): Promise<CommandStream> {
   const { cols, rows, cwd, user, command } = query
   const env = variablesOf(query.env)
@@ -80,7 +80,7 @@ export function streamEndOf({ exitCode, signal, status, reason, oomKills }: Exec
   return { exitCode, signal, note: NOTES[status] ?? endingNote({ reason, oomKills }), reason, oomKills }
 }
 
-/** Returns the message about an end that its exit code does not tell; null if there is nothing to tell. A pure function. */
+/** Returns the message about an end that its exit code does not show. Null if the code is enough. Pure. */
 export function endingNote({ reason, oomKills = 0 }: Pick<StreamEnd, 'reason' | 'oomKills'>): string | null {
   if (reason !== undefined) return REASONS[reason]
   if (oomKills === 0) return null
@@ -103,13 +103,13 @@ export interface HangUpTarget {
   ended: Promise<unknown>
 }
 
-/** Sends SIGHUP, as a closed terminal does, and SIGKILL if it has not ended within 2 s; nothing if it has ended already. */
+/** Sends SIGHUP, as a closed terminal does, and SIGKILL if it has not ended within 2 s. Nothing if it has ended already. */
 export async function hangUp(target: HangUpTarget, clock: Clock): Promise<void> {
   const isOver = target.ended.then(
     () => true,
     () => true,
   )
-  // Processes that an ended command left running go on.
+  // Processes that an ended command left running continue.
   if (await Promise.race([isOver, Promise.resolve(false)])) return
   await target.signal('SIGHUP')
   if (await Promise.race([isOver, clock.sleep(HANG_UP_MS).then(() => false)])) return
@@ -120,7 +120,7 @@ async function streamRunning(deps: StreamStartDeps, start: ExecStart, query: Exe
   const copied: OutputStream[] = []
   if (query.stdout) copied.push('stdout')
   if (query.stderr && !query.tty) copied.push('stderr')
-  // Without input a pipe is closed at once; on a terminal end of file would be a key press, so it stays open.
+  // Without input a pipe is closed at once. On a terminal end of file would be a key press, so it stays open.
   const stdin = query.stdin || query.tty ? null : Buffer.alloc(0)
   const { live, running } = await startRunning(deps, start, { stdin, copied })
   deps.onStarted(live)
@@ -178,7 +178,7 @@ function endOf(live: LiveExec): Promise<StreamEnd> {
   return live.ended.then(streamEndOf, () => UNKNOWN_END)
 }
 
-// Closes the command's input first if it has no terminal; waits at most 2 s for a command that does not read.
+// Closes the command's input first if it has no terminal. Waits at most 2 s for a command that does not read.
 async function detach(attached: AttachedExec, options: { endsInput: boolean; clock: Clock }): Promise<void> {
   if (options.endsInput) {
     const isClosed = new Promise<void>((resolve) => attached.stdin.end(resolve).once('close', resolve))

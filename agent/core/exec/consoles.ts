@@ -12,10 +12,10 @@ import { commandEnvironment } from '../common/environment.ts'
 import { type CommandStream, endingNote, hangUp, type StreamEnd, UNKNOWN_END } from './command-stream.ts'
 import { checkRunning } from './execs.ts'
 
-/** The consoles of boxes: shells in terminals that go on when their clients leave, and when this process does. */
+/** The consoles of boxes: shells in terminals that keep running when their clients leave, and when this process ends. */
 export interface Consoles {
   /**
-   * Attaches to the session that the query names; starts it if the box has none of that name.
+   * Attaches to the session that the query names. Starts it if the box has none of that name.
    * @throws ServiceError `box_not_running`, `invalid_request` (no such user), `rate_limited`, `runtime_unavailable`
    */
   open(box: BoxRecord, query: ConsoleQuery): Promise<CommandStream>
@@ -92,7 +92,7 @@ export function createConsoles({ runtime, clock, activity, actorContext }: Conso
   }
 }
 
-// Ignores the error if the session has just ended, so that one of its name is started anew; else rethrows it.
+// Ignores the error if the session has just ended, so that another one with its name is started. Otherwise rethrows it.
 function ignoreIfEnded(session: TerminalSession): (error: unknown) => Promise<undefined> {
   return async (error) => {
     const isOver = await Promise.race([session.ended.then(() => true), Promise.resolve(false)])

@@ -49,16 +49,16 @@ export interface ExecState {
 /** The commands of the API. All but `recover` and `close` throw `exec_not_found` for a command the box does not have. */
 export interface Execs {
   /**
-   * Adopts detached commands of earlier agents and records which others were lost; call before any other method. Keeps those
-   * of `others`, which are not commands of the API, such as runs of services.
+   * Adopts detached commands of earlier agents and records which others were lost. Call before any other method. Keeps the
+   * commands of `others`, which are not commands of the API, such as runs of services.
    */
   recover(others: readonly ExecKey[]): Promise<void>
   /**
-   * Starts a command and waits for its end, for at most `waitMs`; it goes on after that.
+   * Starts a command and waits for its end, for at most `waitMs`. It keeps running after that.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
   run(box: BoxRecord, body: ExecBody, options: ExecRunOptions): Promise<ExecState>
-  /** Starts a command that a client streams, with an id that it was told before or, for null, a new one. Throws as `run`, or `runtime_unavailable`. */
+  /** Starts a command that a client streams, with the id that the client got before or, for null, a new one. Throws as `run`, or `runtime_unavailable`. */
   stream(box: BoxRecord, query: ExecStreamQuery, id: string | null): Promise<CommandStream>
   /** Returns a command, waiting for its end for at most `waitMs`. */
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
@@ -69,13 +69,13 @@ export interface Execs {
    * @throws ServiceError `range_not_satisfiable`
    */
   output(box: BoxRecord, id: string, query: ExecOutputQuery): Promise<ExecPiece>
-  /** Signals all processes of a command; does nothing if it has ended. */
+  /** Signals all processes of a command. Does nothing if it has ended. */
   signal(box: BoxRecord, id: string, name: NodeJS.Signals): Promise<ExecRecord>
-  /** Ends the commands of this process; resolves once their ends are recorded, or after `graceMs`. Detached ones go on. */
+  /** Ends the commands of this process. Resolves once their ends are recorded, or after `graceMs`. Detached ones keep running. */
   close(graceMs: number): Promise<void>
 }
 
-/** Keeps running commands by id; their records outlive them in the store. */
+/** Keeps running commands by id. Their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
   const { clock, limits, meter, activity } = deps
   const countStart = meter.counter(STARTED)

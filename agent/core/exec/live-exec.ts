@@ -22,22 +22,22 @@ export interface LiveExecDeps extends ExecEndDeps {
 export interface LiveExec {
   readonly id: string
   readonly boxId: string
-  /** Returns its record as of now; the ended one once that is durable. */
+  /** Returns its current record, or the ended one once that is durable. */
   record(): ExecRecord
   read(range: OutputRange): OutputPiece
-  /** Calls `listener` at new output and at the end; returns a function that removes it. */
+  /** Calls `listener` at new output and at the end. Returns a function that removes it. */
   onChange(listener: () => void): () => void
-  /** Signals all its processes; does nothing after its end. */
+  /** Signals all its processes. Does nothing after its end. */
   signal(name: NodeJS.Signals): Promise<void>
-  /** Resolves with the ended record, once that is durable; rejects if it cannot be written. */
+  /** Resolves with the ended record, once that is durable. Rejects if it cannot be written. */
   ended: Promise<ExecRecord>
-  /** Frees the output that its record does not need; call after its end, when that is not read any more. */
+  /** Frees the output that its record does not need. Call after its end, when that is not read any more. */
   dispose(): Promise<void>
-  /** Resolves once its streams are closed; processes that it left running may keep them open for long. */
+  /** Resolves once its streams are closed. Processes that it left running may keep them open for long. */
   released: Promise<void>
   /** Closes the streams: processes that still write to them get SIGPIPE. */
   release(): void
-  /** Ends it because this process ends, and resolves once its end is durable; at once for a detached command, which goes on. */
+  /** Ends it because this process ends. Resolves once its end is durable, or at once for a detached command, which keeps running. */
   shutDown(): Promise<void>
 }
 
@@ -169,7 +169,7 @@ export async function recordLost(record: ExecRecord, deps: LiveExecDeps): Promis
   await outputs.remove(key, inRecord)
 }
 
-/** Ends a command without a record, and removes its files. Tries again after a failure; logs the last, and leaves it to the next start. */
+/** Ends a command without a record, and removes its files. Tries again after a failure. Logs the last, and leaves it to the next start. */
 export async function discardDetached(
   detached: DetachedExec,
   { outputs, clock, logger }: Pick<LiveExecDeps, 'outputs' | 'clock' | 'logger'>,
@@ -216,7 +216,7 @@ export interface RecordedEnd {
   inRecord: OutputStream[]
 }
 
-/** Settles the output and stores the end; removes the files of older commands that this evicts. */
+/** Settles the output and stores the end. Removes the files of older commands that this evicts. */
 export async function recordEnd(deps: ExecEndDeps, ended: ExecRecord, output: LiveOutput): Promise<RecordedEnd> {
   const { store, outputs, limits } = deps
   const settled = await output.settle()

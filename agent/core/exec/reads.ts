@@ -10,7 +10,7 @@ import { wholeCharacters } from './text.ts'
 export interface ReadableExec {
   record: ExecRecord
   read(range: OutputRange): OutputPiece
-  /** Calls `listener` at new output and at the end; null for a command that has ended. */
+  /** Calls `listener` at new output and at the end. Null for a command that has ended. */
   onChange: ((listener: () => void) => () => void) | null
 }
 
@@ -21,12 +21,12 @@ export interface OutputTails {
 }
 
 export interface OutputOptions extends OutputRange {
-  /** Cuts no UTF-8 character in two; returns up to 4 bytes even if fewer were asked for, so that one fits. */
+  /** Cuts no UTF-8 character in two. Returns up to 4 bytes even if fewer were asked for, so that one fits. */
   isText: boolean
   waitMs: number
 }
 
-/** A piece of a stream; truncated if bytes from the requested offset on are no longer kept, at its end if none follow. */
+/** A piece of a stream. It is truncated if bytes after the requested offset are no longer kept, and at the end if none follow. */
 export interface ExecPiece {
   record: ExecRecord
   offset: number
@@ -49,7 +49,7 @@ export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; out
         const piece = outputs.read({ boxId: record.boxId, execId: record.id }, range)
         if (piece.totalBytes === totalBytes) return piece
       }
-      // The kept bytes are the last ones; if none are kept, reading starts after the last byte.
+      // The kept bytes are the last ones. If none are kept, reading starts after the last byte.
       const bytes = kept ?? new Uint8Array(0)
       const start = Math.max(offset, totalBytes - bytes.length)
       const first = start - (totalBytes - bytes.length)
@@ -68,7 +68,7 @@ export function readTails({ read, record }: ReadableExec, maxBytes: number): Out
 }
 
 /**
- * Reads a piece; waits up to `waitMs` for one that is not empty or for the end. Calls `find` again, in turn, at each change.
+ * Reads a piece. Waits up to `waitMs` for one that is not empty or for the end. Calls `find` again, in turn, at each change.
  * @throws ServiceError `range_not_satisfiable` for an offset after the end of a command that has ended
  */
 export async function readWaiting(

@@ -23,7 +23,7 @@ export interface ExecStartDeps extends LiveExecDeps {
   runtime: Runtime
 }
 
-/** The options of a command, from HTTP or a WebSocket; null and undefined mean the defaults of the box or its user. */
+/** The options of a command, from HTTP or a WebSocket. Null and undefined mean the defaults of the box or its user. */
 export interface ExecOptions {
   /** Id of its record; null: a new one. */
   id?: string | null
@@ -32,7 +32,7 @@ export interface ExecOptions {
   env?: Record<string, string> | undefined
   user?: string | undefined
   terminal: TerminalSize | null
-  /** True: it goes on without this process. */
+  /** True if it keeps running without this process. */
   detached: boolean
   timeoutSeconds?: number | undefined
 }
@@ -64,7 +64,7 @@ export function shellCommand(line: string): string[] {
   return ['/bin/sh', '-c', line]
 }
 
-/** Starts a command in a running box and records it; with `no_hup` a detached one. */
+/** Starts a command in a running box and records it. With `no_hup` a detached one. */
 export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: ExecBody): Promise<LiveExec> {
   const stdin = stdinOf(body)
   const options: ExecOptions = {
@@ -81,7 +81,7 @@ export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: Exec
   return (await startRunning(deps, start, { stdin, copied: [] })).live
 }
 
-/** Starts a command of this process; with `stdin` null the caller writes it. Also returns copies of the `copied` streams. */
+/** Starts a command of this process. With `stdin` null the caller writes it. Also returns copies of the `copied` streams. */
 export async function startRunning(
   deps: ExecStartDeps,
   { record, request, timeoutMs }: ExecStart,

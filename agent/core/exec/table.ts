@@ -16,7 +16,7 @@ export interface ExecTable {
   close(): Promise<void>
 }
 
-/** Keeps the streams of at most `lingering` ended commands open; beyond that the owners that have most lose those of their oldest. */
+/** Keeps the streams of at most `lingering` ended commands open. Above it, closes the oldest streams of the owners with the most. */
 export function createExecTable(options: {
   lingering: number
   running: FairShares

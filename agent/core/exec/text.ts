@@ -1,6 +1,6 @@
 /**
- * Finds the part of `bytes` without cut characters: skips one cut at the front if bytes before were dropped, and one cut at the
- * end unless that is the end of the stream. A pure function.
+ * Finds the part of `bytes` without cut characters. Skips a cut character at the front if earlier bytes were dropped, and one at the end
+ * unless the stream ends there. Pure.
  */
 export function wholeCharacters(
   bytes: Uint8Array,

@@ -54,7 +54,7 @@ export async function removeRestoreLeftovers(deps: FileRestoresDeps): Promise<vo
   }
 }
 
-/** Location of a possible leftover; the path in base64. */
+/** Location of a possible leftover. The path in base64. */
 interface Leftover {
   boxId: string
   path: string

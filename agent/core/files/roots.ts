@@ -7,7 +7,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { boxMountsOf } from '../reconcile/box-spec.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 
-/** Returns the location of the files of a box as it is now. */
+/** Returns the current location of the files of a box. */
 export function liveRoot({ filesystem }: { filesystem: CowFilesystem }, box: BoxRecord): FilesRoot {
   return { boxId: box.id, rootPath: filesystem.path(box.root), mounts: boxMountsOf(box, filesystem) }
 }
@@ -33,8 +33,8 @@ export interface WrittenRoot {
 }
 
 /**
- * Checks, at the end of a write, that the box still has the root and the mounts that it began with: a write may take hours, and must
- * not end in a volume that another box has by then.
+ * Checks, at the end of a write, that the box still has the root and the mounts that it began with. A write may take hours, and must
+ * not end in a volume that another box has now.
  * @throws ServiceError `box_busy`
  */
 export async function checkSameRoot({ root, rootNow }: WrittenRoot): Promise<void> {

@@ -2,12 +2,12 @@ import type { HealthFault } from '../../../shared/schemas/health.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { Cell } from '../../ports/fleet/directory.ts'
 
-/** Tests whether the agent of a cell has told within the last three minutes that it takes requests; it tells each minute. */
+/** Returns true if the agent of a cell reported in the last three minutes that it takes requests. It reports each minute. */
 export function isPresent({ isReady, heartbeatAt }: Cell, now: number): boolean {
   return isReady && heartbeatAt !== null && now - heartbeatAt < SILENT_MS
 }
 
-/** Returns a fault for each cell whose agent is not there, the first ten by number, and one for all others. */
+/** Returns a fault for each cell whose agent is away: the first ten by number, and one for all others. */
 export function awayCellFaults(cells: readonly Cell[], now: number): HealthFault[] {
   const away = cells.filter((cell) => !isPresent(cell, now)).sort((a, b) => (a.cell < b.cell ? -1 : 1))
   const faults = away.slice(0, FAULTS_MAX).map(({ cell, node, isReady, heartbeatAt }) => {

@@ -19,12 +19,12 @@ export interface BaseCopiesDeps {
   clock: Clock
 }
 
-/** The bases of this cell, and copies of those that other cells have made. */
+/** The bases of this cell, and copies of bases that other cells made. */
 export interface BaseCopies {
   /**
-   * Returns the base that a name stands for in a project: its own, or else a shared one; null if there is none. Brings it here from the
-   * cell that made it if this cell has no copy; those who ask meanwhile wait for the same one.
-   * @throws ServiceError `agent_unavailable` if that cell cannot be reached or its base does not come whole, `storage_full`,
+   * Finds a base by name: the project's own, or else a shared one. Null if there is none. If this cell has no copy, fetches one from the
+   * cell that made it. Concurrent calls share one transfer.
+   * @throws ServiceError `agent_unavailable` if that cell cannot be reached or the base is incomplete, `storage_full`,
    * `runtime_unavailable` if the directory cannot be read
    */
   find(project: string, name: string): Promise<BaseRecord | null>
@@ -42,7 +42,7 @@ export function createBaseCopies(deps: BaseCopiesDeps): BaseCopies {
   const present = async (ref: BaseName): Promise<BaseRecord | null> => {
     const record = await store.bases.get(ref.project, ref.name)
     if (record !== null && record.cell === undefined) return record
-    // What memory does not know may have been made a moment ago, or memory has just begun.
+    // Memory may lack a base that was made a moment ago, and lacks all while it is loading.
     const known = bases.find(ref) ?? (record === null ? null : await bases.read(ref))
     if (record !== null && record.id === known?.uid) return record
     if (record !== null) await dropCopy(deps, record)
@@ -69,8 +69,8 @@ export function createBaseCopies(deps: BaseCopiesDeps): BaseCopies {
 }
 
 /**
- * Deletes the copies of bases that are no more, or that are another's by now.
- * @throws ServiceError `runtime_unavailable` if the directory cannot be read; what was deleted stays so
+ * Deletes the copies of bases that were deleted, or whose name another cell has now.
+ * @throws ServiceError `runtime_unavailable` if the directory cannot be read. Earlier deletions stay.
  */
 export async function dropStaleCopies(deps: Omit<BaseCopiesDeps, 'filesystem'>): Promise<void> {
   const { store, directory } = deps
@@ -80,7 +80,7 @@ export async function dropStaleCopies(deps: Omit<BaseCopiesDeps, 'filesystem'>):
   }
 }
 
-/** Deletes the copy of a base that had a name which this cell has by now. */
+/** Deletes the copy of a base whose name this cell has now. */
 export async function dropCopyOf(
   deps: Pick<BaseCopiesDeps, 'store' | 'reconciler' | 'clock'>,
   { project, name }: BaseName,
@@ -97,9 +97,9 @@ async function dropCopy(
   if (await store.bases.remove(id, tombstone)) reconciler.scheduleDestroy(tombstone)
 }
 
-/** Brings a base here, under tombstones: a fault leaves no more than these. Null: its cell has not got it. */
+/** Fetches a base under tombstones, so that a fault leaves only these. Null if its cell does not have it. */
 async function fetchBase(deps: BaseCopiesDeps, known: FleetBase): Promise<BaseRecord | null> {
-  // It may have come while the caller asked who has it.
+  // The copy may have arrived while the caller looked for its owner.
   const present = await deps.store.bases.get(known.project, known.name)
   if (present !== null && (present.cell === undefined || present.id === known.uid)) return present
   if (present !== null) await dropCopy(deps, present)
@@ -115,7 +115,7 @@ async function fetchBase(deps: BaseCopiesDeps, known: FleetBase): Promise<BaseRe
   } catch (error) {
     const cause: unknown = signal.aborted ? signal.reason : error
     if (cause instanceof ServiceError && cause.code !== 'internal') throw cause
-    // The pool refuses a stream that is none, and whatever this host's own disk refuses.
+    // The pool rejects a malformed stream, and reports errors of this host's own disk.
     await deps.filesystem.checkWritable()
     throw notWhole(known, cause)
   } finally {
@@ -127,7 +127,7 @@ async function fetchBase(deps: BaseCopiesDeps, known: FleetBase): Promise<BaseRe
 interface Transfer {
   /** Aborts it. */
   ending: AbortController
-  /** When something came last, in ms since the epoch. */
+  /** When data last arrived, in ms since the epoch. */
   heardAt: number
 }
 
@@ -138,7 +138,7 @@ async function keepCopy(
 ): Promise<BaseRecord | null> {
   const { store, filesystem, directory, clock } = deps
   const createdAt = clock.now()
-  // A name of its own: an earlier copy of the same base may not be destroyed yet.
+  // Uses a new name, because an earlier copy of the same base may not be destroyed yet.
   const subvolume = newId('bas', createdAt)
   const container = subvolume.replace(/^bas/, 'tmp')
   const tombstones = [subvolume, container].map((root) => ({ id: root, root, createdAt }))
@@ -157,7 +157,7 @@ async function keepCopy(
     const { uid: id, createdBy: _, ...told } = known
     const record = await store.bases.insert({ ...told, id, subvolume, sizeBytes: null, createdBy: null })
     if (record === null || directory.bases.find(known)?.uid === id) return record
-    // Deleted, or made anew, while it came.
+    // The base was deleted or made again during the transfer.
     await dropCopy(deps, record)
     return null
   } finally {
@@ -165,7 +165,7 @@ async function keepCopy(
   }
 }
 
-/** Aborts a transfer that leaves the pool no room, or that has stopped. */
+/** Aborts a transfer that would fill the pool, or that has stopped. */
 async function watch(deps: BaseCopiesDeps, known: FleetBase, transfer: Transfer): Promise<void> {
   const { clock } = deps
   const { signal } = transfer.ending
@@ -204,5 +204,5 @@ function notWhole({ name, cell }: FleetBase, cause: unknown): ServiceError {
 
 const ROOM_BYTES = 64 * 1024 ** 2
 const WATCH_MS = 1_000
-/** Its cell may have others to send to first. */
+/** Its cell may serve other transfers first. */
 const SILENT_MS = 120_000

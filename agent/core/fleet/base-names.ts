@@ -6,12 +6,12 @@ import type { Store } from '../../ports/store/store.ts'
 import type { NamedBase } from '../../ports/store/tombstones.ts'
 import { digestOf } from '../common/digest.ts'
 
-/** Returns the name of a base with its id, for its tombstone: who destroys what it had gives up the name as well. */
+/** Returns the name of a base with its id, for its tombstone. The cell that destroys the data also gives up the name. */
 export function baseHomeOf({ id, project, name }: Pick<BaseRecord, 'id' | 'project' | 'name'>): NamedBase {
   return { kind: 'base', project, name, uid: id }
 }
 
-/** Returns what the name of a base is claimed with. */
+/** Returns the claim for the name of a base. */
 export function baseClaimOf(
   record: Pick<BaseRecord, 'id' | 'project' | 'name' | 'version' | 'source' | 'createdAt' | 'createdBy'>,
 ): BaseClaim {
@@ -19,16 +19,16 @@ export function baseClaimOf(
   return { uid: id, project, name, version, source, createdAt, createdBy: requestDigestOf(createdBy) }
 }
 
-/** Returns the digest of the request that makes something, by which a repeat of it is known; null if it has no key. */
+/** Returns the digest of a create request, which identifies its repeats. Null if it has no key. */
 export function requestDigestOf(createdBy: BaseRecord['createdBy']): string | null {
   const key = createdBy?.idempotencyKey ?? null
   return key === null ? null : digestOf(`${createdBy?.token}\n${key}`)
 }
 
 /**
- * Claims the names of all bases that were made at this cell and that the directory does not know, as after a backup of it was restored;
- * those that it has built by its settings are its own alone. Calls `onConflict` for each whose name another has by now.
- * @throws ServiceError `runtime_unavailable` while the directory cannot be written; what was claimed stays so
+ * Claims the names of all bases of this cell that the directory lacks, for example after a restore of its backup. Bases that the agent
+ * builds by its settings stay local. Calls `onConflict` for each base whose name another cell has now.
+ * @throws ServiceError `runtime_unavailable` while the directory cannot be written. Earlier claims stay.
  */
 export async function publishBases(
   { store, directory: { bases } }: { store: Pick<Store, 'bases'>; directory: Pick<Directory, 'bases'> },
@@ -39,7 +39,7 @@ export async function publishBases(
     const home = baseHomeOf(record)
     try {
       await bases.claim(baseClaimOf(record))
-      // Deleted meanwhile, it may have given up its name before the claim.
+      // A base deleted at the same time may have given up its name before the claim.
       if ((await store.bases.get(record.project, record.name))?.id !== record.id) await bases.release(home, home.uid)
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'name_taken')) throw error

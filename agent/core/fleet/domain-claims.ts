@@ -18,28 +18,28 @@ export interface DomainClaimsDeps {
   logger: Logger
 }
 
-/** Keeps what the fleet knows of the domains of this cell's boxes in step with their records. */
+/** Keeps the fleet's claims of domains in step with the records of this cell's boxes. */
 export interface DomainClaims {
   /**
-   * Claims domains for a box or service while `work` writes them into its record; what is not in it after that is given up.
-   * @throws ServiceError `domain_taken`, `runtime_unavailable` of a claim, or else what `work` throws
+   * Claims domains for a box or service while `work` writes them into its record. Then gives up those that the record lacks.
+   * @throws ServiceError `domain_taken`, `runtime_unavailable` of a claim, or the error of `work`
    */
   claimWhile<T>(owner: DomainOwner, hosts: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Brings the fleet in step with the records of a box, which may be deleted. Never rejects: a failure is tried again. */
+  /** Brings the fleet in step with the records of a box, which may be deleted. Retries failures, and never rejects. */
   settle(boxId: string): Promise<void>
   /** Gives up all domains of a deleted box. @throws ServiceError `runtime_unavailable` */
   releaseAll(boxId: string): Promise<void>
   /**
-   * Brings the fleet in step with the records of all boxes, as after a backup of it was restored, and returns the domains that another
-   * has by now.
-   * @throws ServiceError `runtime_unavailable`; what was written stays so
+   * Brings the fleet in step with the records of all boxes, for example after a restore of its backup. Returns the domains that another
+   * cell has now.
+   * @throws ServiceError `runtime_unavailable`. Earlier writes stay.
    */
   publishAll(): Promise<HealthFault[]>
-  /** Tries nothing again any more. */
+  /** Stops all retries. */
   close(): void
 }
 
-/** Creates the claims. One box's are changed one at a time, so that what is being published is not given up. */
+/** Creates the claims. Changes the domains of a box one at a time, so that a domain is not given up while it is being published. */
 export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
   const { store, domains, logger, clock } = deps
   const parts: Parts = { ...deps, turns: createKeyedLock(), calls: createLimiter(CALLS_AT_ONCE) }
@@ -69,7 +69,7 @@ export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
     settle,
     close: () => closing.abort(),
     claimWhile: async (owner, hosts, work) => {
-      // A box of this cell may have given up a domain that the fleet has not been told of yet.
+      // A box of this cell may have given up a domain that the fleet still has.
       const others = new Set(hosts.map((host) => domains.find(host)?.uid).filter((uid) => uid !== undefined))
       for (const uid of others) if ((await store.boxes.byId(uid)) !== null) await settle(uid)
       return parts.turns.run(owner.uid, async () => {
@@ -93,7 +93,7 @@ export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
   }
 }
 
-/** Returns claims that are nobody's business but this agent's, whose records say all. */
+/** Returns claims for an agent without a fleet, whose own records are complete. */
 export function createLocalClaims(): DomainClaims {
   const nothing = async (): Promise<void> => undefined
   return {
@@ -119,7 +119,7 @@ interface Parts extends DomainClaimsDeps {
   calls: Limiter
 }
 
-/** Gives up what a box does not have any more, and claims what the fleet does not know it has. */
+/** Gives up domains that a box no longer has, and claims those that the fleet lacks. */
 async function bring(
   parts: Parts,
   boxId: string,
@@ -157,7 +157,7 @@ async function release({ domains, calls }: Parts, boxId: string, hosts: readonly
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
 }
 
-/** Returns the hosts of a box that do not tell its name: its domains and those of services, and labels for names that are too long. */
+/** Returns the hosts of a box that do not contain its name: custom domains of the box and its services, and labels for long names. */
 function hostsToTell(
   box: BoxRecord,
   services: readonly Pick<ServiceOutline, 'name' | 'domains'>[],

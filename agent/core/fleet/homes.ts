@@ -9,7 +9,7 @@ import { digestOf } from '../common/digest.ts'
 import { volumeNotFound } from '../common/lookup.ts'
 import { elsewhereError } from './placement.ts'
 
-/** What of a box or volume its home says. */
+/** The part of a box or volume that its ownership record shows. */
 interface Named {
   id: string
   project: string
@@ -17,18 +17,17 @@ interface Named {
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
-/** A box or volume that is about to have a home, or has one. */
+/** A box or volume with an ownership record, or about to have one. */
 type Homed = { kind: 'box'; record: BoxRecord } | { kind: 'volume'; record: VolumeRecord }
 
-/** Returns the name of a box or volume with its id, for its tombstone: who destroys what it had gives up the name as well. */
+/** Returns the name of a box or volume with its id, for its tombstone. The cell that destroys the data also gives up the name. */
 export function homeOf(kind: NamedHome['kind'], { id, project, name }: Omit<Named, 'createdBy'>): NamedHome {
   return { kind, project, name, uid: id }
 }
 
 /**
- * Claims the name of a new box or volume while `work` makes its subvolume, and waits for both: what is under way must not outlive its
- * tombstone.
- * @throws ServiceError `name_taken`, `runtime_unavailable` of the claim, or else what `work` throws
+ * Claims the name of a new box or volume while `work` makes its subvolume. Waits for both, because neither may outlive its tombstone.
+ * @throws ServiceError `name_taken`, `runtime_unavailable` of the claim, or the error of `work`
  */
 export async function claimWhile(directory: Directory, home: Homed, work: () => Promise<void>): Promise<void> {
   const outcomes = await Promise.allSettled([directory.claim(claimOf(home)), work()])
@@ -48,8 +47,8 @@ export function missingError(name: HomeName, directory: Pick<Directory, 'cell' |
 }
 
 /**
- * Destroys what a create that failed with `error` began under `tombstone`, as `discardUncommitted`, and gives up its name, which is free
- * before the answer like that of what was deleted; while the directory is away the tombstone keeps it.
+ * Destroys the data of a create that failed with `error`, as `discardUncommitted` does, and gives up its name. The name is free before the
+ * response. While the directory is away, `tombstone` keeps the name.
  */
 export async function discardClaimed(
   deps: Parameters<typeof discardUncommitted>[0] & { directory: Parameters<typeof releaseName>[0] },
@@ -61,7 +60,7 @@ export async function discardClaimed(
   for (const { home } of left) if (home !== undefined) await releaseDeleted(deps.directory, home)
 }
 
-/** Gives up the name of what was deleted. While the directory cannot be written, its tombstone keeps it, and is tried again. */
+/** Gives up the name of a deleted resource. While the directory cannot be written, the tombstone keeps the name, for a retry. */
 export async function releaseDeleted(
   directory: Parameters<typeof releaseName>[0],
   home: NamedHome | NamedBase,
@@ -78,9 +77,9 @@ export function releaseName(
 }
 
 /**
- * Claims the names of all boxes and volumes of this cell that the directory does not know, as after a backup of it was restored. Calls
- * `onConflict` for each that another has by now.
- * @throws ServiceError `runtime_unavailable` while the directory cannot be written; what was claimed stays so
+ * Claims the names of all boxes and volumes of this cell that the directory lacks, for example after a restore of its backup. Calls
+ * `onConflict` for each name that another cell has now.
+ * @throws ServiceError `runtime_unavailable` while the directory cannot be written. Earlier claims stay.
  */
 export async function publishHomes(
   { store, directory }: { store: Store; directory: Directory },
@@ -93,7 +92,7 @@ export async function publishHomes(
     try {
       const { cell } = await directory.claim(claimOf(homed))
       if (cell !== directory.cell) onConflict(home, `cell ${cell} has it`)
-      // Deleted meanwhile, it may have given up its name before the claim.
+      // A resource deleted at the same time may have given up its name before the claim.
       else if ((await store[RECORDS[kind]].get(home.project, home.name))?.id !== home.uid)
         await directory.release(home, home.uid)
     } catch (error) {
@@ -106,14 +105,14 @@ export async function publishHomes(
 }
 
 /**
- * Gives up the names that this cell has in the directory for what it has neither a record nor a tombstone of, as of what was deleted
- * after a copy of the directory was made that has taken its place.
+ * Gives up names of this cell in the directory that have neither a record nor a tombstone here. A restored backup of the directory can
+ * contain names of resources that were deleted after the backup.
  * @throws ServiceError `runtime_unavailable` while the directory cannot be read or written
  */
 export async function releaseLost({ store, directory }: { store: Store; directory: Directory }): Promise<void> {
   for (const kind of ['box', 'volume'] as const) {
     for await (const homes of directory.homesOf({ cell: directory.cell, kind, project: null })) {
-      // A name has a tombstone before it is claimed, until there is a record, and again from the deletion on.
+      // A name has a tombstone from before its claim until there is a record, and again after the deletion.
       const dying = new Set((await store.tombstones.all()).map(({ home }) => home?.uid))
       for (const home of homes.filter(({ uid }) => !dying.has(uid))) {
         const record = await store[RECORDS[kind]].get(home.project, home.name)

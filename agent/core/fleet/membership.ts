@@ -10,7 +10,7 @@ export interface MembershipDeps {
   registration: Registration
   addresses: CellAddresses
   measure(): Promise<CellStatus>
-  /** Claims the names of this cell that the fleet has lost; returns those that another has by now. */
+  /** Claims the names of this cell that the fleet has lost. Returns those that another cell has now. */
   publish(): Promise<HealthFault[]>
   clock: Clock
   logger: Logger
@@ -18,22 +18,22 @@ export interface MembershipDeps {
 
 /** This cell as a member of its fleet. */
 export interface Membership {
-  /** Resolves once the fleet knows of this cell, or after some seconds in which it could not be told. */
+  /** Resolves once the fleet knows this cell, or after some seconds without success. */
   started: Promise<void>
-  /** Tells the fleet of this cell within a second. */
+  /** Reports this cell to the fleet within a second. */
   tellSoon(): void
   /**
-   * Checks that the fleet knows this data directory as the cell: what another one has under the same number is not its.
+   * Checks that the fleet knows this data directory as the cell. Another directory with the same number has records of its own.
    * @throws ServiceError `runtime_unavailable`
    */
   checkKnown(): void
-  /** What keeps this cell from telling the fleet, and names that two have. */
+  /** Faults that keep this cell from reporting to the fleet, and names that two cells have. */
   problems(): HealthFault[]
-  /** Tells the fleet that this cell takes no requests, and stops. */
+  /** Reports to the fleet that this cell takes no requests, and stops. */
   leave(): Promise<void>
 }
 
-/** Tells the fleet of this cell now and each minute, and again soon after a failure. */
+/** Reports this cell to the fleet now and each minute, and retries soon after a failure. */
 export function startMembership(deps: MembershipDeps): Membership {
   const { registration, measure, clock, logger } = deps
   const ending = new AbortController()
@@ -72,13 +72,13 @@ export function startMembership(deps: MembershipDeps): Membership {
 
 interface State {
   isJoined: boolean
-  /** Whether the fleet has the addresses. */
+  /** True once the fleet has the addresses. */
   isKnown: boolean
   conflicts: HealthFault[]
   failure: { since: number; error: unknown } | null
 }
 
-/** Brings the fleet up to date, and returns what kept it from that; null: nothing. */
+/** Brings the fleet up to date. Returns the fault that prevents it, or null. */
 async function tellFleet(deps: MembershipDeps, state: State): Promise<unknown> {
   const { registration, addresses, measure, publish } = deps
   try {
@@ -86,7 +86,7 @@ async function tellFleet(deps: MembershipDeps, state: State): Promise<unknown> {
     state.isJoined = true
     if (!state.isKnown) await registration.announce(addresses)
     state.isKnown = await registration.report(await measure())
-    // Names of the number are those of another data directory by now, or nobody's.
+    // Names with this number belong to another data directory now, or to none.
     if (!state.isKnown) return new Error('its Agent object was deleted, or made anew by another data directory')
     state.conflicts = await publish()
     return null

@@ -7,24 +7,24 @@ import type { Cell, Directory, Home, HomeName } from '../../ports/fleet/director
 import { digestOf } from '../common/digest.ts'
 import { isPresent } from './away-cells.ts'
 
-/** The name of what is made. */
+/** The name of the new resource. */
 export type PlacedName = HomeName | ({ kind: 'base' } & BaseName)
 
 /**
- * How cells are chosen for what names no place and has no sources: `spread`, where there is most room, or `project`, what a project has
- * together at one.
+ * How to choose a cell for a resource without a node and without sources. `spread` prefers the most free capacity, `project` keeps the
+ * resources of a project together.
  */
 export type Placement = 'spread' | 'project'
 
-/** What the place of a new box, volume or base depends on. */
+/** Input of the placement of a new box, volume or base. */
 export interface PlaceRequest {
   made: PlacedName
-  /** What it is made from, or uses: it is made where these are. */
+  /** Resources that it is made from or uses. It is made where these are. */
   sources: readonly HomeName[]
-  /** Region and node that it must be in; null: any. */
+  /** Required region and node. Null for any. */
   region: string | null
   node: string | null
-  /** The same for each repeat of one request, which then come to the same cell while the cells stay the same; null: no repeats. */
+  /** Key that repeats of one request share, so that they reach the same cell while the cells stay the same. Null without repeats. */
   repeatKey: string | null
   requestId: string
 }
@@ -53,22 +53,22 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
   const [first, ...others] = new Set(request.sources.flatMap((source) => directory.find(source)?.cell ?? []))
   if (others.length > 0) throw scattered(request.sources, directory)
   if (first !== undefined) return [first]
-  // Before this cell has told of itself, or while the cluster is away, it answers itself.
+  // Chooses this cell before it has reported itself, and while the cluster is away.
   const own = directory.findCell(directory.cell)
   if (own === null) return [directory.cell]
   const fitting = fittingCells([own, ...directory.cells()], request)
-  // That this cell is there is known here, whatever it could tell the others.
+  // This cell is alive, whether or not it could report that to the others.
   const open = fitting.filter((cell) => (cell === own ? !own.isDraining : isOpen(cell, deps.now())))
   if (open.length === 0 && fitting.includes(own)) return [own.cell]
   if (open.length === 0)
     throw new ServiceError('runtime_unavailable', 'No agent of this fleet that may have it takes new boxes now.')
-  // A base that all projects share is made as if none were kept together.
+  // Spreads shared bases, because they belong to no project.
   const order =
     deps.placement === 'project' && made.project !== null ? byScore(open, made.project) : inOrder(open, request)
   return order.map(({ cell }) => cell)
 }
 
-/** Names the nodes of the cells that take no new boxes now, or are in another region than the one that is asked for. */
+/** Names the nodes of cells that take no new boxes now, or that are in another region than the requested one. */
 export function closedNodes(
   { region }: Pick<PlaceRequest, 'region'>,
   { directory, now }: Pick<PlacementDeps, 'now'> & { directory: Pick<Directory, 'cell' | 'cells' | 'findCell'> },
@@ -79,7 +79,7 @@ export function closedNodes(
   return cells.filter((cell) => !isFit(cell)).map(({ node }) => node)
 }
 
-/** Tells whether a request with a key may have been answered by another cell, before another request has made what has the name now. */
+/** Returns true if another cell may have answered a request with this key before another request took the name. */
 function mayBeAnswered({ repeatKey }: PlaceRequest, { createdBy }: Pick<Home, 'createdBy'>): boolean {
   return repeatKey !== null && createdBy !== digestOf(repeatKey)
 }
@@ -105,9 +105,9 @@ function isOpen(cell: Cell, now: number): boolean {
 }
 
 function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest): Cell[] {
-  // A request that is signed again, since an agent has started, must come to the same one.
+  // A request that is signed again after a start of an agent must reach the same cell.
   const order = byScore(cells, repeatKey ?? requestId)
-  // A repeat must come to the same cell, so what changes meanwhile does not count.
+  // A repeat must reach the same cell, so values that change over time do not count.
   if (repeatKey !== null) return order
   const [one, two] = order
   if (one !== undefined && two !== undefined && (two.free?.ramMb ?? 0) > (one.free?.ramMb ?? 0))
@@ -115,7 +115,7 @@ function inOrder(cells: readonly Cell[], { repeatKey, requestId }: PlaceRequest)
   return order.sort((a, b) => Number(b.warm > 0) - Number(a.warm > 0))
 }
 
-/** Sorts cells by rendezvous hashing: each key has an order of its own of all cells, and keeps it as cells come and go. */
+/** Sorts cells by rendezvous hashing. Each key has its own order of all cells, and keeps it as cells join and leave. */
 function byScore(cells: readonly Cell[], key: string): Cell[] {
   const scores = new Map(cells.map((cell) => [cell, scoreOf(key, cell)]))
   return [...cells].sort((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0))
@@ -133,7 +133,7 @@ function scattered(sources: readonly HomeName[], directory: Pick<Directory, 'fin
   return elsewhereError(`${places.join(', ')}.`)
 }
 
-/** Makes the error for a volume, or a box, that is not where it is needed. */
+/** Makes the error for a volume or box on another node than required. */
 export function elsewhereError(places: string): ServiceError {
   return refusal('volume_on_other_node', [
     `Boxes and their data volumes must be on one node: ${places}`,

@@ -2,24 +2,24 @@ import type { BoxPlaces } from '../../ports/boxes/box-places.ts'
 import type { Directory } from '../../ports/fleet/directory.ts'
 import { closedNodes } from './placement.ts'
 
-/** What the place of a new box depends on. */
+/** Input of the placement of a new box. */
 export interface SchedulingRequest {
   project: string
   name: string
-  /** Limits that were asked for, or those of boxes without. */
+  /** Requested limits, or the defaults. */
   config: { cpus: number; ram_mb: number; region: string | null }
-  /** True if it must be made here: it names its node, or is made from, or uses, what is here. */
+  /** True if it must be made here, because it names this node, or is made from or uses resources of this cell. */
   isBound: boolean
 }
 
-/** Chooses the cell of a new box that has come to this one. */
+/** Chooses the cell of a new box whose request reached this one. */
 export interface Scheduling {
-  /** Returns the number of the cell that is to make it; null: this one. */
+  /** Returns the number of the cell that will make it. Null for this one. */
   cellFor(request: SchedulingRequest): Promise<string | null>
 }
 
 export interface SchedulingDeps {
-  /** Null: no scheduler chooses. */
+  /** Null without a scheduler. */
   places: BoxPlaces | null
   directory: Pick<Directory, 'cell' | 'cells' | 'find' | 'findCell'>
   /** Milliseconds since the epoch. */
@@ -27,8 +27,8 @@ export interface SchedulingDeps {
 }
 
 /**
- * Creates it: a box that has no ready place here goes where the scheduler puts one more. Of those that wait for the scheduler each project
- * has some; what is beyond them is made here, where the scheduler is asked about that node alone.
+ * Creates the scheduling. A box without a ready slot here goes where the scheduler puts a new one. Each project can have a few boxes that
+ * wait for the scheduler. Further boxes are made here, where the scheduler only checks this node.
  */
 export function createScheduling({ places, ...deps }: SchedulingDeps): Scheduling {
   const waiting = new Map<string, number>()
@@ -54,6 +54,6 @@ export function createScheduling({ places, ...deps }: SchedulingDeps): Schedulin
   }
 }
 
-/** Boxes of one project, and of all, that wait for the scheduler at once. */
+/** Most boxes of one project, and of all, that wait for the scheduler at the same time. */
 const PROJECT_MAX = 8
 const WAITING_MAX = 32

@@ -19,7 +19,7 @@ export interface HealthDeps {
   edge: Pick<Edge, 'problems'>
   cluster: ClusterFacts
   reconciler: Reconciler
-  /** What keeps this cell from its fleet. */
+  /** Faults that separate this cell from its fleet. */
   fleet: { problems(): HealthFault[] }
   host: HostFacts
   logger: Logger
@@ -29,7 +29,7 @@ export interface HealthDeps {
   standingFaults: readonly HealthFault[]
 }
 
-/** The state of this host; null where a figure could not be read. */
+/** The state of this host. Null where a figure could not be read. */
 export interface HealthReport {
   status: Health['status']
   faults: readonly HealthFault[]

@@ -15,7 +15,7 @@ export interface StorageReport {
   boxes: OwnerUsage[]
   volumes: OwnerUsage[]
   bases: { project: string | null; name: string; usage: SubvolumeUsage | null }[]
-  /** What each project keeps, by `StorageAccounts`. */
+  /** Storage of each project, by `StorageAccounts`. */
   projects: { project: string; storedBytes: number }[]
   /** Subvolumes without a record or tombstone. */
   orphans: { subvolume: string; usage: SubvolumeUsage | null }[]
@@ -23,7 +23,7 @@ export interface StorageReport {
   deleting: number
 }
 
-/** A box or a data volume; usage is null where it is missing from the pool. */
+/** A box or a data volume. Usage is null where it is missing from the pool. */
 export interface OwnerUsage {
   project: string
   name: string

@@ -9,7 +9,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
 
-/** A job to start. With `project` null every token may see it; `resource` is the API path of what it works on. */
+/** A job to start. With `project` null every token can see it. `resource` is the API path of its subject. */
 export interface JobOptions {
   kind: string
   project: string | null
@@ -20,7 +20,7 @@ export interface JobOptions {
 /** A running job, as its work sees it. */
 export interface JobRun {
   readonly id: string
-  /** Aborts when the agent ends; the work then rejects soon. */
+  /** Aborts when the agent ends. The work then rejects soon. */
   readonly signal: AbortSignal
   /** Reports the progress, 0 to 1; null: not known. */
   progress(share: number | null): void
@@ -34,19 +34,19 @@ export interface JobState {
   progress: number | null
 }
 
-/** Runs work that outlives requests, such as backups: operations with a status of their own, not that of a box. */
+/** Runs work that outlives requests, such as backups: operations with a status of their own. */
 export interface Jobs {
-  /** Records a job and begins its work; the job fails if that rejects. Resolves to its id. */
+  /** Records a job and begins its work. The job fails if that rejects. Resolves to its id. */
   start(options: JobOptions, work: JobWork): Promise<string>
-  /** Resumes a job that an agent before this one began; false if that has ended, or its record is gone. */
+  /** Resumes a job that an agent before this one began. Returns false if that has ended, or its record is gone. */
   resume(id: string, work: JobWork): Promise<boolean>
   /** Resolves to the state of a job once it has ended, or after `waitMs`. */
   settled(record: JobRecord, waitMs: number): Promise<JobState>
-  /** As `settled`, by id; null if there is none. */
+  /** As `settled`, by id. Null if there is none. */
   wait(id: string, waitMs: number): Promise<JobState | null>
   /** Fails the jobs of agents before this one that were not resumed. */
   failUnresumed(): Promise<void>
-  /** Aborts the running jobs, and resolves when all have stopped; they stay without an end, and can be resumed. */
+  /** Aborts the running jobs, and resolves when all have stopped. They stay without an end, and can be resumed. */
   close(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ export type NewOperationId = (nowMs: number) => string
 /** Makes an id that names no cell, since there is one. */
 export const newLocalId: NewOperationId = (nowMs) => newId('opr', nowMs)
 
-/** Keeps running jobs in memory, their beginnings and ends in the store; callers bound how many there are. */
+/** Keeps running jobs in memory, their beginnings and ends in the store. Callers bound how many there are. */
 export function createJobs(deps: JobsDeps): Jobs {
   const { store, clock, newOperationId = newLocalId } = deps
   const table = createTable(deps)

@@ -25,7 +25,7 @@ export interface OperationState extends JobState {
 
 /** Tracks mutations that outlived their wait. */
 export interface Operations {
-  /** Records an operation of `kind` on a box at its desired generation, whose request came at `createdAt`; resolves to its id. */
+  /** Records an operation of `kind` on a box at its desired generation, whose request came at `createdAt`. Resolves to its id. */
   begin(kind: string, box: BoxRecord, createdAt: number): Promise<string>
   /** @throws ServiceError `operation_not_found` */
   get(caller: Caller, id: string, waitMs: number): Promise<OperationState>

@@ -8,7 +8,7 @@ import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
 import { checkNesting } from '../common/nesting.ts'
 
-/** Bounds of boxes that their specs have; the shares are the most that a box may have. */
+/** Bounds of boxes that their specs have. The shares are the most that a box may have. */
 export interface SpecLimits extends BoxShares {
   pidsPerBox: number
   /** Whether boxes may have `config.nesting`. */
@@ -35,7 +35,7 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
     graceSeconds: record.gracePeriodSeconds,
     nesting: record.config.nesting,
     isNew: record.observed.hasRun === false,
-    // Versions that did not tell mounted other files over these.
+    // Versions without this field mounted other files over these.
     writesNames: record.observed.hasRun !== true,
     mounts: boxMountsOf(record, filesystem),
   }
@@ -78,7 +78,7 @@ export function boxMountOf({ subvolume, path, readOnly }: MountRecord, filesyste
   return { source: filesystem.path(subvolume), path, readOnly }
 }
 
-/** Awaits a change of a running box; ignores that the box has ended meanwhile, since its next start makes the change. */
+/** Awaits a change of a running box. Ignores that the box has ended, since its next start makes the change. */
 export async function unlessEnded(change: Promise<void>): Promise<void> {
   try {
     await change

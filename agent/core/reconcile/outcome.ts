@@ -4,7 +4,7 @@ import { bumped } from '../common/edit-record.ts'
 import type { Outcome } from './plan.ts'
 
 /**
- * Returns the record with `outcome` as the observed state of its desired generation; version raised by one. `wasStarted`: the box runs since a
+ * Returns the record with `outcome` as the observed state of its desired generation. Version raised by one. `wasStarted`: the box runs since a
  * start of this process, so that it has all that a first start gives it.
  */
 export function settleRecord(
@@ -26,7 +26,7 @@ export function settleRecord(
   return bumped({ ...record, desired: { ...record.desired, power }, observed }, at.now)
 }
 
-/** Returns the record as `pending`, on its way to another state; version raised by one. */
+/** Returns the record as `pending`, on its way to another state. Version raised by one. */
 export function pendingRecord(
   record: BoxRecord,
   reason: 'creating' | 'starting' | 'stopping' | 'restoring',
@@ -36,7 +36,7 @@ export function pendingRecord(
   return bumped({ ...record, observed }, now)
 }
 
-/** A start that no retry can mend: the root of the box is gone. */
+/** A start that no retry can fix, because the root of the box is gone. */
 export class MissingRoot extends ServiceError {
   constructor() {
     super('internal', "The box's root is missing from the pool.")
@@ -63,7 +63,7 @@ export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   }
 }
 
-/** Returns the outcome while the runtime does not answer for the box; the step is tried again. */
+/** Returns the outcome while the runtime does not answer for the box. The step is tried again. */
 export function unknownOutcome(record: BoxRecord): Outcome {
   const message = "The runtime does not answer for this box; it is tried again. The cause is logged under the box's id."
   return { status: 'unknown', reason: record.observed.reason, message, power: record.desired.power }

@@ -6,7 +6,7 @@ export interface BoxWorld {
   /** Whether this process has seen its start succeed. */
   wasStarted: boolean
   bootId: string
-  /** How its init ended; null if that was not seen. */
+  /** How its init ended. Null if that was not seen. */
   exit: { outOfMemory: boolean; isLost: boolean; why?: string | undefined } | null
 }
 
@@ -24,7 +24,7 @@ export type BoxStep =
   | { kind: 'restore' }
   | { kind: 'none' }
 
-/** The final state of a step: the observed state of a box, and its desired power from then on. */
+/** The final state of a step: the observed state of a box, and its desired power after it. */
 export interface Outcome {
   status: BoxObserved['status']
   reason: BoxObserved['reason']
@@ -47,7 +47,7 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
     if (observed.hasRun === false && !world.wasStarted) return { kind: 'start' }
     return { kind: 'settle', outcome: READY }
   }
-  // A box whose init is gone has ended by itself, unless the host rebooted or its init was lost: then it is started again.
+  // A box whose init is gone has exited, unless the host rebooted or its init was lost. Then it is restarted.
   const hasEnded =
     isSettled && observed.status === 'running' && observed.bootId === world.bootId && world.exit?.isLost !== true
   if (hasEnded) return { kind: 'reap', outcome: endOutcome(world.exit) }

@@ -3,13 +3,13 @@ import type { KeyedQueue } from '../common/keyed-queue.ts'
 
 /** Tracks which boxes run, and how the inits of others ended. */
 export interface BoxProcesses {
-  /** Adopts the boxes that earlier processes started, but those in `ignored`; call once. */
+  /** Adopts the boxes that earlier processes started, but those in `ignored`. Call once. */
   recover(ignored: ReadonlySet<string>): Promise<void>
   isRunning(boxId: string): boolean
   /** Tests whether a box runs since a start that succeeded in this process, and not since an earlier one. */
   wasStarted(boxId: string): boolean
   running(): ReadonlySet<string>
-  /** How the init of a box ended without a request; null if it has not, or that was not seen. */
+  /** How the init of a box ended without a request. Null if it has not, or that was not seen. */
   exitOf(boxId: string): BoxExit | null
   /** Notes that a box was started, unless its exit was reported already, which may happen first. */
   noteStarted(boxId: string): void
@@ -19,7 +19,7 @@ export interface BoxProcesses {
   forgetExit(boxId: string): void
 }
 
-/** Holds an entry per box at most; puts each box whose init ends without a request in the queue. */
+/** Holds an entry per box at most. Puts each box whose init ends without a request in the queue. */
 export function createBoxProcesses(runtime: Runtime, queue: Pick<KeyedQueue, 'add'>): BoxProcesses {
   const running = new Set<string>()
   const started = new Set<string>()

@@ -50,7 +50,7 @@ export class Reconciler {
     this.#steps = new BoxSteps({ ...deps, ...parts, queue: this.#queue })
   }
 
-  /** Adopts every box and tombstone of the last process; call once, after the runtime is open. */
+  /** Adopts every box and tombstone of the last process. Call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
     const forks = new Set((await forksOf(store)).flatMap(forkIdsOf))
@@ -62,12 +62,12 @@ export class Reconciler {
     for (const boxId of this.#processes.running()) this.#queue.add(boxId)
   }
 
-  /** Calls `listener` when the record of a box has changed, or is gone; at most one listener. */
+  /** Calls `listener` when the record of a box has changed, or is gone. At most one listener. */
   onChange(listener: (boxId: string) => void): void {
     this.#changes.onNotify(listener)
   }
 
-  /** Reconciles a record that has changed; cuts short the grace of a stop under way. */
+  /** Reconciles a record that has changed. Cuts short the grace of a stop under way. */
   wake(boxId: string): void {
     this.#steps.hurry(boxId)
     this.#queue.add(boxId)
@@ -107,7 +107,7 @@ export class Reconciler {
     this.wake(tombstone.id)
   }
 
-  /** Resolves to the record once it has settled at `generation`, or as it is after `waitMs`; null if the box is gone. */
+  /** Resolves to the record once it has settled at `generation`, or to its state after `waitMs`. Null if the box is gone. */
   settled(boxId: string, generation: number, waitMs: number): Promise<BoxRecord | null> {
     const { store, clock } = this.#deps
     const isAtRest = (record: BoxRecord | null): boolean =>
@@ -132,7 +132,7 @@ export class Reconciler {
     return this.#queue.counts()
   }
 
-  /** Resolves after the steps under way; begins no more. */
+  /** Resolves after the steps under way. Begins no more. */
   close(): Promise<void> {
     return this.#queue.close()
   }

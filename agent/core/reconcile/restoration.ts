@@ -30,8 +30,7 @@ export interface Restoration {
    */
   seal(): Promise<void>
   /**
-   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a box that was deleted
-   * meanwhile.
+   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a deleted box.
    * @throws ServiceError as `seal`, `volume_not_found`
    */
   commit(result: { isRunning: boolean }): Promise<void>
@@ -127,7 +126,7 @@ async function commit(deps: RestorationDeps, { boxId, pending, replaced, isRunni
     const now = clock.now()
     const restored = restoredRecord(latest, pending)
     const isAsWanted = (latest.desired.power === 'running') === isRunning
-    // If the desired state changed meanwhile, leave it to the next step.
+    // If the desired state has changed, leave it to the next step.
     const box = isAsWanted
       ? settleRecord(restored, isRunning ? READY : STOPPED, { now, bootId, wasStarted: isRunning })
       : { ...restored, version: latest.version + 1, updatedAt: now }

@@ -131,7 +131,7 @@ export class BoxSteps {
     }
   }
 
-  // Undoes a failed step at once; if even that fails, sets the box `unknown` and rejects, to be tried again later.
+  // Undoes a failed step at once. If even that fails, sets the box `unknown` and rejects, to be tried again later.
   async #attempt(
     record: BoxRecord,
     work: () => Promise<void>,
@@ -149,7 +149,7 @@ export class BoxSteps {
         if (record.observed.status !== 'unknown') await this.#settle(record, unknownOutcome(record))
         throw cause
       }
-      // If the desired state changed meanwhile, leave it to the next turn.
+      // If the desired state has changed, leave it to the next turn.
       const latest = await store.boxes.byId(record.id)
       if (latest?.desired.generation !== record.desired.generation) return false
       const outcome = onFailure(error)
@@ -160,7 +160,7 @@ export class BoxSteps {
     }
   }
 
-  // A start that waits for a place lets the next one begin: else boxes that no node has room for would stop those of all projects.
+  // A start that waits for a slot lets the next one begin. Otherwise boxes that fit on no node would block all projects.
   async #inTurn(project: string, work: (onWaiting: () => void) => Promise<void>): Promise<void> {
     const waiting = Promise.withResolvers<void>()
     let start: Promise<void> | undefined
@@ -208,8 +208,8 @@ export class BoxSteps {
   }
 
   /**
-   * Checks that a box has its root, and waits until no deleted box that still runs has one of its volumes. Never makes a lost root
-   * anew: the box would look well with its data gone.
+   * Checks that a box has its root, and waits until no deleted box that still runs has one of its volumes. Never recreates a
+   * lost root, because the box would look healthy with its data gone.
    * @throws MissingRoot for a root that is lost, ServiceError `volume_in_use` after `stopSlackMs`
    */
   async #checkStart(record: BoxRecord): Promise<void> {
@@ -247,13 +247,13 @@ export class BoxSteps {
     }
   }
 
-  // If the box cannot be started with the restored trees, ends it again and goes on with the ones it had.
+  // If the box cannot be started with the restored trees, ends it again and continues with the earlier ones.
   async #restore(record: BoxRecord): Promise<boolean> {
     const { processes, reaper, changes, logger } = this.#deps
     const restoration = await openRestoration({ ...this.#deps, reconciler: reaper }, record)
     try {
       await restoration.seal()
-      // A start of a box deleted meanwhile would wait for its own end to free the volumes.
+      // A start of a deleted box would wait for its own end to free the volumes.
       if (await restoration.isOver()) return true
       const isWanted = record.desired.power === 'running'
       if (isWanted) await this.#inTurn(record.project, (onWaiting) => this.#launch(restoration.restored, onWaiting))

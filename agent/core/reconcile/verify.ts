@@ -37,7 +37,7 @@ export interface StateVerifier {
   verify(record: BoxRecord): Promise<void>
 }
 
-/** Marks none so far; holds at most one mark for each box. */
+/** Marks none so far. Holds at most one mark for each box. */
 export function createStateVerifier(deps: VerifierDeps): StateVerifier {
   const { processes } = deps
   const marked = new Set<string>()

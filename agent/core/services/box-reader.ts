@@ -1,11 +1,11 @@
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 
-/** Reads a box as it is stored now; null if it is gone. */
+/** Reads a box as it is stored now. Null if it is gone. */
 export type BoxReader = (boxId: string) => Promise<BoxRecord | null>
 
 /**
- * Creates a reader that gives the same object to all who use a box at a time, as the services of a box do, whose environment may be
+ * Creates a reader that gives the same object to all concurrent users of a box, such as its services, because its environment may be
  * long. Holds a weak reference for each box.
  */
 export function createBoxReader({ boxes }: Pick<Store, 'boxes'>): BoxReader {

@@ -61,12 +61,12 @@ export interface Deploys {
     request: { body: DeployServiceBody; options: ServiceOptions },
   ): Promise<ServiceState>
   /**
-   * Makes the preview active at once; a preview in a fork is started in the box itself first, and waited for.
+   * Makes the preview active at once. A preview in a fork is started in the box itself first, and waited for.
    * @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy`, `quota_exceeded`
    */
   promote(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /**
-   * Makes the previous version active again, at once if it still runs; otherwise it is started first, and waited for.
+   * Makes the previous version active again, at once if it still runs. Otherwise it is started first, and waited for.
    * @throws ServiceError `nothing_to_roll_back`, `preview_not_ready` if it does not become ready, `box_not_running`, `box_busy`,
    * `quota_exceeded`
    */
@@ -160,8 +160,8 @@ interface Switch {
 
 type CallerSwitchOptions = SwitchOptions & { by: string }
 
-// Excludes steps of the supervisor: what was observed holds until the record is written, and no drain cuts off the connections of
-// a version that becomes active again.
+// Excludes steps of the supervisor. The observed state holds until the record is written, and no drain cuts off the connections of a
+// version that becomes active again.
 function switchVersion(
   deps: DeploysDeps,
   { caller, box, name, ifMatch }: Switch,
@@ -228,7 +228,7 @@ function readyPreview(service: ObservedService): CandidateRecord {
   ])
 }
 
-// What a record says already goes on.
+// A change that the record already has continues.
 function checkLength({ spec }: ServiceRecord, { command = spec.command, env = spec.env }: DeployServiceBody): void {
   if (command === spec.command && env === spec.env) return
   if (definitionBytes(command, env, probeCommandOf(spec)) <= DEFINITION_BYTES) return

@@ -24,21 +24,21 @@ export interface ForksDeps {
 
 /**
  * Forks of boxes, in which previews run. The tombstones of a fork are written before it is made, so that a crash leaves nothing
- * behind; a fork lasts while the record of a service names it, then it is destroyed.
+ * behind. A fork lasts while the record of a service names it, then it is destroyed.
  */
 export interface Forks {
-  /** Reads the forks of earlier processes from the records; call once, before the other methods. */
+  /** Reads the forks of earlier processes from the records. Call once, before the other methods. */
   recover(): Promise<void>
   /**
    * Copies the root of a box, and with `withCopies` its data volumes, which are mounted read-only otherwise. `write` records the
    * fork: if it rejects, the fork is destroyed.
    */
   make(box: BoxRecord, withCopies: boolean, write: (fork: ForkRecord) => Promise<void>): Promise<void>
-  /** Starts the init of a fork, unless it runs. One that is new first gets an identity of its own, as any box that was forked. */
+  /** Starts the init of a fork, unless it runs. A new one first gets its own identity, as any forked box does. */
   start(box: BoxRecord, fork: ForkRecord, options: { isNew: boolean }): Promise<void>
-  /** Kills all processes of a fork; its disk stays. */
+  /** Kills all processes of a fork. Its disk stays. */
   halt(fork: ForkRecord): Promise<void>
-  /** Destroys the forks that no record names any more; tries again if the records cannot be read. */
+  /** Destroys the forks that no record names any more. Tries again if the records cannot be read. */
   sweep(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ export function createForks(deps: ForksDeps): Forks {
     },
     start: async (box, fork, { isNew }) => {
       const mounts = fork.mounts.map((mount) => ({ ...mount, volumeId: '', name: '' }))
-      // A name of its own, so that the name of the box goes on to resolve to the box.
+      // Uses another name, so that the name of the box still resolves to the box.
       const name = fork.boxId.replace('_', '-')
       const observed = { ...box.observed, hasRun: !isNew }
       const own = { ...asFork(box, fork), name, observed, root: fork.root, mounts }

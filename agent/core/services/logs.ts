@@ -73,7 +73,7 @@ async function readInTurn(
   }
 }
 
-/** Reads the last 20 lines, of at most 4 KiB, that the last run of a version wrote; empty if it has none. */
+/** Reads the last 20 lines, of at most 4 KiB, that the last run of a version wrote. Empty if it has none. */
 export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance: InstanceRecord | null): string {
   const run = lastRun(instance)
   if (run === null) return ''
@@ -87,8 +87,8 @@ export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance:
 /** Streams of logs. */
 export interface LogStreams {
   /**
-   * Streams pieces of a log, each with the offset to resume from as its cursor, until the reader stops, the service or its token is
-   * gone, or the streams are closed.
+   * Streams pieces of a log. The cursor of each is the offset to resume from. Ends when the reader stops, its
+   * token or the service ends, or the streams are closed.
    * @throws ServiceError `rate_limited` if too many are open
    */
   follow(caller: Caller, service: LoggedService, query: ServiceLogsQuery): ValueStream<LogPiece>
@@ -110,7 +110,7 @@ function sourceOf(
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): ValueSource<LogPiece> {
-  // Those of the request that opened the stream.
+  // The turns of the request that opened the stream.
   const inTurn = turnsOf(deps.actorContext)
   let unread: ObservedService | null = first
   let { offset } = query
@@ -165,7 +165,7 @@ function readFrom(
     pieces.push(piece.bytes)
     end = at + piece.bytes.length
     if (end - from >= maxBytes) break
-    // The rest of this run is no longer kept: go on with the next one.
+    // The rest of this run is no longer kept. Continue with the next one.
     if (end < limit && limit !== Number.POSITIVE_INFINITY) {
       if (piece.bytes.length > 0) break
       pieces.length = 0

@@ -36,7 +36,7 @@ export function createServiceObserver(deps: {
 }): ServiceObserver {
   const { store, clock, readBox, runs, terminator } = deps
   const routingSince = clock.now()
-  // A needed service that was removed meanwhile is not waited for.
+  // Does not wait for a needed service that was removed.
   const unreadyOf = async ({ boxId, spec }: ServiceRecord): Promise<string[]> => {
     const unready: string[] = []
     for (const name of spec.needs) {
@@ -61,7 +61,7 @@ export function createServiceObserver(deps: {
     observe: async (record) => {
       const box = await readBox(record.boxId)
       const world = await worldOf(record, box)
-      // All processes of a stopped box have ended, also those whose end was not handled yet. A fork ends by itself.
+      // All processes of a stopped box have ended, also those whose end was not handled yet. A fork ends on its own.
       const monitorOf = (instance: InstanceRecord | null): RunMonitor | null =>
         box?.observed.status === 'stopped' && instance?.fork === null ? null : runs.find(record, instance)
       const step = planService(record, world)
@@ -82,7 +82,7 @@ export interface ServiceKey {
   name: string
 }
 
-/** Keeps the runs that go on, or whose ends are not recorded yet, by service; bounded by the versions that services keep. */
+/** Keeps runs in progress, and runs without a recorded end, by service. Bounded by the versions that services keep. */
 export interface RunRegistry {
   add(key: ServiceKey, run: RunMonitor): void
   remove(key: ServiceKey, run: RunMonitor): void

@@ -14,7 +14,7 @@ import { lastRun } from '../common/service-instances.ts'
 export interface ServiceWorld {
   /** Since when its box runs; null: it does not. */
   boxSince: number | null
-  /** True while the last run of the active version goes on. */
+  /** True while the last run of the active version runs. */
   isLive: boolean
   /** Services that it needs and that are not ready. */
   unready: readonly string[]
@@ -29,7 +29,7 @@ export type ServiceStep =
   | { kind: 'start'; isFresh: boolean }
   | { kind: 'stop' }
 
-/** A run that goes on. */
+/** A run in progress. */
 export interface ObservedRun {
   isReady: boolean
   isEnding: boolean
@@ -128,7 +128,7 @@ function planActive(record: ServiceRecord, world: InstancesWorld): ServiceAction
 function planCandidate(slot: CandidateSlot, candidate: CandidateRecord | null, world: InstancesWorld): ServiceAction {
   if (candidate === null) return REST
   const run = world.runOf(candidate)
-  // A fork does not end with its box by itself.
+  // A fork does not end with its box.
   if (world.boxSince === null)
     return run === null || candidate.fork === null ? REST : { kind: 'halt', fork: candidate.fork }
   if (candidate.failure !== null) return endOnce(candidate, world)

@@ -1,11 +1,11 @@
 import type { Clock } from '../../ports/host/clock.ts'
 
-/** Looks at services a second, in all. */
+/** Probes of services per second, in total. */
 export const PROBES_PER_SECOND = 200
 
-/** When services may be looked at, in turns of their projects. */
+/** Admits probes of services, in a fair queue of their projects. */
 export interface ProbeTurns {
-  /** Waits for a turn of `project`, for a look that counts for `cost`, ≥ 1; at most until `signal` aborts. */
+  /** Waits for a turn of `project`, for a probe that counts for `cost`, ≥ 1, at most until `signal` aborts. */
   enter(project: string, cost: number, signal: AbortSignal): Promise<void>
 }
 
@@ -15,8 +15,8 @@ export interface ProbeTurnsOptions {
 }
 
 /**
- * Creates turns of which there are `perSecond`, and as many at once after a second without any; what counts for more makes the next wait
- * longer. Projects that wait get equal parts: in rotation, each earns one for a round.
+ * Creates a fair queue with `perSecond` turns, and as many at once after an idle second. A look with a higher cost makes the next one wait
+ * longer. Waiting projects get equal parts. In rotation, each earns one turn per round.
  */
 export function createProbeTurns({ clock, perSecond = PROBES_PER_SECOND }: ProbeTurnsOptions): ProbeTurns {
   const waiting = new Map<string, Waiting>()
@@ -83,7 +83,7 @@ interface Waiting {
   turns: Set<Turn>
 }
 
-// Takes the next turn: who has not earned its cost yet goes behind the others.
+// Takes the next turn. A project that has not earned its cost yet goes behind the others.
 function nextTurn(waiting: Map<string, Waiting>): Turn | null {
   for (const [project, ofProject] of waiting) {
     waiting.delete(project)

@@ -12,22 +12,22 @@ import { commandEnvironment } from '../common/environment.ts'
 import { asFork } from '../common/service-instances.ts'
 import type { ProbeTurns } from './probe-turns.ts'
 
-/** A run of a service that goes on, or whose end is not recorded yet. */
+/** A run of a service in progress, or without a recorded end. */
 export interface RunMonitor {
   readonly execId: string
   readonly exec: DetachedExec
-  /** Null while the run goes on; `end` null: it is unknown how it ended. */
+  /** Null while it runs. `end` is null if it is unknown how it ended. */
   readonly ended: { end: DetachedEnd | null } | null
-  /** The run was started, or found at the start of this process, as that of a preview or next version. */
+  /** True if it was started, or found at the start of this process, as the run of a preview or next version. */
   readonly isCandidate: boolean
   /** Since when this process monitors it, ms since the epoch. */
   readonly monitoredSince: number
   /** Set while the run is being terminated. */
   isEnding: boolean
   readonly health: 'unknown' | Health
-  /** True once the run was healthy, and stays so; without a probe from the start. */
+  /** True once the run was healthy, and stays true. Without a probe, true from the start. */
   readonly isReady: boolean
-  /** The reason that the last probe failed; null if it succeeded, or before the first. */
+  /** The reason that the last probe failed. Null if it succeeded, or before the first. */
   readonly why: string | null
 }
 
@@ -41,7 +41,7 @@ export interface RunMonitorDeps {
   clock: Clock
 }
 
-/** A run of a version; a candidate with a port but no probe has to accept a connection to be ready. */
+/** A run of a version. A candidate with a port but no probe has to accept a connection to be ready. */
 export interface MonitoredRun {
   box: BoxRecord
   name: string
@@ -75,7 +75,7 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
   const onResult = ({ health, why }: ProbeResult): void => {
     const isChange = health !== monitor.health
     Object.assign(monitor, { health, why, isReady: monitor.isReady || health === 'healthy' })
-    // The reason alone is told to whoever asks next: a service that fails in ever new ways wakes nobody.
+    // A new reason is only shown to the next reader. A service that fails in ever new ways wakes no waiter.
     if (isChange) onChange()
   }
   // The others need none, and keep no definition.
@@ -126,7 +126,7 @@ interface ProbeResult {
 }
 
 // Probes a run until `signal` aborts, by turns of its project: at first every few ms, so that a quick start is noticed soon, then at its
-// interval. Calls `onResult` at each change; never rejects.
+// interval. Calls `onResult` at each change. Never rejects.
 async function probe(
   deps: RunMonitorDeps,
   target: ProbeTarget,

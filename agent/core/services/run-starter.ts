@@ -43,7 +43,7 @@ export interface Start {
 
 /** Starts runs of services, and records how they ended. */
 export interface RunStarter {
-  /** Returns null if the record changed meanwhile, or if the run could not be started, which is recorded as its end. */
+  /** Returns null if the record has changed, or if the run could not be started, which is recorded as its end. */
   start(start: Start, onChange: () => void): Promise<RunMonitor | null>
   /** Writes the end of a run; `end` null: unknown. Succeeds without effect if the run is not in the record. */
   writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: DetachedEnd | null }): Promise<void>
@@ -131,8 +131,8 @@ async function discardStarted(deps: RunStarterDeps, { boxId, execId }: ExecKey):
 }
 
 /**
- * Chooses the port for a start: that of the spec unless it is taken, else the lowest free one from 49152 on. Null for a service
- * that listens nowhere. `others`: the other services of the box. A pure function.
+ * Chooses the port for a start: the port of the spec if it is free, else the lowest free one above 49151. Null for a service without a
+ * port. `others`: the other services of the box. A pure function.
  */
 export function choosePort(record: ServiceRecord, others: readonly ServiceOutline[], slot: StartSlot): number | null {
   const { port: requested } = slot === 'active' ? record.spec : (record[slot] ?? record).spec
@@ -146,7 +146,7 @@ export function choosePort(record: ServiceRecord, others: readonly ServiceOutlin
   return candidates.find((port) => !taken.has(port)) ?? null
 }
 
-// Returns the ports that the versions of a service have or will have, except for that of the starting one.
+// Returns the ports that the versions of a service have or will have, except for the starting version.
 function portsOf(record: ServiceOutline, starting: StartSlot | null): (number | null)[] {
   const { active, previous, spec } = record
   const excluded = starting === null ? null : record[starting]

@@ -3,7 +3,7 @@ import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.t
 import type { RunMonitor } from './run-monitor.ts'
 import type { Traffic } from './traffic.ts'
 
-/** A run to terminate; with `drains` after its open requests have ended, or its grace is over. */
+/** A run to terminate. With `drains`, after its open requests or its grace have ended. */
 export interface RunTermination {
   boxId: string
   instance: InstanceRecord
@@ -19,11 +19,11 @@ export interface RunTerminator {
   terminate(termination: RunTermination): void
   /** Cuts short the waits of a termination under way: kills the run at once. */
   killNow(run: RunMonitor): void
-  /** Cuts off the requests that are still open to the previous version. The caller excludes a rollback meanwhile. */
+  /** Cuts off the requests that are still open to the previous version. The caller excludes a rollback during it. */
   cutOff(boxId: string, previous: PreviousVersion, run: RunMonitor): Promise<void>
   /** True once `cutOff` is done since the version ceased to be active. */
   isCutOff(previous: PreviousVersion | null, run: RunMonitor | null): boolean
-  /** Stops waiting; leaves runs that have not ended to the next process. */
+  /** Stops waiting. Leaves runs that have not ended to the next process. */
   close(): Promise<void>
 }
 

@@ -69,7 +69,7 @@ export interface Services {
     ref: BoxRef,
     query: ServiceListQuery,
   ): Promise<{ box: BoxRecord; services: ObservedService[]; next: string | null }>
-  /** Leaves a running service as it is. @throws ServiceError `box_not_running`, `quota_exceeded` */
+  /** Does not change a running service. @throws ServiceError `box_not_running`, `quota_exceeded` */
   start(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   stop(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /** Removes the record and kills the processes. Resolves once the record is gone and requests are routed without it. */
@@ -148,7 +148,7 @@ export function createServices(deps: ServicesDeps): Services {
   }
 }
 
-/** A change of the record of a service; with `isFree` it may get longer whatever is kept already. */
+/** A change of the record of a service. With `isFree` it may get longer whatever is kept already. */
 interface RecordChange {
   box: BoxRecord
   name: string
@@ -215,7 +215,7 @@ async function putService(deps: ServicesDeps, request: PutService): Promise<bool
   return false
 }
 
-// Returns false if the name was taken meanwhile.
+// Returns false if the name is taken.
 async function insertService(
   { store, clock, admission, supervisor }: ServicesDeps,
   { caller, box, name, body }: PutService,
@@ -271,7 +271,7 @@ async function removeService(
     const end = (): void => supervisor.wake({ boxId: box.id, name }, { killNow: true })
     if (!(await awaitCommit(store.services.remove(box.id, name, record.version), end))) continue
     end()
-    // The supervisor removes the output of a live run once the run has ended; the next start sweeps the rest.
+    // The supervisor removes the output of a live run once the run has ended. The next start sweeps the rest.
     const ended = new Set(runsOf(record).flatMap(({ execId, end }) => (end === null ? [] : [execId])))
     for (const output of outputRefsOf(record))
       if (ended.has(output.execId)) await outputs.remove(output).catch(() => undefined)

@@ -29,7 +29,7 @@ export function stateOf({ record, monitor, step, isBoxRunning }: ObservedService
   return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: text }
 }
 
-/** Returns the state of a service's preview, and the reason; null if it has none. */
+/** Returns the state of a service's preview, and the reason. Null without a preview. */
 export function previewStateOf(
   { record: { preview }, monitorOf, isBoxRunning }: ObservedService,
   withOutput = false,

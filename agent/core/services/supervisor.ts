@@ -30,7 +30,7 @@ import { switchedToNext, withFailure } from './versions.ts'
 export class ServiceSupervisor {
   readonly #deps: RunStarterDeps
   readonly #runs = createRunRegistry()
-  /** What each service needs, by its name, by box id. */
+  /** Needs of each service by its name, by box id. */
   readonly #needs = new Map<string, Map<string, readonly string[]>>()
   readonly #waiters: Waiters
   readonly #starter: RunStarter
@@ -52,7 +52,7 @@ export class ServiceSupervisor {
     this.#queue = createKeyedQueue({ ...deps, work: (key) => this.#reconcile(parseKey(key)), onError })
   }
 
-  /** Adopts the runs of earlier processes; call once, after the boxes were adopted and before any request. */
+  /** Adopts the runs of earlier processes. Call once, after the boxes were adopted and before any request. */
   async recover(): Promise<void> {
     const { store, runtime, logger } = this.#deps
     const execs = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
@@ -91,7 +91,7 @@ export class ServiceSupervisor {
     return record ? this.#observer.observe(record) : null
   }
 
-  /** Waits until `isDone` or the service is gone, at most `waitMs`; returns the last observation. */
+  /** Waits until `isDone` or the service is gone, at most `waitMs`. Returns the last observation. */
   async until(
     key: ServiceKey,
     isDone: (service: ObservedService) => boolean,
@@ -115,7 +115,7 @@ export class ServiceSupervisor {
     return writtenBytes(this.#deps.outputs, key, instance)
   }
 
-  /** Resolves after the steps under way; runs go on. */
+  /** Resolves after the steps in progress. Runs continue. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([this.#terminator.close(), this.#queue.close()])
@@ -214,7 +214,7 @@ export class ServiceSupervisor {
     await forks.sweep()
   }
 
-  // Writes nothing if the record changed meanwhile: the next turn plans anew.
+  // Writes nothing if the record has changed. The next turn plans again.
   async #write(record: ServiceRecord): Promise<void> {
     await this.#deps.store.services.replace(bumped(record, this.#deps.clock.now()))
   }
@@ -296,5 +296,5 @@ const RETRY_MS = 1_000
 const TURN_MS = 20_000
 /** Bounds the steps of a service in a row, against an endless loop. */
 const MAX_TURNS = 100
-/** Retired versions of a service that may take their grace to end; the oldest above that are killed. */
+/** Retired versions of a service that may take their grace to end. The oldest above that are killed. */
 const RETIRED_MAX = 4

@@ -4,13 +4,13 @@ import type { ServiceOutline, ServiceSpec } from '../../ports/store/services.ts'
 
 /** Routes the requests to services according to their records. */
 export interface Traffic {
-  /** Routes new requests by the current records of the box; resolves once none goes to an old target. */
+  /** Routes new requests by the current records of the box. Resolves once none goes to an old target. */
   settle(boxId: string): Promise<void>
-  /** Resolves once no request is open to a port of a box; cuts off those that are open after `graceMs`. */
+  /** Resolves once no request is open to a port of a box. Cuts off those that are open after `graceMs`. */
   drain(target: Target, graceMs: number): Promise<void>
 }
 
-/** Settles the routes of a box, and goes on if the edge fails: it is brought up to date once it works again. */
+/** Settles the routes of a box, and continues if the edge fails. The edge is updated once it works again. */
 export async function trySettle(
   { traffic, logger }: { traffic: Traffic; logger: Logger },
   boxId: string,
@@ -45,8 +45,8 @@ export function targetsOf({ boxId, spec, active, preview }: ServiceOutline): Ser
 }
 
 /**
- * Returns where the requests for a box itself go: to its port, or, if that is the port of a service, to the port of the active
- * version of the service. A pure function.
+ * Returns the target of requests for the box itself: its port, or the port of the active version if its port belongs to a service.
+ * Pure.
  */
 export function targetOfBox(
   { id, port, protocol }: Pick<BoxRecord, 'id' | 'port' | 'protocol'>,

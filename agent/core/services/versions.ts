@@ -28,7 +28,7 @@ export interface SwitchOptions {
 /** Makes the preview the active version, and keeps the active one for a rollback. */
 export function promoted(record: ServiceRecord, preview: CandidateRecord, options: SwitchOptions): ServiceRecord {
   const base = { ...withoutNext({ ...retirePrevious(record), preview: null }), desired: 'running' as const }
-  // A reader of the log goes on with the first byte that the new version wrote.
+  // A reader of the log continues with the first byte that the new version wrote.
   return activated(base, shifted(preview, endOfLog(record, options)), { ...options, what: 'promoted' })
 }
 
@@ -174,7 +174,7 @@ function endOfLog({ active }: ServiceRecord, { bytesOf }: SwitchOptions): number
   return active === null ? 0 : logEnd(active, bytesOf(active))
 }
 
-// Returns the offset in the log at which the last run of a version ends; for a live run counts `liveBytes`.
+// Returns the offset in the log at which the last run of a version ends. For a live run counts `liveBytes`.
 function logEnd(instance: InstanceRecord, liveBytes: number): number {
   const last = lastRun(instance)
   return last ? last.logOffset + (last.end?.logBytes ?? liveBytes) : 0

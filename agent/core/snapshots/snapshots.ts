@@ -16,7 +16,7 @@ import { decodeCursor, encodeCursor } from '../common/paging.ts'
 /** A snapshot with its measured size, which is not in its record. */
 export interface SnapshotState {
   record: SnapshotRecord
-  /** Bytes that only it refers to; null where they were not counted, or its data is missing from the pool. */
+  /** Bytes that only it refers to. Null where they were not counted, or its data is missing from the pool. */
   uniqueBytes: number | null
 }
 
@@ -54,7 +54,7 @@ export function subvolumesOf({ subvolume, data }: Pick<SnapshotRecord, 'subvolum
   return [subvolume, ...data.map((part) => part.subvolume)]
 }
 
-/** Snapshots that a box or volume may have, automatic ones counted; restores may go beyond. */
+/** Snapshots that a box or volume may have, automatic ones counted. Restores may go beyond. */
 export const SNAPSHOTS_MAX = 1000
 
 /**
@@ -75,8 +75,8 @@ interface EarlierDeps {
 }
 
 /**
- * Finds the snapshot that the same request made before its answer was lost. A snapshot without a name is found by the
- * Idempotency-Key alone, for as long as keys are kept (docs/api.md#idempotency).
+ * Finds the snapshot that the same request made before its answer was lost. A snapshot without a name is only found by the
+ * Idempotency-Key, for as long as keys are kept (docs/api.md#idempotency).
  */
 export async function findEarlierSnapshot(
   { store, clock, limits }: EarlierDeps,
@@ -162,7 +162,7 @@ export interface RemovalDeps {
   clock: Clock
 }
 
-/** Removes a snapshot with all its subvolumes; boxes and volumes made from it stay. False if it is gone already. */
+/** Removes a snapshot with all its subvolumes. Boxes and volumes made from it stay. Returns false if it is gone. */
 export async function removeSnapshot(deps: RemovalDeps, snapshot: SnapshotRecord): Promise<boolean> {
   const createdAt = deps.clock.now()
   const tombstones = subvolumesOf(snapshot).map((root) => ({ id: root, root, createdAt }))

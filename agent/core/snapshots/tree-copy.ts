@@ -1,9 +1,9 @@
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
 
 /**
- * Copies the subvolume that `find` names, as it is now. If a restore replaces it meanwhile, copies its successor. Cost does not
- * depend on size.
- * @throws the errors of `find` for one that is deleted meanwhile
+ * Copies the current state of the subvolume that `find` names. If a restore replaces it during the copy, copies its successor. The
+ * cost does not depend on the size.
+ * @throws the errors of `find` if it is deleted during the copy
  */
 export async function copyTree(
   filesystem: CowFilesystem,

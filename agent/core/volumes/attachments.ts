@@ -42,7 +42,7 @@ export interface AttachmentMutation {
 
 export interface DetachMutation extends AttachmentMutation {
   /**
-   * The answer to a repeat of the request once the box is `record`; null if it has no Idempotency-Key. Stored in the same commit,
+   * The answer to a repeat of the request once the box is `record`. Null if it has no Idempotency-Key. Stored in the same commit,
    * since a completed detach looks the same as one that had nothing to do.
    */
   answerOf(record: BoxRecord): KeyedAnswer | null
@@ -56,13 +56,13 @@ export interface Attachments {
    */
   attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
   /**
-   * Detaches a volume from a box; waits while its processes use it.
+   * Detaches a volume from a box. Waits while its processes use it.
    * @throws ServiceError `not_attached`, `volume_busy`, `box_busy`, with nothing changed
    */
   detach(ref: VolumeRef, box: string, options: DetachMutation): Promise<BoxRecord>
 }
 
-/** Attaches to the record of a box, and mounts in the box if it runs; the reconciler completes a step that is cut off. */
+/** Attaches to the record of a box, and mounts in the box if it runs. The reconciler completes a step that is cut off. */
 export function createAttachments(deps: AttachmentsDeps): Attachments {
   const { store, directory, reconciler, clock } = deps
   const find = async (ref: VolumeRef, box: string, ifMatch: string | null) => {
@@ -72,7 +72,7 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     if (found === null) throw missingError({ kind: 'box', project: ref.project, name: box }, directory)
     return { volume, boxId: found.id }
   }
-  /** Brings a box to its record after an error that does not tell what it has left. */
+  /** Brings a box to its record after an error with an unknown outcome. */
   const certain = (boxId: string, change: Promise<BoxRecord>): Promise<BoxRecord> =>
     change.catch((error: unknown) => {
       if (asServiceError(error).status >= 500) reconciler.verify(boxId)
@@ -106,7 +106,7 @@ interface Attach {
   deadline: number
 }
 
-// Writes the record first, which alone decides which box may write, and undoes it if the volume cannot be mounted.
+// Writes the record first, which decides which box can write, and undoes it if the volume cannot be mounted.
 async function attach(
   deps: AttachmentsDeps,
   boxId: string,
@@ -176,7 +176,7 @@ interface MountsChange {
   answerOf?: DetachMutation['answerOf']
 }
 
-/** Stores the mounts that `mountsOf` returns; writes nothing if it returns the same array. */
+/** Stores the mounts that `mountsOf` returns. Writes nothing if it returns the same array. */
 async function changeMounts(
   deps: AttachmentsDeps,
   boxId: string,

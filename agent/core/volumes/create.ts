@@ -38,20 +38,20 @@ export interface NewVolume {
 
 /** The source of a new volume's data. */
 export interface VolumeOrigin {
-  /** Notation of the source in the API; null: empty. */
+  /** Source as the API writes it. Null for an empty volume. */
   from: string | null
-  /** The size of the volume if the request names none. */
+  /** Size of the volume if the request has none. */
   sizeGb: number
   /**
-   * Makes the subvolume of the new volume; `quotaBytes` bounds what is written to it from then on.
-   * @throws ServiceError `volume_not_found`, `snapshot_not_found` for what was deleted meanwhile
+   * Makes the subvolume of the new volume. `quotaBytes` limits later writes to it.
+   * @throws ServiceError `volume_not_found`, `snapshot_not_found` if the source was deleted in the meantime
    */
   fill(subvolume: string, quotaBytes: number): Promise<void>
 }
 
 /**
  * Makes a volume, empty or a copy. A tombstone covers the subvolume until its record is written, and is dropped in that commit.
- * @throws ServiceError `name_taken`, `quota_exceeded`, and those of `findVolumeOrigin`
+ * @throws ServiceError `name_taken`, `quota_exceeded`, and the errors of `findVolumeOrigin`
  */
 export async function createVolume(deps: CreateVolumeDeps, caller: Caller, request: NewVolume): Promise<VolumeRecord> {
   const { store, clock, admission } = deps
@@ -91,9 +91,9 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, reque
 }
 
 /**
- * Finds the source that `body` names for a volume of `project`: none, another volume as it is now, or a snapshot of one.
- * @throws ServiceError `volume_not_found`, `snapshot_not_found`; `volume_too_small` for a size, below that of the source, that
- * does not hold its data
+ * Finds the source that `body` names for a volume of `project`: none, another volume with its current data, or a snapshot.
+ * @throws ServiceError `volume_not_found`, `snapshot_not_found`, `volume_too_small` if the size is smaller than the source and too small
+ * for its data
  */
 export async function findVolumeOrigin(
   deps: CreateVolumeDeps,
@@ -136,7 +136,7 @@ async function findCopyOrigin(
     return record.subvolume
   }
   const subvolume = await find()
-  // Measures only if the size shrinks: that takes longer the more data there is, which a copy must not.
+  // Measures only if the size shrinks, because measuring takes longer with more data, and a copy must not.
   const [usage] = sizeGb < source.sizeGb ? await filesystem.measure([subvolume], project) : []
   if (usage && usage.sizeBytes > bytesOf(sizeGb)) throw tooSmall(from, usage.sizeBytes, sizeGb)
   return {

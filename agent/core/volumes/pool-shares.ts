@@ -12,22 +12,22 @@ export interface PoolSharesDeps {
   bounds: Pick<StorageBounds, 'hold' | 'held'>
   clock: Clock
   logger: Logger
-  /** Part of the pool, in percent, that only projects which hold less than that take; 0: none. */
+  /** Percentage of the pool reserved for projects that hold less than that percentage. 0 for none. */
   reservePercent: number
 }
 
-/** Keeps a part of the pool from the projects that hold most of it. */
+/** Reserves a part of the pool for projects that hold little. */
 export interface PoolShares {
-  /** Looks once: holds back the projects that hold too much of a pool that is nearly full, or lets them go on. */
+  /** Samples once: stops the growth of projects that hold too much of a nearly full pool, or allows it again. */
   check(): Promise<void>
-  /** Stops looking; what is held back stays so until the next start, which sets all bounds. */
+  /** Stops sampling. Bounds stay until the next start, which sets all of them. */
   close(): void
 }
 
 /**
- * Checks the pool twice a second. While less than the reserve is left, of all or of the metadata alone, no project that keeps more than
- * the reserve can grow: its bound is what it keeps, in whatever things. That is lifted once half as much more is free, or the project
- * keeps less. Data and metadata count alike, as quotas do.
+ * Checks the pool twice a second. While less than the reserve is free, in the whole pool or in its metadata, no project that keeps more
+ * than the reserve can grow. Its bound is the amount that it keeps. Growth is possible again once 1.5 times the reserve is free, or the
+ * project keeps less. Data and metadata count the same, as in quotas.
  */
 export function startPoolShares(deps: PoolSharesDeps): PoolShares {
   const { logger, clock, bounds, reservePercent } = deps
@@ -40,7 +40,7 @@ export function startPoolShares(deps: PoolSharesDeps): PoolShares {
       const at = clock.now()
       const perSecond = Math.max(0, (last.left - left) / (at - last.at)) * 1000
       last = { left, at }
-      // A fast writer goes on while the pool is committed and bounds are set.
+      // A fast writer continues while the pool is committed and bounds are set.
       const isShort = left - perSecond * LEAD_SECONDS < reservePercent
       if (!isShort && (held.size === 0 || left < reservePercent * RELEASE_FACTOR)) return
       const before = held.size
@@ -53,7 +53,7 @@ export function startPoolShares(deps: PoolSharesDeps): PoolShares {
   return { check, close: stop }
 }
 
-/** Returns how much is left of the pool or of its metadata, whichever is less, in percent; and the reserve of the whole in bytes. */
+/** Returns the free percentage of the pool or of its metadata, whichever is less, and the reserve of the whole pool in bytes. */
 async function measure({
   filesystem,
   reservePercent,
@@ -62,7 +62,7 @@ async function measure({
     await filesystem.capacity(),
     await filesystem.condition(),
   ]
-  // What is allocated to neither may become metadata.
+  // Unallocated space can become metadata.
   const unallocated = Math.max(0, availableBytes - (data.totalBytes - data.usedBytes))
   const names = metadata.totalBytes - metadata.usedBytes - metadata.pendingBytes + unallocated
   const left = Math.min(
@@ -72,9 +72,9 @@ async function measure({
   return { left: left * 100, reserveBytes: Math.floor((totalBytes * reservePercent) / 100) }
 }
 
-/** Holds back the projects that keep more than `most` bytes, and lets those go on that do not. */
+/** Stops the growth of projects that keep more than `most` bytes, and allows it to the others. */
 async function holdBack({ filesystem, accounts, bounds }: PoolSharesDeps, most: number): Promise<void> {
-  // Else deletions and metadata of the last half minute count for nobody.
+  // Otherwise deletions and metadata of the last half minute would not count.
   await filesystem.commit()
   const held = bounds.held()
   for (const [project, bytes] of await accounts.all()) {
@@ -85,5 +85,5 @@ async function holdBack({ filesystem, accounts, bounds }: PoolSharesDeps, most: 
 
 const EVERY_MS = 500
 const LEAD_SECONDS = 2
-/** How many times the reserve must be free for all to go on. */
+/** How many times the reserve must be free before all projects can grow again. */
 const RELEASE_FACTOR = 1.5

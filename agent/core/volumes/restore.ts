@@ -12,7 +12,7 @@ import { copyTree } from '../snapshots/tree-copy.ts'
 import { retryWhileBusy } from './retry-while-busy.ts'
 import { swapTree, type VolumeChange, type VolumeSwapDeps } from './swap.ts'
 
-/** A request to restore a volume; waits `waitMs` for boxes that use it. */
+/** A request to restore a volume. Waits `waitMs` for boxes that use it. */
 export interface RestoreRequest {
   snapshot: string
   waitMs: number
@@ -21,9 +21,9 @@ export interface RestoreRequest {
 }
 
 /**
- * Restores a volume to one of its snapshots, in all boxes that have it, which go on running; keeps the replaced data as an
- * automatic snapshot. Waits while processes use the volume.
- * @throws ServiceError `volume_not_found`, `snapshot_not_found`, and those of `replaceData`
+ * Restores a volume to one of its snapshots in all boxes that have it, while they run. Keeps the replaced data as an automatic
+ * snapshot. Waits while processes use the volume.
+ * @throws ServiceError `volume_not_found`, `snapshot_not_found`, and the errors of `replaceData`
  */
 export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, request: RestoreRequest): Promise<void> {
   const { store, filesystem, clock } = deps
@@ -39,23 +39,23 @@ export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, reques
   })
 }
 
-/** The data that replaces that of a volume. */
+/** The new data of a volume. */
 export interface NewData {
   /** The source of the data, for the comment of the automatic snapshot. */
   of: string
   tokenId: string
   /** Fills the subvolume `name` with it, under a tombstone. */
   fill(name: string, quotaBytes: number): Promise<void>
-  /** Returns the time until which to wait for boxes to stop using the volume, ms since the epoch; called when the data is there. */
+  /** Returns how long to wait for boxes that use the volume, as ms since the epoch. Called once the data is complete. */
   idleBy(): number
   signal?: AbortSignal
 }
 
 /**
- * Replaces the data of a volume, once the new data is complete, in all boxes that have it, which go on running; keeps the
- * replaced data as an automatic snapshot.
- * @throws ServiceError those of `data.fill`, `volume_not_found`, `volume_busy`, `volume_in_use`, `box_busy`, with nothing
- * changed; `internal` also if the volume was restored but is not mounted again in a box, which the reconciler retries
+ * Replaces the data of a volume once the new data is complete, in all boxes that have it, while they run. Keeps the replaced data as
+ * an automatic snapshot.
+ * @throws ServiceError the errors of `data.fill`, `volume_not_found`, `volume_busy`, `volume_in_use`, `box_busy`, without a change.
+ * Also `internal` if the volume was restored but could not be mounted again in a box. The reconciler retries that
  */
 export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, data: NewData): Promise<void> {
   const { store, clock } = deps
@@ -81,7 +81,7 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
   throw new ServiceError('internal', `The data volume is restored, and will be back soon in ${names}.`)
 }
 
-// Never fails the restore: the next start of the agent does it again.
+// Never fails the restore, because the next start of the agent retries it.
 async function tidyUp(deps: VolumeSwapDeps, volume: VolumeRecord, replaced: string): Promise<void> {
   try {
     await matchQuota(deps, volume, volume.sizeGb)

@@ -34,7 +34,7 @@ export interface VolumeSnapshotsDeps {
 
 /** Takes, lists and removes snapshots of data volumes. */
 export interface VolumeSnapshots {
-  /** Takes the data as it is now, attached or not. @throws ServiceError `volume_not_found`, `name_taken`, `quota_exceeded` */
+  /** Takes the current data, attached or not. @throws ServiceError `volume_not_found`, `name_taken`, `quota_exceeded` */
   create(
     caller: Caller,
     ref: VolumeRef,
@@ -44,7 +44,7 @@ export interface VolumeSnapshots {
   get(ref: VolumeRef, snapshot: string): Promise<SnapshotState>
   /** Lists the snapshots, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef, query: SnapshotListQuery): Promise<{ states: SnapshotState[]; next: string | null }>
-  /** Resolves once the record is gone for good; its space is freed later. Volumes made from it stay. */
+  /** Resolves once the record is gone for good. Its space is freed later. Volumes made from it stay. */
   remove(ref: VolumeRef, snapshot: string, ifMatch: string | null): Promise<void>
 }
 

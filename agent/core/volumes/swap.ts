@@ -56,7 +56,7 @@ export async function swapTree(deps: VolumeSwapDeps, change: VolumeChange, waitM
   return enter(0, [])
 }
 
-/** The boxes of which no other step is under way, and those of them that run. */
+/** Boxes without another step in progress, and the running ones among them. */
 interface Turns {
   boxIds: readonly string[]
   running: readonly string[]
@@ -88,7 +88,7 @@ async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Tur
   return { replaced: volume.subvolume, without }
 }
 
-/** Reads all boxes that have the volume; throws before anything is changed if one cannot be included. */
+/** Reads all boxes that have the volume. Throws before anything is changed if one cannot be included. */
 async function boxesInTurn(
   { store }: VolumeSwapDeps,
   { id: volumeId }: VolumeRecord,

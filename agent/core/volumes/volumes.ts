@@ -60,7 +60,7 @@ export interface Volumes {
     body: UpdateVolumeBody,
     options: VolumeMutation & { check(state: VolumeState): void },
   ): Promise<VolumeState>
-  /** Resolves once the record is gone for good; its space is freed later. @throws ServiceError `volume_in_use` */
+  /** Resolves once the record is gone for good. Its space is freed later. @throws ServiceError `volume_in_use` */
   remove(ref: VolumeRef, options: VolumeMutation): Promise<void>
 }
 
@@ -138,7 +138,7 @@ async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promis
   }
 }
 
-/** Returns null if the record has changed meanwhile. */
+/** Returns null if the record has changed. */
 async function updateVolume(
   { store, filesystem, clock, admission, defaults }: VolumesDeps,
   record: VolumeRecord,
@@ -158,7 +158,7 @@ async function updateVolume(
     isStored = await admission.admit(request, () => store.volumes.replace(next))
     return isStored ? next : null
   } catch (error) {
-    // It may have been deleted meanwhile, or restored.
+    // It may have been deleted or restored.
     if ((await findVolume(store, record)).subvolume !== record.subvolume) return null
     throw error
   } finally {
