@@ -133,7 +133,7 @@ export function asServiceError(error: unknown): ServiceError {
         cause: error,
       },
     )
-  return new ServiceError('internal', 'The request failed for a reason of ours; it is logged under the request id.', {
+  return new ServiceError('internal', 'The service failed unexpectedly, and logged the cause with the request id.', {
     cause: error,
   })
 }
@@ -180,7 +180,7 @@ export function problemFacts(code: ErrorCode): { status: number; title: string; 
 
 /** Returns the error for a problem type of an unknown code. */
 export function problemTypeNotFound(types: ProblemTypesPath): ServiceError {
-  return new ServiceError('route_not_found', `There is no problem of this code; ${types} lists all.`)
+  return new ServiceError('route_not_found', `There is no problem with this code. ${types} lists all.`)
 }
 
 /** Returns true if `code` is one of the closed list. */

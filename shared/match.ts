@@ -34,7 +34,7 @@ function matchRoute(routesByLength: ReadonlyMap<number, Route[]>, method: string
   }
   if (allowed.length === 0) throw new ServiceError('route_not_found', 'There is no such route.')
   const allow = [...new Set(allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed)].sort().join(', ')
-  throw new ServiceError('method_not_allowed', `This route takes ${allow}.`, { headers: { Allow: allow } })
+  throw new ServiceError('method_not_allowed', `This route supports ${allow}.`, { headers: { Allow: allow } })
 }
 
 interface Route {

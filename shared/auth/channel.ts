@@ -188,7 +188,7 @@ export function bodyRefusal(acceptance: Acceptance): Refusal {
 
 /** Converts a refusal to an error: 502, with the headers that make the sender reload its keys or sign for this run of the agent. */
 export function refusalError({ reason, agentRun }: Refusal): ServiceError {
-  return new ServiceError('agent_protocol', 'The agent refused the signature of this request.', {
+  return new ServiceError('agent_protocol', 'The agent rejected the signature of this request.', {
     headers: { [REFUSAL_HEADER]: reason, ...(agentRun === undefined ? {} : { [AGENT_RUN_HEADER]: agentRun }) },
   })
 }

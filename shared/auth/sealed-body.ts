@@ -46,7 +46,7 @@ export async function* openSealed(
   if (ready.length > 0) yield take(ready)
   const seal = held.subarray(ready.length)
   if (seal.length !== SEAL_BYTES || !timingSafeEqual(seal, mac.digest()))
-    throw new ServiceError('invalid_request', 'The body is not the one that was sent.')
+    throw new ServiceError('invalid_request', 'The body changed on its way.')
 }
 
 /** Bytes that a seal adds to a body. */

@@ -140,7 +140,7 @@ function cookieName(suffix: string): string {
 const FOREIGN =
   'A session is for pages of this origin only. Origin does not match Host, or Sec-Fetch-Site is not same-origin. Use a page of this address, or a token. A proxy must pass Host on.'
 const NOT_WHOLE =
-  'This browser does not have the cookie of the session: it has expired, was deleted, or is of another browser. Sign in again.'
+  'The browser sent no session cookie. It has expired, was deleted, or belongs to another browser. Sign in again.'
 const CIPHER = 'aes-256-gcm'
 const HOST_PREFIX = '__Host-'
 const KEY_BYTES = 32

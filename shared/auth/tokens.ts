@@ -59,7 +59,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   const verified = new Map<string, TokenClaims>()
   let keysOfCache: TokenKeySet | undefined
   return async (token) => {
-    if (token === undefined) throw new ServiceError('token_missing', 'This needs `Authorization: Bearer <token>`.')
+    if (token === undefined) throw new ServiceError('token_missing', 'Send `Authorization: Bearer <token>`.')
     const keys = options.keys()
     if (keys !== keysOfCache) verified.clear()
     keysOfCache = keys
@@ -158,17 +158,18 @@ export function whatIsBeyond(child: TokenScope, parent: TokenScope, now: number)
 async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenClaims> {
   const kid = token.length <= MAX_TOKEN && isCanonical(token) ? tokenKeyId(token) : undefined
   const jwk = keys.keys.find((key) => key.kid === kid)
-  if (kid === undefined || !jwk) throw new ServiceError('token_invalid', 'The token is not one of this deployment.')
+  if (kid === undefined || !jwk)
+    throw new ServiceError('token_invalid', 'The token does not belong to this deployment.')
   const { d: _private, ...publicJwk } = jwk
   let payload: Uint8Array
   try {
     const key = await importJWK(publicJwk as JWK, ALGORITHM)
     payload = (await compactVerify(token, key, { algorithms: [ALGORITHM] })).payload
   } catch (cause) {
-    throw new ServiceError('token_invalid', 'The token is not one of this deployment.', { cause })
+    throw new ServiceError('token_invalid', 'The token does not belong to this deployment.', { cause })
   }
   const claims = parseClaims(payload)
-  if (!claims) throw new ServiceError('token_invalid', 'The token does not say what a token must.')
+  if (!claims) throw new ServiceError('token_invalid', 'The token lacks a required claim.')
   return claims
 }
 

@@ -108,7 +108,7 @@ export function statusOf({ exitCode, signal, note, reason, oomKills = 0 }: Comma
   if (code === 0) return { ...COMMON, status: 'Success', ...fields, ...details }
   if (code === null) {
     const message =
-      note ?? (signal === null ? 'Nobody knows how the command ended.' : `The command was ended by ${signal}.`)
+      note ?? (signal === null ? 'The exit code of the command is unknown.' : `The command was killed by ${signal}.`)
     return { ...COMMON, status: 'Failure', message, reason: 'InternalError', ...details, code: 500 }
   }
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`

@@ -13,7 +13,7 @@ export function asksForWebSocket({ method, headers }: { method?: string | undefi
 export function checkHandshake(headers: HeaderMap): void {
   if (headerOf(headers, 'sec-websocket-version') !== VERSION) {
     const more = { headers: { Upgrade: 'websocket', 'Sec-WebSocket-Version': VERSION } }
-    throw new ServiceError('upgrade_required', `Only version ${VERSION} of WebSocket is spoken here.`, more)
+    throw new ServiceError('upgrade_required', `This service supports only version ${VERSION} of WebSocket.`, more)
   }
   if (KEY.test(headerOf(headers, 'sec-websocket-key') ?? '')) return
   const fault = { pointer: '/headers/sec-websocket-key', detail: 'must be 16 bytes in base64' }
@@ -23,7 +23,7 @@ export function checkHandshake(headers: HeaderMap): void {
 /** Returns the error for a plain request to a WebSocket operation. */
 export function upgradeRequired(): ServiceError {
   const detail =
-    'This is a WebSocket: ask for an upgrade, or for a ticket (POST …/tickets) where that is not possible, as through a function.'
+    'This operation is a WebSocket. Send an upgrade request, or use a ticket (POST …/tickets) where upgrades are not possible, such as behind a function.'
   return new ServiceError('upgrade_required', detail, { headers: { Upgrade: 'websocket' } })
 }
 

@@ -100,7 +100,7 @@ export async function unknownHost(
   if (isKnown(host) || (await isAuthorized(request))) return null
   return new ServiceError(
     'misdirected_request',
-    `This service does not know the host name ${shownHost(host)}. Use an address or name that it knows, or add this name to BOXYARD_HOSTS.`,
+    `This service does not know the host name ${shownHost(host)}. Use a name or address that it knows, or add this name to BOXYARD_HOSTS.`,
   )
 }
 

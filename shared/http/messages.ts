@@ -74,7 +74,10 @@ export function parseQuery(search: string): URLSearchParams {
   let separators = 0
   for (let at = search.indexOf('&'); at >= 0; at = search.indexOf('&', at + 1)) separators++
   if (separators < HTTP_BOUNDS.queryParameters) return new URLSearchParams(search)
-  throw new ServiceError('invalid_request', `The query has more than ${HTTP_BOUNDS.queryParameters} parameters.`)
+  throw new ServiceError(
+    'invalid_request',
+    `The query has too many parameters. The limit is ${HTTP_BOUNDS.queryParameters}.`,
+  )
 }
 
 /** Returns the client's `X-Request-Id` if it is 1–128 printable ASCII characters, else undefined. */
@@ -119,7 +122,8 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   const text = decodeText(body)
   const fault = shapeFault(text, { fields: HTTP_BOUNDS.jsonFields, values: HTTP_BOUNDS.jsonValues })
   if (fault !== null) throw new ServiceError('invalid_json', `The body ${fault}.`)
-  if (PROTOTYPE_NAME.test(text)) throw new ServiceError('invalid_json', 'The body holds the name "__proto__".')
+  if (PROTOTYPE_NAME.test(text))
+    throw new ServiceError('invalid_json', 'The body contains a field named "__proto__", which is not allowed.')
   try {
     return JSON.parse(text)
   } catch (cause) {

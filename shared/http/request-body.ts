@@ -151,7 +151,7 @@ function collect(
 }
 
 function brokenBody(cause?: unknown): ServiceError {
-  return new ServiceError('invalid_request', 'The body broke off before its end.', { cause })
+  return new ServiceError('invalid_request', 'The connection closed before the end of the body.', { cause })
 }
 
 function bodyTooLarge(maxBytes: number): ServiceError {

@@ -283,7 +283,7 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
     socket.destroy()
     return
   }
-  const refusal = new ServiceError('invalid_request', 'CONNECT is not taken: this is no proxy.')
+  const refusal = new ServiceError('invalid_request', 'CONNECT is not supported, because this service is not a proxy.')
   endWithResponse(socket, problemResponse(refusal, newId('req', options.now())))
 }
 

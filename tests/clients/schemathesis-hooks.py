@@ -12,20 +12,20 @@ from schemathesis.specs.openapi.checks import RejectedPositiveData, positive_dat
 RIGHT_REFUSALS = (
     ("idempotency_key_reused", None, "the key was given with another request before"),
     ("path_invalid", None, "names of more than 255 bytes, ways out of the box, and places where nothing is mounted"),
-    ("invalid_request", r"/query/continuation_token: is not a token of a page before", "tokens are opaque: only pages give them"),
+    ("invalid_request", r"/query/continuation_token: must be the next_continuation_token of a previous page", "tokens are opaque: only pages give them"),
     ("invalid_request", r"/query/path: exactly one of path and path_base64 is needed", "OpenAPI has no rules between parameters"),
-    ("invalid_request", r"/query/since: is no cursor of events", "cursors are opaque: only answers give them"),
+    ("invalid_request", r"/query/since: must be a cursor of events", "cursors are opaque: only answers give them"),
     ("invalid_request", r"/query: name, shared and image are there for archives", "OpenAPI has no rules between query and body"),
     ("invalid_request", r"/query/name: is needed with an archive", "OpenAPI has no rules between query and body"),
     ("invalid_request", r"/(query/)?\w+_base64: must be base64 of an absolute path", "no pattern finds a NUL in base64"),
     ("invalid_request", r"/command: must be at most [\d,]+ (characters|bytes) in all", "no schema adds up lengths"),
     ("invalid_request", r"The body is no tar archive\.", "what bytes are is not said by a schema"),
     ("invalid_request", r"/headers/if-none-match: must be \* .*", "the pattern of this header is passed over by schemathesis"),
-    ("invalid_request", r"/needs/\d+: (is no service of the box|needs this service itself)", "what the box has"),
+    ("invalid_request", r"/needs/\d+: (must be a service of the box|must not be this service)", "what the box has"),
     ("invalid_request", r"/readiness/http: needs a port of the service", "a rule between fields of different objects"),
     ("invalid_request", r"/node: must be .*", "which nodes there are"),
     ("precondition_failed", None, "what version the resource has"),
-    ("invalid_request", r"/\w+: is read-only and differs from what the resource has now", "what the resource has"),
+    ("invalid_request", r"/\w+: is read-only and differs from the current value", "what the resource has"),
 )
 
 

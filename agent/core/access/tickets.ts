@@ -118,7 +118,10 @@ function keyOf(ticket: string): string {
 }
 
 function invalidTicket(): ServiceError {
-  return new ServiceError('token_invalid', 'The ticket is not one of this request at this address, or was used before.')
+  return new ServiceError(
+    'token_invalid',
+    'The ticket does not match this request at this address, or was already used.',
+  )
 }
 
 function tooMany(): ServiceError {

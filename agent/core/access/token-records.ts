@@ -116,7 +116,7 @@ class Records {
     if (pending !== undefined) return pending
     // The fleet published each id once, so only old tokens come here. A flood of them must not delay other requests.
     if (this.#reads.size >= READS_MAX)
-      throw new ServiceError('runtime_unavailable', 'Too many tokens are looked up in the fleet now; try again.')
+      throw new ServiceError('runtime_unavailable', 'The fleet is looking up too many tokens now. Retry later.')
     const reading = this.#read(id).finally(() => this.#reads.delete(id))
     this.#reads.set(id, reading)
     return reading

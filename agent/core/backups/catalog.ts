@@ -138,7 +138,7 @@ async function reasonToDistrust(
 ): Promise<string | null> {
   if (signature.kind === 'good' || acceptsUnverified || (await hasWritten(manifest.id, sha256))) return null
   return signature.kind === 'none'
-    ? 'has no signature, as of a deployment of an earlier version'
+    ? 'has no signature, such as one from an earlier version'
     : `is signed with the key "${signature.keyId}", which this deployment does not have`
 }
 

@@ -80,7 +80,7 @@ export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
       if (!isResumed) await start(record, record.id)
     },
     abort: (id) => {
-      aborts.get(id)?.abort(new ServiceError('backup_not_found', 'The backup was deleted while it was made.'))
+      aborts.get(id)?.abort(new ServiceError('backup_not_found', 'The backup was deleted during its creation.'))
     },
   }
 }

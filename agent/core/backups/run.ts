@@ -59,7 +59,7 @@ export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun)
 /** @throws Error if there is no key */
 export function signingKey({ backupKeys }: Pick<BackupRunDeps, 'backupKeys'>): BackupKey {
   const [key] = backupKeys()
-  if (key === undefined) throw new Error('There is no key to sign backups with.')
+  if (key === undefined) throw new Error('This deployment has no key to sign backups.')
   return key
 }
 
@@ -82,7 +82,7 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
   const { filesystem, backupStore } = deps
   const { subvolume } = found
   if (subvolume === null || !(await filesystem.exists(subvolume))) {
-    throw new ServiceError('internal', 'The copy that was to be backed up is gone.')
+    throw new ServiceError('internal', 'The copy for the backup no longer exists. Create another backup.')
   }
   for (let record = found; ; ) {
     let sentBytes = 0
@@ -134,7 +134,10 @@ async function uploadWithin(sent: AsyncIterable<Uint8Array>, uploadOf: (sent: As
 // Fails if the parent was removed from the store.
 async function checkParent({ catalog }: BackupRunDeps, record: BackupRecord): Promise<void> {
   if (record.parent === null || (await catalog.manifest(directoryOf({ ...record, id: record.parent.id })))) return
-  throw new ServiceError('internal', 'The backup that this one builds on was removed meanwhile; ask for another.')
+  throw new ServiceError(
+    'internal',
+    'The backup that this one builds on was removed during the request. Create another backup.',
+  )
 }
 
 async function conclude(deps: BackupRunDeps, done: BackupRecord): Promise<void> {

@@ -233,7 +233,7 @@ function pageOf(caller: Caller, project: string | null, query: BaseListQuery): B
 
 /** Makes the error for a base of another cell. `copied` is the number of boxes made from its copy here, for a request over all cells. */
 function notFound({ project, name, isShared }: BaseRef, copied: number | null = null): ServiceError {
-  const where = isShared ? 'is shared by all projects' : `in project "${project}"`
+  const where = isShared ? 'that all projects share' : `in project "${project}"`
   const headers = copied === null ? {} : { 'x-used-by-count': String(copied) }
   return new ServiceError('base_not_found', `No base named "${name}" ${where}.`, { headers })
 }

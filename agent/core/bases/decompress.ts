@@ -88,7 +88,7 @@ async function* recordFaults(source: AsyncIterable<Uint8Array>, faults: unknown[
 }
 
 function damaged(cause: unknown): ServiceError {
-  const { message, errors = [] } = invalidRequest([{ pointer: '', detail: 'is damaged, or breaks off' }])
+  const { message, errors = [] } = invalidRequest([{ pointer: '', detail: 'is damaged or incomplete' }])
   return new ServiceError('invalid_request', message, { cause, errors })
 }
 

@@ -28,7 +28,7 @@ export async function ensureBases(names: readonly string[], deps: HostBasesDeps,
 async function buildBase(name: string, deps: HostBasesDeps, signal: AbortSignal): Promise<void> {
   const { store, filesystem, builder, clock, notices } = deps
   if (!builder.names.includes(name)) {
-    throw new Error(`There is no base "${name}"; this host can build ${builder.names.join(' and ')}.`)
+    throw new Error(`There is no base "${name}". This host can build ${builder.names.join(' and ')}.`)
   }
   const createdAt = clock.now()
   const id = newId('bas', createdAt)

@@ -37,9 +37,9 @@ export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[
   const index = await readJson(directory, { path: '/index.json', digest: null })
   if (index !== null) return layersOf(directory, parse(indexSchema, index, '/index.json').manifests, 0)
   const saved = await readJson(directory, { path: '/manifest.json', digest: null })
-  if (saved === null) throw faulty('is no image: there is neither an index.json nor a manifest.json in it')
+  if (saved === null) throw faulty('is not an image, because it has neither an index.json nor a manifest.json')
   const [image, ...others] = parse(savedSchema, saved, '/manifest.json')
-  if (image === undefined || others.length > 0) throw faulty('holds several images, or none')
+  if (image === undefined || others.length > 0) throw faulty('has several images or none, but must have one')
   return image.Layers.map((path) => ({ path: `/${path}`, digest: null }))
 }
 
@@ -49,13 +49,13 @@ export async function* layerBytes({ files, root }: ImageDirectory, layer: ImageL
   const [algorithm, expected] = digest?.split(':') ?? []
   const hash = algorithm === undefined ? null : createHash(algorithm)
   const file = await openPart(files, root, path)
-  if (file === null) throw faulty(`is damaged: ${path} is not in it`)
+  if (file === null) throw faulty(`is damaged: ${path} is missing`)
   const end = file.facts.sizeBytes
   for await (const bytes of file.read({ start: 0, end })) {
     hash?.update(bytes)
     yield bytes
   }
-  if (hash !== null && hash.digest('hex') !== expected) throw faulty(`is damaged: ${path} is not what its name says`)
+  if (hash !== null && hash.digest('hex') !== expected) throw faulty(`is damaged: the digest of ${path} does not match`)
 }
 
 async function layersOf(
@@ -66,19 +66,19 @@ async function layersOf(
   const { architecture } = directory
   const fitting = manifests.filter((each) => isRunnable(each, architecture))
   const [digest, ...others] = new Set(fitting.map((each) => each.digest))
-  if (digest === undefined) throw faulty(`holds no image for linux/${architecture}`)
-  if (others.length > 0) throw faulty(`holds several images for linux/${architecture}`)
+  if (digest === undefined) throw faulty(`has no image for linux/${architecture}`)
+  if (others.length > 0) throw faulty(`has several images for linux/${architecture}`)
   const path = partPath(digest)
   const text = await readJson(directory, { path, digest })
-  if (text === null) throw faulty(`is damaged: ${path} is not in it`)
+  if (text === null) throw faulty(`is damaged: ${path} is missing`)
   const isIndex = typeof text === 'object' && text !== null && 'manifests' in text
   if (!isIndex) return parse(manifestSchema, text, path).layers.map(layerOf)
-  if (depth >= IMAGE_LIMITS.depth) throw faulty('is damaged: its indexes lead nowhere')
+  if (depth >= IMAGE_LIMITS.depth) throw faulty('is damaged: its indexes do not lead to an image')
   return layersOf(directory, parse(indexSchema, text, path).manifests, depth + 1)
 }
 
 function layerOf({ mediaType, digest }: ImagePart): ImageLayer {
-  if (!isLayerType(mediaType)) throw faulty(`has a layer of a type that is not unpacked: ${mediaType.slice(0, 100)}`)
+  if (!isLayerType(mediaType)) throw faulty(`has a layer of an unsupported type: ${mediaType.slice(0, 100)}`)
   return { path: partPath(digest), digest }
 }
 
@@ -97,7 +97,7 @@ async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<un
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw faulty(`is damaged: ${part.path} is no JSON`, cause)
+    throw faulty(`is damaged: ${part.path} is not JSON`, cause)
   }
 }
 
@@ -113,7 +113,7 @@ async function openPart(files: Pick<Files, 'open'>, root: FilesRoot, path: strin
 function parse<T extends z.ZodType>(schema: T, value: unknown, path: string): z.output<T> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw faulty(`is damaged: ${path} is not what it should be`, parsed.error)
+  throw faulty(`is damaged: ${path} has unexpected content`, parsed.error)
 }
 
 function faulty(what: string, cause?: unknown): ServiceError {

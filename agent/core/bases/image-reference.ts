@@ -12,8 +12,8 @@ export function parseImageReference(text: string): ImageReference {
   const { registry, path } = splitRegistry(named)
   const [repository = '', tag = null, ...more] = path.split(':')
   if (rest.length > 0 || more.length > 0) throw unreadable('has too many parts')
-  if (digest !== null && !DIGEST.test(digest)) throw unreadable('has a digest that is none')
-  if (tag !== null && !TAG.test(tag)) throw unreadable('has a tag that is none')
+  if (digest !== null && !DIGEST.test(digest)) throw unreadable('has an invalid digest')
+  if (tag !== null && !TAG.test(tag)) throw unreadable('has an invalid tag')
   if (!HOST.test(registry) || !isPort(registry)) throw unreadable('names no registry as host or host:port')
   if (!REPOSITORY.test(repository) || repository.length > REPOSITORY_MAX) throw unreadable('names no repository')
   const isHub = registry === HUB || registry === `index.${HUB}`
@@ -45,7 +45,7 @@ function isPort(registry: string): boolean {
 
 function unreadable(why: string): ServiceError {
   return invalidRequest([
-    { pointer: '/image', detail: `${why}; expected such as debian:12 or ghcr.io/user/tool@sha256:…` },
+    { pointer: '/image', detail: `${why}. Expected a reference such as debian:12 or ghcr.io/user/tool@sha256:…` },
   ])
 }
 

@@ -212,7 +212,7 @@ function createBackgroundImports(): BackgroundImports {
     },
     cancel: async ({ project, name }) => {
       const found = [...running].filter((entry) => entry.project === project && entry.name === name)
-      const why = new ServiceError('base_not_found', `The base "${name}" was deleted while it was made.`)
+      const why = new ServiceError('base_not_found', `The base "${name}" was deleted during its creation.`)
       for (const { controller } of found) controller.abort(why)
       await Promise.all(found.map(({ ended }) => ended))
       return found.length > 0

@@ -70,7 +70,7 @@ export async function checkRoot(files: Pick<Files, 'stat'>, root: FilesRoot): Pr
     await files.stat(root, Buffer.from('/bin/sh'))
   } catch (error) {
     if (!(error instanceof ServiceError) || !ABSENT.has(error.code)) throw error
-    const detail = 'There is no root filesystem in it: it has no /bin/sh.'
+    const detail = 'The archive is not a root filesystem, because it has no /bin/sh.'
     throw new ServiceError('invalid_request', detail, { cause: error })
   }
 }

@@ -128,7 +128,7 @@ export function checkShares(given: CreateBoxBody['config'] | null, defaults: Box
  */
 export function checkCores(cpus: number | null | undefined, { hostCores }: Pick<BoxDefaults, 'hostCores'>): void {
   if (cpus === null || cpus === undefined || cpus <= hostCores) return
-  const detail = `must be at most ${hostCores}, the processors of this host`
+  const detail = `must be at most ${hostCores}, the CPUs of this host`
   throw invalidRequest([{ pointer: '/config/cpus', detail }])
 }
 
@@ -178,7 +178,7 @@ async function resolveMounts({ store, directory }: CreateDeps, { project, body }
     const volume = await store.volumes.get(project, name)
     if (!volume) throw missingError({ kind: 'volume', project, name }, directory)
     if (mounts.some(({ volumeId }) => volumeId === volume.id)) {
-      throw invalidRequest([{ pointer: `/data_mounts/${index}/name`, detail: 'is mounted twice in one box' }])
+      throw invalidRequest([{ pointer: `/data_mounts/${index}/name`, detail: 'occurs twice in one box' }])
     }
     // Compares equal paths only: mounts are made parents first, so none hides another.
     checkPathIsFree(

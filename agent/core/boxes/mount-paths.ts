@@ -7,11 +7,11 @@ import { refusal } from '../../../shared/refusals.ts'
  */
 export function checkMountPath(path: string): void {
   const [, ...segments] = path.split('/')
-  if (path === '/') throw invalid(path, 'a volume cannot take the place of the root')
+  if (path === '/') throw invalid(path, 'a volume cannot replace the root')
   if (segments.some((segment) => segment === '' || segment === '.' || segment === '..'))
     throw invalid(path, 'it must be normalised: without "//", "." , ".." or a "/" at its end')
   if (segments.some((segment) => new TextEncoder().encode(segment).length > 255))
-    throw invalid(path, 'a part of it is longer than 255 bytes')
+    throw invalid(path, 'a name in it is longer than 255 bytes')
   if (KERNEL_TREES.includes(segments[0] ?? '')) throw invalid(path, `/${segments[0]} belongs to the system`)
 }
 

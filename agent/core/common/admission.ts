@@ -138,7 +138,7 @@ function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, us
     throw quotaExceeded(`\`ram_mb\`: the memory of this host is promised: ${figures}.`, wayOut)
   }
   if (available < limits.memoryReserveBytes) {
-    const figures = `${mib(available)} MiB are available, ${mib(limits.memoryReserveBytes)} MiB must be for a box to start`
+    const figures = `${mib(available)} MiB are available, and a start needs ${mib(limits.memoryReserveBytes)} MiB`
     throw new ServiceError('runtime_unavailable', `This host is short of memory: ${figures}.`)
   }
 }

@@ -78,7 +78,7 @@ export function createKeyedQueue({ work, onError, clock }: KeyedQueueDeps): Keye
     exclusive: (key, turn, isOver) =>
       new Promise((resolve, reject) => {
         if (isClosed) {
-          reject(new ServiceError('draining', 'The service is stopping; try again.'))
+          reject(new ServiceError('draining', 'The service is shutting down. Retry later.'))
           return
         }
         const waiting = turns.get(key) ?? new Set()

@@ -16,7 +16,7 @@ export async function readBox(store: Store, box: { id: string; name?: string }):
 /** Returns the error for a box that was deleted in the middle of an operation. */
 export function boxGone({ name }: { name?: string } = {}): ServiceError {
   const box = name === undefined ? 'The box' : `The box "${name}"`
-  return new ServiceError('box_not_found', `${box} was deleted meanwhile.`)
+  return new ServiceError('box_not_found', `${box} was deleted during the request.`)
 }
 
 /** The path of a volume. */
@@ -39,5 +39,5 @@ export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
 
 /** Returns the error for a volume that was deleted in the middle of an operation; `what` begins its sentence. */
 export function volumeGone(what: string): ServiceError {
-  return new ServiceError('volume_not_found', `${what} was deleted meanwhile.`)
+  return new ServiceError('volume_not_found', `${what} was deleted during the request.`)
 }

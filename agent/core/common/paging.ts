@@ -42,7 +42,9 @@ export function decodePathCursor(token: string | undefined): { path: Buffer; wor
 
 /** The refusal of a continuation token that no page gave. */
 export function foreignCursor(): ServiceError {
-  return invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
+  return invalidRequest([
+    { pointer: '/query/continuation_token', detail: 'must be the next_continuation_token of a previous page' },
+  ])
 }
 
 /** The query of a list that is ordered by project and name. */

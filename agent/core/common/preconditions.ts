@@ -40,6 +40,6 @@ export function checkReadOnly(view: object, body: object, names: readonly string
   const now = new Map<string, unknown>(Object.entries(view))
   const faults = Object.entries(body)
     .filter(([name, value]) => names.includes(name) && !isDeepStrictEqual(value, now.get(name)))
-    .map(([name]) => ({ pointer: `/${name}`, detail: 'is read-only and differs from what the resource has now' }))
+    .map(([name]) => ({ pointer: `/${name}`, detail: 'is read-only and differs from the current value' }))
   if (faults.length > 0) throw invalidRequest(faults)
 }

@@ -93,7 +93,7 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
         if (session !== undefined || fault.code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw fault
       }
-      if (!isFromOwnPage) throw permissionDenied(FOREIGN_PAGE, 'Open this address itself, or send a token.')
+      if (!isFromOwnPage) throw permissionDenied(FOREIGN_PAGE, 'Open this address directly, or send a token.')
     },
   }
 }
@@ -115,7 +115,7 @@ function checkScope(claims: TokenClaims, project: string | null): void {
 }
 
 function missingToken(): ServiceError {
-  return new ServiceError('token_missing', 'This address needs `Authorization: Bearer <token>`, or a sign-in.')
+  return new ServiceError('token_missing', 'Send `Authorization: Bearer <token>`, or sign in at this address.')
 }
 
 const TOKEN_FAULTS: ReadonlySet<ErrorCode> = new Set([

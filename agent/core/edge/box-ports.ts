@@ -121,7 +121,8 @@ async function untilReached(
     if (box.desired.power === 'stopped' && !box.urlSettings.wake) checkRunning(box)
     if (leftMs <= 0) throw timeoutFault(box)
     if (nextStep({ box, service: null, at: { boxId: id, port } }, clock.now()) === 'wait') await pause(leftMs)
-    else if (wasResumed) throw new ServiceError('runtime_unavailable', `The box "${name}" ended at once.`, RETRY)
+    else if (wasResumed)
+      throw new ServiceError('runtime_unavailable', `The box "${name}" started, but stopped at once.`, RETRY)
     else {
       await boxes.resume({ project, name }, { waitMs: leftMs, ifMatch: null, idempotencyKey: null })
       wasResumed = true
@@ -131,7 +132,7 @@ async function untilReached(
 
 async function lookUp({ boxes }: BoxPortOpenerDeps, { id, project, name }: BoxRecord): Promise<BoxRecord> {
   const box = await boxes.get({ project, name })
-  if (box.id !== id) throw new ServiceError('box_not_found', 'The box is gone; another has its name.')
+  if (box.id !== id) throw new ServiceError('box_not_found', 'The box was deleted, and another box has its name.')
   return box
 }
 
@@ -150,7 +151,7 @@ function isClosedPort(error: unknown): boolean {
 function timeoutFault({ name, restore }: BoxRecord): ServiceError {
   if (restore !== null)
     return refusal('box_busy', [`The box "${name}" is being restored.`, 'Try again when that is done.'], RETRY)
-  return new ServiceError('agent_timeout', `The box "${name}" does not run yet; try again.`, RETRY)
+  return new ServiceError('agent_timeout', `The box "${name}" does not run yet. Retry later.`, RETRY)
 }
 
 const FIRST_PAUSE_MS = 20
@@ -160,6 +161,6 @@ const SPACING_MS = 2
 const RETRY = { headers: { 'Retry-After': '5' } }
 const OPENED = {
   name: 'boxyard_port_connections_total',
-  help: 'Connections to ports of boxes over WebSockets that were opened.',
+  help: 'Connections to ports of boxes that were opened over WebSockets.',
   labels: [],
 } as const

@@ -201,7 +201,7 @@ function awayError(cell: string): ServiceError {
   const headers = { 'Retry-After': '5' }
   return new ServiceError('agent_unavailable', `The node that this address belongs to cannot be reached.`, {
     headers,
-    cause: `cell ${cell} tells no address of an edge`,
+    cause: `cell ${cell} has no address of an edge`,
   })
 }
 

@@ -33,7 +33,7 @@ export class Loopback {
     const { hosts, runtime } = this.#deps
     const owner = await hosts.boxAt(target)
     if (owner === null)
-      throw new ServiceError('port_unreachable', `No address of a box leads to port ${target.port} any more.`)
+      throw new ServiceError('port_unreachable', `No URL of a box leads to port ${target.port} anymore.`)
     const isTooFast = this.#paces.waitOf(owner.project) !== null
     if (!isTooFast) this.#paces.take(owner.project)
     const release = isTooFast ? null : this.#shares.take([`project ${owner.project}`, `box ${owner.boxId}`])

@@ -50,31 +50,34 @@ function shareReads(read: () => Promise<EdgeMetrics>): () => Promise<EdgeMetrics
 
 type Named = readonly [name: string, help: string]
 
-const UP = { name: 'boxyard_edge_up', help: 'Whether the edge runs and answers: 1 or 0.', labels: [] } as const
+const UP = { name: 'boxyard_edge_up', help: '1 if the edge runs and answers, otherwise 0.', labels: [] } as const
 const STARTS = {
   name: 'boxyard_edge_starts_total',
-  help: 'How often this agent started the edge; one that it found is not counted.',
+  help: 'Starts of the edge by this agent, without one that was already running.',
   labels: [],
 } as const
 const ANSWERED = {
   name: 'boxyard_edge_requests_total',
-  help: 'Requests that were answered at URLs of boxes and at the sign-in, by the class of the status.',
+  help: 'Answered requests at URLs of boxes and at the sign-in, by status class.',
   labels: ['status'],
 } as const
 const REFUSED = {
   name: 'boxyard_edge_requests_refused_total',
-  help: 'Requests that came to no box: unreadable or incomplete (malformed), or refused or led to sign-in (not_admitted).',
+  help: 'Requests that did not reach a box: unreadable or incomplete (malformed), or refused or redirected to sign-in (not_admitted).',
   labels: ['reason'],
 } as const
 const BOX_ERRORS = {
   name: 'boxyard_edge_box_errors_total',
-  help: 'Boxes that took no connection (connect), or did not give a whole answer (answer).',
+  help: 'Failed requests to boxes: no connection (connect), or an incomplete response (answer).',
   labels: ['kind'],
 } as const
 const CONNECTIONS: Named = ['boxyard_edge_connections_total', 'Connections that clients made to the edge.']
-const OPEN: Named = ['boxyard_edge_connections_open', 'Those of them that are open.']
-const LIMIT: Named = ['boxyard_edge_connections_limit', 'How many may be open at once.']
+const OPEN: Named = ['boxyard_edge_connections_open', 'Open connections to the edge.']
+const LIMIT: Named = ['boxyard_edge_connections_limit', 'Limit on open connections to the edge.']
 const RECEIVED: Named = ['boxyard_edge_received_bytes_total', 'Bytes of requests, without encryption.']
 const SENT: Named = ['boxyard_edge_sent_bytes_total', 'Bytes of answers, without encryption.']
-const NAMES: Named = ['boxyard_edge_hostnames', 'Host names that the edge knows a box for.']
-const GRANTS: Named = ['boxyard_edge_grants', 'Tokens and sessions that pass the edge without being asked about.']
+const NAMES: Named = ['boxyard_edge_hostnames', 'Host names that lead to a box at the edge.']
+const GRANTS: Named = [
+  'boxyard_edge_grants',
+  'Tokens and sessions that the edge accepts without a request to the agent.',
+]

@@ -68,7 +68,12 @@ async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
     if (leftMs <= 0) throw timeoutFault(box)
     if (route === null && nextStep(target, clock.now()) === 'resume') {
       // Resumes once per request: a box that exits at once would be restarted forever.
-      if (wasResumed) throw new ServiceError('runtime_unavailable', 'The box behind this address ended at once.', RETRY)
+      if (wasResumed)
+        throw new ServiceError(
+          'runtime_unavailable',
+          'The box behind this address started, but stopped at once.',
+          RETRY,
+        )
       await resume(deps, box, leftMs)
       wasResumed = true
     } else await clock.sleep(Math.min(leftMs > WAKE_TIMEOUT_MS - FAST_PHASE_MS ? FAST_PAUSE_MS : PAUSE_MS, leftMs))
@@ -94,14 +99,14 @@ export function nextStep(
     ])
   if (restore !== null) return 'wait'
   if (desired.power === 'stopped' && observed.reason === 'failed' && now - observed.since < FAILED_BACKOFF_MS)
-    throw new ServiceError('runtime_unavailable', 'The box behind this address could not be started.', RETRY)
+    throw new ServiceError('runtime_unavailable', 'The box behind this address failed to start.', RETRY)
   if (desired.power === 'stopped') return 'resume'
   if (observed.status === 'unknown') {
-    const detail = 'The runtime does not answer for the box behind this address.'
+    const detail = 'The container runtime does not answer for the box behind this address.'
     throw new ServiceError('runtime_unavailable', detail, RETRY)
   }
   if (observed.status === 'running' && at === null) {
-    throw new ServiceError('service_not_found', `The service "${service ?? ''}" listens nowhere: it has no port.`)
+    throw new ServiceError('service_not_found', `The service "${service ?? ''}" has no port. Set one to give it a URL.`)
   }
   return 'wait'
 }
@@ -133,7 +138,7 @@ function timeoutFault({ restore }: BoxRecord): ServiceError {
       ['The box behind this address is being restored.', 'Try again when that is done.'],
       RETRY,
     )
-  return new ServiceError('agent_timeout', 'The box behind this address does not run yet; try again.', RETRY)
+  return new ServiceError('agent_timeout', 'The box behind this address does not run yet. Retry later.', RETRY)
 }
 
 /** How long a request waits for the start of a box. */

@@ -72,7 +72,7 @@ function decodeText(cursor: string): string {
 }
 
 function noCursor() {
-  return invalidRequest([{ pointer: '/query/since', detail: 'is no cursor of events' }])
+  return invalidRequest([{ pointer: '/query/since', detail: 'must be a cursor of events' }])
 }
 
 const SINGLE = /^e1:(\d{1,15})$/

@@ -52,7 +52,7 @@ async function readOnce(events: Pick<EventStore, 'bounds' | 'read'>, query: Even
 
 /** Makes the error for pruned events. */
 export function cursorExpired(): ServiceError {
-  const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
+  const detail = 'Events after this cursor are no longer kept. Read the resources again, and start with `since=now`.'
   return new ServiceError('cursor_expired', detail)
 }
 

@@ -89,7 +89,7 @@ export function endingNote({ reason, oomKills = 0 }: Pick<StreamEnd, 'reason' | 
 }
 
 /** The end of a command that is lost, or whose end could not be stored. */
-export const UNKNOWN_END: StreamEnd = { exitCode: null, signal: null, note: 'How the command ended is not known.' }
+export const UNKNOWN_END: StreamEnd = { exitCode: null, signal: null, note: 'The exit code of the command is unknown.' }
 
 /** Returns a stream that drops what is written. */
 export function nullWritable(): Writable {
@@ -198,12 +198,12 @@ function variablesOf(list: readonly string[]): Record<string, string> {
 }
 
 const NOTES: Partial<Record<ExecRecord['status'], string>> = {
-  timed_out: 'The command took longer than timeout_seconds, and was killed.',
-  out_of_memory: "The command was killed: the box's memory was full.",
-  lost: 'How the command ended is not known.',
+  timed_out: 'The command was killed, because it took longer than timeout_seconds.',
+  out_of_memory: 'The command was killed, because the memory of the box was full.',
+  lost: 'The exit code of the command is unknown.',
 }
 const REASONS: Record<ExecReason, string> = {
-  process_limit_reached: 'The command could not be started: the box has as many processes as it may have.',
+  process_limit_reached: 'The command did not start, because the box is at its process limit.',
 }
 const CLOSE_INPUT_MS = 2_000
 const HANG_UP_MS = 2_000

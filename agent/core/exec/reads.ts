@@ -117,7 +117,7 @@ function readPiece({ record, read }: ReadableExec, options: OutputOptions): Exec
 }
 
 function beyondEnd(stream: string, totalBytes: number): ServiceError {
-  const detail = `The command has ended and wrote ${totalBytes} bytes to ${stream}; offset must not be after them.`
+  const detail = `The command has ended and wrote ${totalBytes} bytes to ${stream}. offset must not exceed this number.`
   return new ServiceError('range_not_satisfiable', detail)
 }
 

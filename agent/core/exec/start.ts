@@ -142,7 +142,7 @@ function stdinOf(body: ExecBody): Buffer {
   const text = body.stdin ?? ''
   if (body.encoding !== 'base64') return Buffer.from(text, 'utf8')
   if (BASE64.test(text)) return Buffer.from(text, 'base64')
-  throw invalidRequest([{ pointer: '/stdin', detail: 'must be base64, as encoding says' }])
+  throw invalidRequest([{ pointer: '/stdin', detail: 'must be base64, because `encoding` is base64' }])
 }
 
 // Kills a command that could not be recorded, without waiting for its end.

@@ -76,10 +76,10 @@ export function createExecTable(options: {
   }
 }
 
-const RUNNING = { name: 'boxyard_execs_running', help: 'Commands that run.', labels: [] } as const
+const RUNNING = { name: 'boxyard_execs_running', help: 'Running commands.', labels: [] } as const
 const DURATION = {
   name: 'boxyard_exec_duration_seconds',
-  help: 'Time that commands ran, by how they ended.',
+  help: 'Run time of commands, by outcome.',
   labels: ['status'],
   bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 300, 3600],
 } as const

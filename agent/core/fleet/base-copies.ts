@@ -198,7 +198,7 @@ async function checkRoom({ filesystem }: Pick<BaseCopiesDeps, 'filesystem'>): Pr
 }
 
 function notWhole({ name, cell }: FleetBase, cause: unknown): ServiceError {
-  const detail = `The base "${name}" did not come whole from cell ${cell}, which made it; try again.`
+  const detail = `The copy of the base "${name}" from cell ${cell} is incomplete. Retry later.`
   return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 

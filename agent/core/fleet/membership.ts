@@ -87,7 +87,7 @@ async function tellFleet(deps: MembershipDeps, state: State): Promise<unknown> {
     if (!state.isKnown) await registration.announce(addresses)
     state.isKnown = await registration.report(await measure())
     // Names with this number belong to another data directory now, or to none.
-    if (!state.isKnown) return new Error('its Agent object was deleted, or made anew by another data directory')
+    if (!state.isKnown) return new Error('its Agent object was deleted, or recreated by another data directory')
     state.conflicts = await publish()
     return null
   } catch (error) {

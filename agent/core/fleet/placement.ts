@@ -61,7 +61,7 @@ export function placesFor(request: PlaceRequest, deps: PlacementDeps): string[] 
   const open = fitting.filter((cell) => (cell === own ? !own.isDraining : isOpen(cell, deps.now())))
   if (open.length === 0 && fitting.includes(own)) return [own.cell]
   if (open.length === 0)
-    throw new ServiceError('runtime_unavailable', 'No agent of this fleet that may have it takes new boxes now.')
+    throw new ServiceError('runtime_unavailable', 'No suitable agent of this fleet accepts new boxes now. Retry later.')
   // Spreads shared bases, because they belong to no project.
   const order =
     deps.placement === 'project' && made.project !== null ? byScore(open, made.project) : inOrder(open, request)

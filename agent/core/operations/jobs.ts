@@ -82,7 +82,7 @@ export function createJobs(deps: JobsDeps): Jobs {
   }
   return {
     start: async ({ kind, project, resource, requestId }, work) => {
-      if (table.closing.signal.aborted) throw new ServiceError('draining', 'The service is stopping; try again.')
+      if (table.closing.signal.aborted) throw new ServiceError('draining', 'The service is shutting down. Retry later.')
       const now = clock.now()
       const id = newOperationId(now)
       const record = { id, kind, project, resource, requestId, createdAt: now, outcome: null }
@@ -108,7 +108,7 @@ export function createJobs(deps: JobsDeps): Jobs {
       }
     },
     close: async () => {
-      table.closing.abort(new ServiceError('draining', 'The service is stopping.'))
+      table.closing.abort(new ServiceError('draining', 'The service is shutting down.'))
       await Promise.all([...table.running.values()].map(({ ended }) => ended))
     },
   }
@@ -207,14 +207,14 @@ function meterJobs(meter: Meter, running: ReadonlyMap<string, Running>) {
 
 const JOBS_RUNNING = {
   name: 'boxyard_jobs_running',
-  help: 'Operations of their own that are under way, such as backups.',
+  help: 'Running background operations, such as backups.',
   labels: ['kind'],
 } as const
 const JOB_DURATION = {
   name: 'boxyard_job_duration_seconds',
-  help: 'Time that operations of their own took, such as backups, by how they ended.',
+  help: 'Duration of background operations, such as backups, by outcome.',
   labels: ['kind', 'status'],
   bounds: [0.1, 0.5, 1, 5, 10, 60, 300, 1800, 7200],
 } as const
-const LOST = ['internal', 'The service was restarted while this was under way; ask for it again.'] as const
+const LOST = ['internal', 'The service restarted during this operation. Request it again.'] as const
 const RUNNING: OperationOutcome = { status: 'running', error: null, endedAt: null }

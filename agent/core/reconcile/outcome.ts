@@ -39,13 +39,13 @@ export function pendingRecord(
 /** A start that no retry can fix, because the root of the box is gone. */
 export class MissingRoot extends ServiceError {
   constructor() {
-    super('internal', "The box's root is missing from the pool.")
+    super('internal', 'The root of the box is missing in the storage pool.')
   }
 }
 
 /** Returns why a start failed, for clients: the log has the cause of an unexpected error, which may hold paths of the host. */
 export function startFailure(error: unknown): string {
-  return error instanceof ServiceError ? error.message : "The cause is logged under the box's id."
+  return error instanceof ServiceError ? error.message : "Find the cause in the agent's log under the box's id."
 }
 
 /** Tests whether a start that failed is tried again: it is owed, since the box ran before and no request waits for it, as after a reboot. */
@@ -58,13 +58,14 @@ export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   return (error) => {
     const why = startFailure(error)
     if (isRetried(record, error))
-      return { ...unknownOutcome(record), message: `The box cannot be started again yet; it is tried again. ${why}` }
+      return { ...unknownOutcome(record), message: `The box did not start again. The agent retries. ${why}` }
     return { status: 'stopped', reason: 'failed', message: `The start failed. ${why}`, power: 'stopped' }
   }
 }
 
 /** Returns the outcome while the runtime does not answer for the box. The step is tried again. */
 export function unknownOutcome(record: BoxRecord): Outcome {
-  const message = "The runtime does not answer for this box; it is tried again. The cause is logged under the box's id."
+  const message =
+    "The container runtime does not answer for this box. The agent retries. Find the cause in its log under the box's id."
   return { status: 'unknown', reason: record.observed.reason, message, power: record.desired.power }
 }

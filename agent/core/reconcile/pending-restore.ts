@@ -17,7 +17,7 @@ export function checkNoRestore({ name, restore }: BoxRecord): void {
 
 /** Returns the error with the reason why a restore failed. */
 export function restoreFailed({ code, detail }: NonNullable<BoxRecord['restoreFault']>): ServiceError {
-  return new ServiceError(code, `The restore failed, and the box is as it was. ${detail}`)
+  return new ServiceError(code, `The restore failed, and the box is unchanged. ${detail}`)
 }
 
 /** Returns the subvolumes that were made for a restore. */

@@ -82,12 +82,12 @@ export function stoppedOutcome({ desired, observed }: BoxRecord): Outcome {
 const EXITED: Outcome = {
   status: 'stopped',
   reason: 'exited',
-  message: 'The first process of the box ended.',
+  message: 'The first process of the box exited.',
   power: 'stopped',
 }
 const OUT_OF_MEMORY: Outcome = {
   status: 'stopped',
   reason: 'out_of_memory',
-  message: 'The first process of the box was killed because the box ran out of memory.',
+  message: 'The first process of the box was killed, because the box ran out of memory.',
   power: 'stopped',
 }

@@ -44,8 +44,8 @@ export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonl
   }
   const faults = needs.flatMap((need, index) => {
     const pointer = `/needs/${index}`
-    if (leadsBack(need, new Set())) return [{ pointer, detail: 'needs this service itself' }]
-    return specs.has(need) ? [] : [{ pointer, detail: 'is no service of the box' }]
+    if (leadsBack(need, new Set())) return [{ pointer, detail: 'must not be this service' }]
+    return specs.has(need) ? [] : [{ pointer, detail: 'must be a service of the box' }]
   })
   if (faults.length > 0) throw invalidRequest(faults)
 }

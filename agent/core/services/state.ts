@@ -25,7 +25,7 @@ export function stateOf({ record, monitor, step, isBoxRunning }: ObservedService
   const end = record.active?.runs.at(-1)?.end
   if (!end || (step.kind === 'start' && step.isFresh)) return { state: 'starting', message: null }
   const text = endText(end)
-  if (isRestarted(record.spec, end)) return { state: 'failed', message: `${text} It is started again.` }
+  if (isRestarted(record.spec, end)) return { state: 'failed', message: `${text} It restarts.` }
   return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: text }
 }
 

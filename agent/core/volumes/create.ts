@@ -106,9 +106,7 @@ export async function findVolumeOrigin(
     return findCopyOrigin(deps, source, { snapshot, sizeGb: sizeGb ?? source.sizeGb })
   }
   if (snapshot === undefined) return emptyOrigin(deps, project)
-  throw invalidRequest([
-    { pointer: '/from_snapshot', detail: 'names a snapshot of the volume in `from`, which is missing' },
-  ])
+  throw invalidRequest([{ pointer: '/from_snapshot', detail: 'needs `from`, the volume of the snapshot' }])
 }
 
 function emptyOrigin({ filesystem, defaults }: CreateVolumeDeps, project: string): VolumeOrigin {

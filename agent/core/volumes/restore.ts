@@ -78,7 +78,7 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
   await tidyUp(deps, volume, swapped.replaced)
   if (swapped.without.length === 0) return
   const names = swapped.without.map((name) => `"${name}"`).join(', ')
-  throw new ServiceError('internal', `The data volume is restored, and will be back soon in ${names}.`)
+  throw new ServiceError('internal', `The data volume is restored. The agent mounts it again soon in ${names}.`)
 }
 
 // Never fails the restore, because the next start of the agent retries it.

@@ -29,7 +29,7 @@ export function endOfStatus(bytes: Uint8Array): ExecEnd {
     throw new ConnectionError('The service sent an end of the command that tells neither success nor failure.')
   const code = causes.find(({ reason }) => reason !== 'Reason' && reason !== 'OomKills')?.['message']
   if (code === undefined)
-    return { exitCode: null, message: message ?? 'It is not known how the command ended.', ...more }
+    return { exitCode: null, message: message ?? 'The exit code of the command is unknown.', ...more }
   // A failure by 0 contradicts itself.
   const isCode = typeof code === 'string' && /^\d{1,3}$/.test(code) && Number(code) !== 0
   return { ...endByCode(isCode ? Number(code) : `failure by ${JSON.stringify(code)}`, message), ...more }

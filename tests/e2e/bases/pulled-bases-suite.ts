@@ -90,7 +90,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       ])
         expect(await refusal(`${inner}/library/tool:1.0`)).toContain('not public')
       for (const odd of ['docker://tool', 'Tool', `${host}/tool@sha256:1`, 'a'.repeat(300)])
-        expect(await refusal(odd)).toContain('expected such as')
+        expect(await refusal(odd)).toContain('Expected a reference such as')
       expect(await refusal('')).toBeDefined()
       expect((await client.get(`${bases}/bad`)).status).toBe(404)
     })

@@ -64,7 +64,7 @@ describe('a refusal names what was typed', () => {
       ['create', 'x', '--ram-mb', '5', '--cpus', '0.001'],
       '--cpus: must be at least 0.05\n  --ram-mb: must be at least 16\n',
     ],
-    [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the processors of this host\n`],
+    [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the CPUs of this host\n`],
     [['create', 'X'], '<box>: must be 1–63 characters of a–z'],
     [['create', 'x', '--env', '1=2'], '--env 1: names match'],
     [['create', 'x', '--mount', 'cache:srv'], '--mount: must be an absolute path\n'],

@@ -45,7 +45,10 @@ describe('a command that ran out of memory, or whose child did,', () => {
     const { code, stderr } = await lab.boxyard('exec', 'small', 'sh', '-c', CHILD)
     expect([code, stderr]).toEqual([5, expect.stringContaining(TOLD)])
     const killed = await lab.boxyard('exec', 'small', ...HOG.split(' '))
-    expect([killed.code, killed.stderr]).toEqual([137, "boxyard: The command was killed: the box's memory was full.\n"])
+    expect([killed.code, killed.stderr]).toEqual([
+      137,
+      'boxyard: The command was killed, because the memory of the box was full.\n',
+    ])
     const ssh = await lab.ssh(['small.demo.boxyard', CHILD])
     expect([ssh.code, ssh.stderr]).toEqual([5, expect.stringContaining(TOLD)])
     const quiet = await lab.boxyard('exec', 'small', 'sh', '-c', 'exit 5')

@@ -58,7 +58,7 @@ describe('the token of a page of paths', () => {
     for (const text of ['["box"]', 'moved\0/etc']) {
       const refused = await client.get(`${list}&continuation_token=${Buffer.from(text).toString('base64url')}`)
       expect(refused.body.errors).toEqual([
-        { pointer: '/query/continuation_token', detail: 'is not a token of a page before' },
+        { pointer: '/query/continuation_token', detail: 'must be the next_continuation_token of a previous page' },
       ])
     }
   })

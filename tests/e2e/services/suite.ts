@@ -205,7 +205,7 @@ export function defineServicesSuite(client: Client): void {
       const lone = await put('a', { command: ['true'], needs: ['nobody'] })
       expect([lone.status, lone.body.errors]).toEqual([
         400,
-        [{ pointer: '/needs/0', detail: 'is no service of the box' }],
+        [{ pointer: '/needs/0', detail: 'must be a service of the box' }],
       ])
       await put('a', { command: script('exec sleep 1000') })
       await put('b', { command: script('exec sleep 1000'), needs: ['a'] })

@@ -116,7 +116,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     path: '/bases?dialog=make',
     fills: { Project: 'yard', Name: 'made', Image: 'no image' },
-    ...{ sends: 'Create', at: 'Image', words: /expected such as debian:12/ },
+    ...{ sends: 'Create', at: 'Image', words: /Expected a reference such as debian:12/ },
   },
   {
     path: '/projects?quota=yard',

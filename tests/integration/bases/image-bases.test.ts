@@ -100,13 +100,13 @@ const part = (digest: string): LayoutDescriptor => ({
 })
 const AT_ODDS = 'a'.repeat(64)
 test.each<[string, () => Uint8Array, RegExp]>([
-  ['a root filesystem', () => tarOf(LOWER), /no image/],
+  ['a root filesystem', () => tarOf(LOWER), /not an image/],
   ['two images', () => savedImage([tarOf(LOWER)], 2), /several images/],
   ['an index without images', () => newImage().archive([]), /no image for linux\/amd64/],
-  ['a part that is missing', () => newImage().archive([part(`sha256:${AT_ODDS}`)]), /not in it/],
-  ['a digest that leads out', () => newImage().archive([part('sha256:../../../etc/passwd')]), /not what it should be/],
-  ['JSON that is none', () => tarOf([{ name: 'index.json', body: '{' }]), /no JSON/],
-  ['an index that is a link out', () => tarOf([{ name: 'index.json', flag: '2', target: '/etc/passwd' }]), /no image/],
+  ['a part that is missing', () => newImage().archive([part(`sha256:${AT_ODDS}`)]), /is missing/],
+  ['a digest that leads out', () => newImage().archive([part('sha256:../../../etc/passwd')]), /unexpected content/],
+  ['JSON that is none', () => tarOf([{ name: 'index.json', body: '{' }]), /not JSON/],
+  ['an index that is a link out', () => tarOf([{ name: 'index.json', flag: '2', target: '/etc/passwd' }]), /not an image/],
   [
     'JSON of many faults',
     () => tarOf([{ name: 'index.json', body: `{"manifests":[${'0,'.repeat(2e6)}0]}` }]),
@@ -126,7 +126,7 @@ test('a layer with a wrong digest is refused', async () => {
   image.parts.set(layer.digest, gzipSync(tarOf([...LOWER, { name: 'evil' }])))
   await expect(make(image.archive([image.addManifest([layer])]))).rejects.toMatchObject({
     code: 'invalid_request',
-    message: expect.stringContaining('not what its name says'),
+    message: expect.stringContaining(' does not match'),
   })
 })
 
@@ -137,7 +137,11 @@ test.each<[string, (image: ReturnType<typeof newImage>) => LayoutDescriptor[], s
     (image) => [image.addManifest([]), image.addManifest([part(`sha256:${AT_ODDS}`)])],
     'several',
   ],
-  ['a layer of another type', (image) => [image.addManifest([image.add(ODD_TYPE, Buffer.from('x'))])], 'of a type'],
+  [
+    'a layer of another type',
+    (image) => [image.addManifest([image.add(ODD_TYPE, Buffer.from('x'))])],
+    'of an unsupported type',
+  ],
   [
     'one for another system',
     (image) => [image.addManifest([], { platform: { ...HERE, os: 'windows' } })],

@@ -124,7 +124,7 @@ test('no box starts while the host has less memory than it keeps for itself', as
   const start = { project: 'a', boxes: 1, ramMb: 1 }
   await assert.rejects(admissionOn({ availableMb: 7, reserveMb: 8 }).check(start), {
     code: 'runtime_unavailable',
-    message: 'This host is short of memory: 7 MiB are available, 8 MiB must be for a box to start.',
+    message: 'This host is short of memory: 7 MiB are available, and a start needs 8 MiB.',
   })
   await admissionOn({ availableMb: 8, reserveMb: 8 }).check(start)
 })

@@ -53,7 +53,7 @@ test.each([
 
 test('the longest reference that fits a request is parsed quickly', () => {
   for (const text of [`${'a-'.repeat(255)}!`, `${'a.'.repeat(250)}!/x`, `x.y/${'a/'.repeat(250)}`])
-    expect(() => parseImageReference(text)).toThrow('expected such as')
+    expect(() => parseImageReference(text)).toThrow('Expected a reference such as')
 })
 
 test('it is formatted in full, with the digest found', () => {

@@ -35,8 +35,8 @@ describe('maps are merged with what was read', () => {
 
   test('never without an entity tag, as of a box whose host is away', async () => {
     const words = 'cannot be read. Nothing changed. Retry later.'
-    await expect(writesOf({ env: ['B=2'] }, {})).rejects.toThrow(`Its variables and tags ${words}`)
-    await expect(writesOf({ tag: ['b=2'] }, {}, [TAG_MAP])).rejects.toThrow(`Its tags ${words}`)
+    await expect(writesOf({ env: ['B=2'] }, {})).rejects.toThrow(`its variables and tags ${words}`)
+    await expect(writesOf({ tag: ['b=2'] }, {}, [TAG_MAP])).rejects.toThrow(`its tags ${words}`)
     expect(await writesOf({ env: ['B=2'], replaceEnv: true }, {})).toEqual([[{ environment: { B: '2' } }, {}]])
     expect(await writesOf({}, {})).toEqual([[{}, {}]])
   })

@@ -187,14 +187,14 @@ describe('the status', () => {
     ['SIGTERM', '143'],
   ])('of %s is %s', (signal, code) => {
     expect(statusOf({ exitCode: null, signal, note: null })).toMatchObject({
-      message: `The command was ended by ${signal}.`,
+      message: `The command was killed by ${signal}.`,
       details: { causes: [{ reason: 'ExitCode', message: code }] },
     })
   })
 
   test.each([
-    [{ exitCode: null, signal: null, note: null }, 'Nobody knows how the command ended.'],
-    [{ exitCode: null, signal: 'SIGNEW', note: null }, 'The command was ended by SIGNEW.'],
+    [{ exitCode: null, signal: null, note: null }, 'The exit code of the command is unknown.'],
+    [{ exitCode: null, signal: 'SIGNEW', note: null }, 'The command was killed by SIGNEW.'],
     [{ exitCode: null, signal: null, note: 'It was lost.' }, 'It was lost.'],
   ])('of an unknown end has no code', (end, message) => {
     expect(statusOf(end)).toEqual({ ...KIND, status: 'Failure', message, reason: 'InternalError', code: 500 })

@@ -200,7 +200,7 @@ describe('an agent that cannot be reached', () => {
     const refused = await app(makeRequest('GET', BOX, { headers: bearer() }))
     const answer = await app(makeRequest('GET', String(jsonOf(refused).type), { headers: { 'x-request-id': 'mine' } }))
     expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'mine' } })
-    expect(jsonOf(answer)).toMatchObject({ code: 'agent_unavailable', remedy: expect.stringContaining('Try again') })
+    expect(jsonOf(answer)).toMatchObject({ code: 'agent_unavailable', remedy: expect.stringContaining('Retry') })
     const unknown = await app(makeRequest('GET', '/problems/nothing'))
     expect([unknown.status, jsonOf(unknown).code]).toEqual([404, 'route_not_found'])
     const all = await app(makeRequest('HEAD', '/problems', { headers: { accept: 'text/html' } }))

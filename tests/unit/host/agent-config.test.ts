@@ -167,7 +167,7 @@ describe('the place in a fleet', () => {
     [{ BOXYARD_CELL: 'k1', BOXYARD_PLACEMENT: 'near' }, 'BOXYARD_PLACEMENT="near": '],
     [{ BOXYARD_CELL: 'kilo' }, 'BOXYARD_CELL="kilo": expected 2 to 4 of'],
     [{ BOXYARD_CELL_URL: 'http://10.0.0.7:8090' }, 'BOXYARD_CELL_URL is given without BOXYARD_CELL'],
-    [{ BOXYARD_CELL: 'k1', BOXYARD_AGENT_HOST: '0.0.0.0' }, 'BOXYARD_AGENT_HOST=0.0.0.0 needs BOXYARD_CELL_URL'],
+    [{ BOXYARD_CELL: 'k1', BOXYARD_AGENT_HOST: '0.0.0.0' }, 'BOXYARD_AGENT_HOST=0.0.0.0: needs BOXYARD_CELL_URL'],
   ])('is refused with %j', (given, fault) => {
     expect(() => readAgentSettings(given)).toThrow(fault)
   })

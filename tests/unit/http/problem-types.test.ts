@@ -60,7 +60,7 @@ describe('the form of the answer', () => {
     const body = ask('base_and_fork', 'text/html').body
     expect(body).toContain('<h1>Base and fork together</h1>')
     expect(body).toContain('<code>base_and_fork</code> · status 400')
-    expect(body).toContain('A box was asked for with both <code>base</code> and <code>fork</code>.')
+    expect(body).toContain('The request for a box has both <code>base</code> and <code>fork</code>.')
     expect(body).toContain('The same request will fail again.')
     expect(body).toContain('<a href="/problems">')
     expect(ask('box_busy', 'text/html').body).toContain('The same request may succeed later.')

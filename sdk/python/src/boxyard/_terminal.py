@@ -101,7 +101,7 @@ def _end_of(data: bytes) -> ExecEnd:
     if status["status"] == "Success":
         end = ExecEnd(0, text)
     elif code is None:
-        end = ExecEnd(None, "It is not known how the command ended." if text is None else text)
+        end = ExecEnd(None, "The exit code of the command is unknown." if text is None else text)
     else:
         # A failure by 0 contradicts itself.
         number = int(code) if isinstance(code, str) and _CODE.fullmatch(code) else code
