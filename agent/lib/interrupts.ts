@@ -4,7 +4,8 @@
  */
 export async function withInterrupts<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController()
-  const onSignal = (name: NodeJS.Signals): void => ending.abort(new Error(`${name} came before ${what} was complete.`))
+  const onSignal = (name: NodeJS.Signals): void =>
+    ending.abort(new Error(`${name} interrupted ${what} before it was complete.`))
   for (const name of SIGNALS) process.once(name, onSignal)
   try {
     return await work(ending.signal)

@@ -36,7 +36,10 @@ export async function runOnce(
   const entry = await deps.store.begin({ token, key, account, fingerprint, now: deps.clock.now() })
   if (!entry) return runFirst(request, deps.store, work)
   if (entry.fingerprint !== fingerprint) {
-    throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')
+    throw new ServiceError(
+      'idempotency_key_reused',
+      'This Idempotency-Key was already used for another request. Send a new key.',
+    )
   }
   if (!entry.answer) {
     throw refusal(

@@ -48,17 +48,17 @@ function plain(status: number, body: string) {
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
 const REQUESTS = {
   name: 'boxyard_requests_total',
-  help: 'Requests that were answered, by operation of the API (none: of no operation) and class of the status.',
+  help: 'Answered requests, by operation of the API (none: no operation) and status class.',
   labels: ['operation', 'status'],
 } as const
 const DURATION = {
   name: 'boxyard_request_duration_seconds',
-  help: 'Time from the head of a request to that of its answer.',
+  help: 'Time from the head of a request to the head of its response.',
   labels: ['operation'],
   bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 } as const
 const IN_FLIGHT = {
   name: 'boxyard_requests_in_flight',
-  help: 'Requests that are not answered yet.',
+  help: 'Requests in progress.',
   labels: [],
 } as const

@@ -160,7 +160,7 @@ async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse
     }
     if (isLast || !hasNoRoom(answer)) return withoutOwner(answer)
   }
-  throw new ServiceError('agent_unavailable', 'None of the cells with room could be reached.')
+  throw new ServiceError('agent_unavailable', 'No cell with room is reachable. Retry later.')
 }
 
 /** Takes out what only cells tell each other. */

@@ -130,4 +130,4 @@ function passOutput(
 
 /** Codes of clients that are done: they closed the WebSocket by themselves. */
 const POLITE: ReadonlySet<number> = new Set([1000, 1001, 1005])
-const BROKEN = 'The connection broke off.'
+const BROKEN = 'The connection was interrupted.'

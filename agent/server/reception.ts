@@ -134,7 +134,7 @@ export function refuse(
 
 /** Creates the error for mutations while the agent drains. */
 export function drainingError(): ServiceError {
-  return new ServiceError('draining', 'The agent is being stopped; boxes go on running.', {
+  return new ServiceError('draining', 'The agent is shutting down. Boxes keep running.', {
     headers: { 'Retry-After': '2' },
   })
 }

@@ -102,7 +102,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
   const outputs = passOutputs(stream, { socket, openOutput }, send)
   Promise.all([stream.ended, outputs.sent]).then(
     ([end]) => sendStatus(end),
-    () => close(1011, 'The output of the command broke off.'),
+    () => close(1011, 'The output of the command was interrupted.'),
   )
   return { socket, wire, outlivesClient: stream.outlivesClient, closed: closed.promise, close }
 }

@@ -276,7 +276,7 @@ const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
 /** Most pieces in which a message to a port may come: each takes memory beside its bytes. */
 const PIECES = 1024
-const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
+const STOPPING = [1012, 'The agent is shutting down. Boxes keep running.'] as const
 /** RFC 6455, 7.4.1. */
 const POLICY_VIOLATION = 1008
 const TERMINATE_MS = 1_000

@@ -98,7 +98,7 @@ describe('a file of keys', () => {
     expect(opened.kind).toBe('s3')
     await opened.close()
     chmodSync(server.keyFile, 0o644)
-    await expect(open(server.keyFile)).rejects.toThrow('others may read it')
+    await expect(open(server.keyFile)).rejects.toThrow('other users can read it')
     chmodSync(server.keyFile, 0o600)
     await expect(open('/etc/hostname')).rejects.toThrow()
     expect(keys.secretAccessKey).toHaveLength(32)

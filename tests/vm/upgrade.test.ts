@@ -58,7 +58,7 @@ test('an older package is refused by apt, and data of a newer schema by the prog
   const schema = await setSchema('9999')
   await machine().run('systemctl start --no-block boxyard-agent')
   await machine().until(`journalctl --no-pager -u boxyard-agent | grep -F \
-    'The database has schema version 9999, this program knows ${schema}: start a newer Boxyard.'`)
+    'The database has schema version 9999, and this program supports ${schema}. Start a newer Boxyard.'`)
   await machine().run('systemctl stop boxyard-agent')
   await setSchema(schema)
   await machine().run('systemctl start boxyard-agent boxyard-front')

@@ -22,7 +22,7 @@ export async function openBackupStore({ directory, s3 }: BackupLocation): Promis
 
 // Puts no content of the file into errors.
 function readKeys(path: string): { accessKeyId: string; secretAccessKey: string } {
-  if ((statSync(path).mode & 0o007) !== 0) throw new Error(`${path}: others may read it; make it mode 0600.`)
+  if ((statSync(path).mode & 0o007) !== 0) throw new Error(`${path}: other users can read it. Run chmod 0600 on it.`)
   try {
     const keys = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
     const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = keys

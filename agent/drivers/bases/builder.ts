@@ -14,14 +14,14 @@ export function createHostBaseBuilder(): BaseBuilder {
       try {
         if (name === 'debian') await buildDebianBase(path, { progress, signal })
         else if (name === 'busybox') await buildBusyboxBase(path, progress)
-        else throw new ServiceError('base_not_found', 'There is no such base.')
+        else throw new ServiceError('base_not_found', 'This host has no such base.')
       } catch (error) {
         if (error instanceof ServiceError || signal.aborted) throw error
         if (isErrno(error, 'ENOSPC', 'EDQUOT'))
           throw refusal('storage_full', [`The disk of this host has no room to build the base ${name}.`, FREE_POOL], {
             cause: error,
           })
-        throw new ServiceError('internal', `The base ${name} could not be built; the reason is logged.`, {
+        throw new ServiceError('internal', `The build of the base ${name} failed. Find the cause in the agent's log.`, {
           cause: error,
         })
       }

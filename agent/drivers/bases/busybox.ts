@@ -26,7 +26,7 @@ async function findBusybox(): Promise<string> {
     const result = await run(program, ['true'], { timeoutMs: PROGRAM_MS }).catch(() => null)
     if (result?.exitCode === 0 && (await isStatic(program))) return program
   }
-  throw new Error('The busybox base needs a static busybox on this host: install the package busybox-static.')
+  throw new Error('The busybox base needs a static busybox on this host. Install the package busybox-static.')
 }
 
 /** Returns true if the ELF program headers name no interpreter, so that the program runs in an empty root. */

@@ -22,8 +22,8 @@ export async function hostArchive(): Promise<HostArchive> {
   const main = findSuite(sources, suite)
   if (main === null) {
     throw new Error(
-      `The debian base needs a Debian archive, and apt on this host has none for ${suite}: ` +
-        'add one to /etc/apt/sources.list, or use the busybox base.',
+      `The debian base needs a Debian archive, and apt on this host has none for ${suite}. ` +
+        'Add one to /etc/apt/sources.list, or use the busybox base.',
     )
   }
   const security = findSuite(sources, `${suite}-security`)

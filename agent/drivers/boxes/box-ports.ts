@@ -102,7 +102,7 @@ async function tryConnect(fd: number, to: { address: string; port: number; signa
     throw error
   }
   closeFd(fd)
-  throw new ServiceError('port_unreachable', `Port ${port} of the box does not take connections.`)
+  throw new ServiceError('port_unreachable', `Port ${port} of the box refuses connections.`)
 }
 
 /** Resolves once a connection is made or refused, and after 5 s; rejects with the reason of `signal`. */

@@ -42,7 +42,7 @@ export async function killBox(cgroups: BoxCgroups, boxId: string): Promise<void>
     cgroups.kill(boxId)
     if (cgroups.remove(boxId)) return
     if (performance.now() > deadline)
-      throw new ServiceError('internal', 'Processes of the box do not end; the kernel holds them.', {
+      throw new ServiceError('internal', 'Processes of the box do not exit, because the kernel blocks them.', {
         cause: new Error(`processes ${cgroups.processes(boxId).join(' ')} in the cgroup of ${boxId} outlive SIGKILL`),
       })
     await sleep(pauseAfter(begun, pauseMs))

@@ -46,7 +46,7 @@ export function workHome({ workDir }: OciHost, boxId: string): string {
 export function initFailure(reason: string): ServiceError {
   const cause = new ProgramError(reason, reason)
   if (cause.code !== undefined) return asServiceError(cause)
-  return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
+  return new ServiceError('internal', "The box failed to start. Find the cause in the agent's log under the request id.", {
     cause,
   })
 }

@@ -44,7 +44,7 @@ export async function startLxcfs(runDir: string, timeoutMs: number): Promise<num
     await pause(POLL_MS)
   }
   endProcess(pid)
-  throw new Error(lastWords() || 'It did not answer in time.')
+  throw new Error(lastWords() || 'lxcfs did not answer in time.')
 }
 
 /** Finds the lxcfs of an earlier agent that answers, and kills those that do not; null if there is none. */

@@ -108,8 +108,8 @@ class TableWatch implements NetworkTables {
 
 function reasonOf(count: number, what: string, bound: number): string {
   return (
-    `The box was ended: its network namespaces held ${count} ${what}, and a box may hold ${bound} of the table that it ` +
-    'shares with the host. Resume it once its programs hold fewer.'
+    `The box was stopped, because its network namespaces held ${count} ${what}. The limit is ${bound} of the table that it ` +
+    'shares with the host. Resume it after its programs hold fewer.'
   )
 }
 

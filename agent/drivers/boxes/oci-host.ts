@@ -31,9 +31,13 @@ export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
   try {
     return await prepareHost(options)
   } catch (error) {
-    throw new ServiceError('runtime_unavailable', 'This host cannot run boxes; the log says what it lacks.', {
-      cause: error,
-    })
+    throw new ServiceError(
+      'runtime_unavailable',
+      "This host cannot run boxes. Find the missing part in the agent's log.",
+      {
+        cause: error,
+      },
+    )
   }
 }
 

@@ -118,4 +118,4 @@ function keptPath(file: string): string {
 const USER = 'caddy'
 const MAINTENANCE_MS = 5_000
 const REMEDY =
-  'Install caddy (infra/setup.sh host, with BOXYARD_EDGE_ACME set), see that nothing else listens on BOXYARD_EDGE_PORT and BOXYARD_EDGE_HTTP_PORT, and that the files of BOXYARD_EDGE_CERTIFICATES and BOXYARD_EDGE_ACME_ROOT are good PEM; it is tried again by itself.'
+  'Install caddy (infra/setup.sh host, with BOXYARD_EDGE_ACME set), check that no other program listens on BOXYARD_EDGE_PORT and BOXYARD_EDGE_HTTP_PORT, and that BOXYARD_EDGE_CERTIFICATES and BOXYARD_EDGE_ACME_ROOT are valid PEM. The agent retries automatically.'

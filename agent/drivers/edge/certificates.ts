@@ -22,7 +22,7 @@ export function readPemPairs(directory: string): PemPair[] {
       const certificate = text.match(CERTIFICATES)?.join('\n')
       const key = KEY.exec(`${text}\n${beside}`)?.[0]
       if (certificate === undefined || key === undefined) {
-        throw new Error(`${join(directory, name)} holds no certificate, or no key beside it.`)
+        throw new Error(`${join(directory, name)} has no certificate, or no key next to it.`)
       }
       return { certificate, key }
     })

@@ -161,7 +161,7 @@ function frontend(settings: HaproxySettings): string[] {
 function soundness(): string[] {
   return [
     ...refusalRules(
-      { code: 'method_not_allowed', detail: 'CONNECT and TRACE are not taken: this is no proxy.' },
+      { code: 'method_not_allowed', detail: 'CONNECT and TRACE are not supported, because this is not a proxy.' },
       'is_refused_method',
     ),
     '  acl is_other_count req.fhdr_cnt(host) eq 0',

@@ -245,4 +245,4 @@ const MAINTENANCE_MS = 5_000
 /** Between looks for grants that have expired: what they admitted ends within a second. */
 const EXPIRY_MS = 500
 const REMEDY =
-  'Install haproxy (infra/setup.sh host), see that nothing else listens on BOXYARD_EDGE_PORT and that BOXYARD_EDGE_CERTIFICATES holds good PEM files; it is tried again by itself.'
+  'Install haproxy (infra/setup.sh host), check that no other program listens on BOXYARD_EDGE_PORT, and that BOXYARD_EDGE_CERTIFICATES has valid PEM files. The agent retries automatically.'

@@ -24,7 +24,7 @@ export async function awaitPort(host: string, port: number): Promise<void> {
   for (;;) {
     const fault = await tryPort(host, port)
     if (fault === null) return
-    if (performance.now() > deadline) throw new Error(`Port ${port} of ${host} cannot be had: ${fault.message}`)
+    if (performance.now() > deadline) throw new Error(`Port ${port} of ${host} is not available: ${fault.message}`)
     await pause(POLL_MS)
   }
 }

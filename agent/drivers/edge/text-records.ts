@@ -13,9 +13,13 @@ export function createTextRecords(resolvers: readonly string[]): TextRecords {
         return (await resolver.resolveTxt(name)).map((pieces) => pieces.join(''))
       } catch (error) {
         if (isAbsence(error)) return []
-        throw new ServiceError('runtime_unavailable', `No resolver answers for the TXT record of ${name}; try again.`, {
-          cause: error,
-        })
+        throw new ServiceError(
+          'runtime_unavailable',
+          `No resolver answers for the TXT record of ${name}. Retry later.`,
+          {
+            cause: error,
+          },
+        )
       }
     },
   }

@@ -185,7 +185,7 @@ function send(socket: Socket, parts: readonly Buffer[], done: () => void = () =>
 }
 
 function unreachable(): ServiceError {
-  return new ServiceError('runtime_unavailable', 'The shim that keeps the command cannot be reached.')
+  return new ServiceError('runtime_unavailable', 'The shim of the command is unreachable.')
 }
 
 const ANSWER_MS = 15_000

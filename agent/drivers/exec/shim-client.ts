@@ -170,15 +170,19 @@ async function withDeadline<T>(promise: Promise<T>, { ms, onTimeout }: Deadline)
 export function shimFailureOf({ code, detail }: { code: string | null; detail: string }): Error {
   if (code === 'rate_limited') return new ServiceError(code, detail, { headers: { 'Retry-After': '1' } })
   if (isErrorCode(code)) return new ServiceError(code, detail)
-  return new ServiceError('internal', 'The command could not be started; the cause is logged under the request id.', {
-    cause: new Error(detail),
-  })
+  return new ServiceError(
+    'internal',
+    "The command failed to start. Find the cause in the agent's log under the request id.",
+    {
+      cause: new Error(detail),
+    },
+  )
 }
 
 function shimEnded(): ServiceError {
   return new ServiceError(
     'runtime_unavailable',
-    'The shim that kept the command ended; the state and output of the command are lost.',
+    'The shim of the command exited. The state and output of the command are lost.',
   )
 }
 

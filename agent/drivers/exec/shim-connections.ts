@@ -134,7 +134,7 @@ export class ShimConnections {
       if (client !== null) return client
       throw new Error('the shim does not answer')
     } catch (error) {
-      const detail = 'Commands cannot be started now; the cause is logged under the request id.'
+      const detail = 'The agent cannot start commands now. Find the cause in its log under the request id.'
       throw new ServiceError('runtime_unavailable', detail, { cause: error })
     }
   }
@@ -192,7 +192,7 @@ export async function attachToEntry(
     if (entry.isEnded) return null
     throw new ServiceError(
       'runtime_unavailable',
-      'It was started before an upgrade, by a shim that clients cannot attach to.',
+      'The command started before an upgrade, in a shim that does not support attaching.',
     )
   }
   if (entry.client === null && entry.isEnded) return null

@@ -88,7 +88,7 @@ export function openSnapshot(root: FilesRoot): OpenedRoot {
     return openFilesRoot(root, null)
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error
-    throw new ServiceError('snapshot_not_found', 'The snapshot is gone.', { cause: error })
+    throw new ServiceError('snapshot_not_found', 'The snapshot was deleted.', { cause: error })
   }
 }
 

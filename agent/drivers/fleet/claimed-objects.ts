@@ -108,7 +108,7 @@ async function deleteUnchanged(objects: KubeObjects, object: KubeObject): Promis
 }
 
 function changesTooOften(called: string): ServiceError {
-  return new ServiceError('runtime_unavailable', `Who has the ${called} changes too often now; try again.`)
+  return new ServiceError('runtime_unavailable', `The owner of the ${called} changes too often now. Retry later.`)
 }
 
 /** Rounds in which a name is found changed by others between reading and writing. */

@@ -23,7 +23,7 @@ export function createKubeRegistration({ api, cell, node, instance, now }: Regis
       return (await agents.patch(cell, { spec })) !== null
     } catch (error) {
       if (!isKubeError(error, 'invalid')) throw error
-      const remedy = `give this one a number of its own, or delete the Agent ${cell} if the other is gone for good`
+      const remedy = `give this one its own number, or delete the Agent ${cell} if the other is gone permanently`
       const detail = `Cell ${cell} belongs to another data directory: ${remedy}.`
       throw new ServiceError('runtime_unavailable', detail, { cause: error })
     }
@@ -33,7 +33,7 @@ export function createKubeRegistration({ api, cell, node, instance, now }: Regis
     if (uid !== undefined) return uid
     throw new ServiceError(
       'runtime_unavailable',
-      `The cluster has no node "${node}": set BOXYARD_NODE to its name for this host.`,
+      `The cluster has no node "${node}". Set BOXYARD_NODE to the name of this host in the cluster.`,
     )
   }
   return {

@@ -71,7 +71,7 @@ function parsed<T>(field: string, parse: () => T): T {
 function missing(): ServiceError {
   return new ServiceError(
     'runtime_unavailable',
-    `The cluster has no Secret "${SECRET.name}" in namespace "${SECRET.namespace}": apply the manifests of infra/kubernetes again.`,
+    `The cluster has no Secret "${SECRET.name}" in namespace "${SECRET.namespace}". Apply the manifests of infra/kubernetes again.`,
   )
 }
 

@@ -28,7 +28,7 @@ export function findBoxesHome({ version, memory: root }: CgroupLayout, runDir: s
     return noted !== '' && existsSync(`${root}${noted}`) ? noted : ''
   }
   if (version === 1)
-    throw new Error('Under systemd boxes need cgroups of version 2: boot without systemd.unified_cgroup_hierarchy=0.')
+    throw new Error('Under systemd, boxes need cgroup version 2. Boot without systemd.unified_cgroup_hierarchy=0.')
   if (!existsSync(`${root}${unit}`)) throw new Error(`${BOXES_UNIT} is not active: systemctl start ${BOXES_UNIT}`)
   if (tryReadText(note) !== unit) writeFileSync(note, unit, { mode: 0o600 })
   return unit

@@ -11,10 +11,10 @@ export const CRUN_MIN_VERSION = '1.8'
 export async function checkCrunVersion(crunPath: string): Promise<string> {
   const { stdout, stderr } = await run(crunPath, ['--version'], { timeoutMs: ANSWER_MS })
   const version = /^crun version (\d+(?:\.\d+)+)/m.exec(stdout)?.[1]
-  const needed = `needed is crun ${CRUN_MIN_VERSION} or newer`
+  const needed = `crun ${CRUN_MIN_VERSION} or newer is required`
   if (version === undefined)
-    throw new Error(`${crunPath} --version tells of no crun (${needed}): ${(stdout + stderr).trim().slice(0, 200)}`)
-  if (isOlderVersion(version, CRUN_MIN_VERSION)) throw new Error(`${crunPath} is crun ${version}; ${needed}`)
+    throw new Error(`${crunPath} --version does not name crun (${needed}): ${(stdout + stderr).trim().slice(0, 200)}`)
+  if (isOlderVersion(version, CRUN_MIN_VERSION)) throw new Error(`${crunPath} is crun ${version}, but ${needed}`)
   return version
 }
 

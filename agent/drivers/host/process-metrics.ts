@@ -14,17 +14,17 @@ export function meterProcess(meter: Meter, build: { version: string; commit: str
   meter.observable('gauge', BUILD, () => [
     { labels: { version: build.version, commit: build.commit ?? '', node: process.version }, value: 1 },
   ])
-  gauge('process_resident_memory_bytes', 'Memory of the agent that is in RAM.', () => process.memoryUsage.rss())
+  gauge('process_resident_memory_bytes', 'Resident memory of the agent.', () => process.memoryUsage.rss())
   gauge('process_open_fds', 'Open file descriptors of the agent.', () => readdirSync('/proc/self/fd').length)
-  gauge('process_start_time_seconds', 'When the agent started, in seconds since the epoch.', () => START_SECONDS())
-  counter('process_cpu_seconds_total', 'Processor time of the agent, its threads included.', () => {
+  gauge('process_start_time_seconds', 'Start time of the agent, in seconds since the epoch.', () => START_SECONDS())
+  counter('process_cpu_seconds_total', 'CPU time of the agent and its threads.', () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })
-  counter('boxyard_event_loop_active_seconds_total', 'Time in which the main thread of the agent had work.', () => {
+  counter('boxyard_event_loop_active_seconds_total', 'Busy time of the main thread of the agent.', () => {
     return performance.eventLoopUtilization().active / 1000
   })
-  gauge('boxyard_event_loop_lag_seconds', 'Longest time by which the main thread was late since the last look.', () => {
+  gauge('boxyard_event_loop_lag_seconds', 'Longest delay of the main thread since the last sample.', () => {
     const seconds = Math.max(0, delay.max / 1e9 - RESOLUTION_MS / 1000)
     delay.reset()
     return seconds
@@ -34,7 +34,7 @@ export function meterProcess(meter: Meter, build: { version: string; commit: str
 
 const BUILD = {
   name: 'boxyard_build_info',
-  help: 'What runs: always 1.',
+  help: 'Version of the running agent. Always 1.',
   labels: ['version', 'commit', 'node'],
 } as const
 

@@ -93,8 +93,8 @@ function noInstanceDetail(facts: readonly InstanceFacts[]): string {
   const lent = facts.filter(({ isLent }) => isLent).length
   const held = facts.length - lent
   return (
-    `This host has ${facts.length} instance numbers: ${held} are held by other instances and ${lent} overlap ranges in ` +
-    `/etc/subuid or /etc/subgid. Take down an instance, or move those ranges out of ${HOST_IDS.start}–${HOST_IDS.end - 1}.`
+    `This host has ${facts.length} instance numbers. ${held} belong to other instances, and ${lent} overlap ranges in ` +
+    `/etc/subuid or /etc/subgid. Stop an instance, or move those ranges out of ${HOST_IDS.start}–${HOST_IDS.end - 1}.`
   )
 }
 

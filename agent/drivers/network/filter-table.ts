@@ -223,7 +223,7 @@ function guarded<T>(what: string, work: () => T): T {
   try {
     return work()
   } catch (cause) {
-    const detail = `Cannot ${what}: install nftables (libnftables1) and a kernel with nf_tables, and run as root.`
+    const detail = `Cannot ${what}. Install nftables (libnftables1) and a kernel with nf_tables, and run as root.`
     throw new ServiceError('runtime_unavailable', detail, { cause })
   }
 }

@@ -24,7 +24,7 @@ export function assertSubnetIsFree(subnet: string): void {
   const prefix = subnet.slice(0, subnet.indexOf('.0.0/') + 1)
   const taken = hostAddresses().find((address) => address.startsWith(prefix))
   if (taken === undefined) return
-  const detail = `The host itself has the address ${taken} in ${subnet}, the subnet of boxes: configure another /16.`
+  const detail = `The host has the address ${taken} in ${subnet}, the subnet of boxes. Set BOXYARD_SUBNET to another /16.`
   throw new ServiceError('runtime_unavailable', detail)
 }
 
@@ -71,7 +71,7 @@ export function enableForwarding(): void {
   try {
     writeFileSync(FORWARDING_PATH, '1')
   } catch (cause) {
-    const detail = 'Cannot let the host forward packets: run `sysctl -w net.ipv4.ip_forward=1` as root.'
+    const detail = 'Cannot enable IPv4 forwarding on the host. Run `sysctl -w net.ipv4.ip_forward=1` as root.'
     throw new ServiceError('runtime_unavailable', detail, { cause })
   }
 }

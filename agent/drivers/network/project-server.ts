@@ -118,7 +118,7 @@ export class ProjectServer {
     try {
       this.#admit(false)
       this.#slot ??= (await factory.create([this.#plan]))[0] ?? null
-      if (this.#slot === null) throw new Error('Its network slot could not be made.')
+      if (this.#slot === null) throw new Error('The agent could not create its network slot.')
       if (this.#isEnding) return
       const { userNamespace, networkNamespace } = this.#slot
       const start = { ...this.#identity, subnet, userNamespace, networkNamespace }

@@ -197,7 +197,7 @@ async function spawnNamespaces(plans: readonly SlotPlan[]): Promise<NamespaceChi
     return { pids: await readPids(child, plans.length), end: () => child.stdin?.end() }
   } catch (cause) {
     child.stdin?.end()
-    const detail = 'Cannot make namespaces: allow more of them in /proc/sys/user, and run as root.'
+    const detail = 'Cannot create namespaces. Allow more of them in /proc/sys/user, and run as root.'
     throw new ServiceError('runtime_unavailable', detail, { cause })
   }
 }

@@ -171,7 +171,10 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
       const slots = await this.#options.create(indexes)
       for (const index of indexes) if (!slots.some((slot) => slot.index === index)) this.#used.delete(index)
       if (slots.length === 0)
-        throw new ServiceError('runtime_unavailable', 'No network slot could be made; see the log.')
+        throw new ServiceError(
+          'runtime_unavailable',
+          'The agent could not create a network slot. Find the cause in its log.',
+        )
       for (const slot of slots) this.#handOut(slot)
     } catch (error) {
       for (const index of indexes) this.#used.delete(index)
@@ -211,7 +214,7 @@ function stopped(): ServiceError {
 function exhausted(): ServiceError {
   return new ServiceError(
     'runtime_unavailable',
-    `All ${SLOTS_MAX} network slots of this host are in use; delete boxes.`,
+    `All ${SLOTS_MAX} network slots of this host are in use. Delete boxes.`,
   )
 }
 

@@ -241,7 +241,7 @@ export class BoxPods {
     if (uid !== undefined) return uid
     throw new ServiceError(
       'runtime_unavailable',
-      `The cluster has no node "${node}": set BOXYARD_NODE to its name for this host.`,
+      `The cluster has no node "${node}". Set BOXYARD_NODE to the name of this host in the cluster.`,
     )
   }
 
@@ -249,7 +249,7 @@ export class BoxPods {
     const deadline = performance.now() + GONE_MS
     while ((await this.#options.api.pods.get(name)) !== null) {
       if (performance.now() > deadline)
-        throw new ServiceError('runtime_unavailable', 'The node does not end the pod of the box.')
+        throw new ServiceError('runtime_unavailable', 'The node does not stop the pod of the box.')
       await sleep(GONE_PAUSE_MS)
     }
   }

@@ -19,9 +19,9 @@ export function podFailureOf(pod: Pod | null): string | null {
   const state = containerStatuses?.[0]?.state
   const { reason = '', message: why } = state?.waiting ?? state?.terminated ?? {}
   if (IMAGE_REASONS.has(reason) || CONTAINER_REASONS.has(reason))
-    return `The node cannot make its container (${reason}): ${shorten(why)}`
+    return `The node cannot create its container (${reason}): ${shorten(why)}`
   if (phase === 'Failed' || phase === 'Succeeded')
-    return `Its pod ended before it ran: ${shorten(message ?? why ?? reason)}`
+    return `Its pod exited before it ran: ${shorten(message ?? why ?? reason)}`
   return null
 }
 

@@ -23,16 +23,16 @@ export async function ensureImage(imagePath: string, options: PoolImageOptions):
   if (await fileExists(imagePath)) return
   if (options.isExpected || (await isLink(imagePath))) {
     throw new Error(
-      `${imagePath} is not there, and holds all boxes and volumes of this deployment: mount the disk that it is on, or ` +
-        'bring the file back. Nothing was changed.',
+      `${imagePath} is missing. It holds all boxes and volumes of this deployment. Mount its disk, or ` +
+        'restore the file. Nothing was changed.',
     )
   }
   const room = await hostRoom(path.dirname(imagePath), options.hostReserveBytes)
   const sizeBytes = Math.min(options.initialBytes, roundDown(room))
   if (sizeBytes < MIN_POOL_BYTES) {
     throw new Error(
-      `The disk of ${imagePath} has ${room} bytes above the reserve and a pool needs ${MIN_POOL_BYTES}: ` +
-        'free some, or choose another data directory.',
+      `The disk of ${imagePath} has ${room} bytes above the reserve, but a pool needs ${MIN_POOL_BYTES}. ` +
+        'Free some, or choose another data directory.',
     )
   }
   options.logger.info('making the storage pool', { sizeBytes })

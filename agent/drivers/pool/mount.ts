@@ -56,21 +56,21 @@ export function poolOptions(cpus: number): string {
 async function findFault(imagePath: string): Promise<string> {
   const { size } = await fs.stat(imagePath)
   const superblock = await readSuperblock(imagePath).catch(() => null)
-  if (superblock === null) return 'holds no filesystem that can be recognised: bring the file back from a copy.'
+  if (superblock === null) return 'has no known filesystem. Restore the file from a copy.'
   const { id, sizeBytes } = superblock
   if (await fileExists(`/sys/fs/btrfs/${id}`))
     return (
-      'is still in use by boxes, and takes no writes since its disk failed: once the disk is mended take the service ' +
-      'down (`npm run down`, which ends the boxes) and start it again.'
+      'is still in use by boxes, and read-only since its disk failed. Repair the disk, stop the service, then run ' +
+      '`npm run down`, which stops the boxes, and start it again.'
     )
   if (sizeBytes > size)
     return (
-      `was cut off: it has ${size} bytes, its filesystem ${sizeBytes}. Bring the whole file back from a copy. Without ` +
-      `one, \`truncate -s ${sizeBytes}\` of the file lets what lies in the part that is left be read.`
+      `was truncated: it has ${size} bytes, but its filesystem ${sizeBytes}. Restore the whole file from a copy. Without ` +
+      `one, \`truncate -s ${sizeBytes}\` of the file makes the remaining part readable.`
     )
   return (
-    'cannot be mounted, though its size is right: the log of the kernel (`dmesg`) names the reason. Mend the disk that it ' +
-    'is on; `btrfs check --readonly` and `btrfs restore` read what it holds without changing it.'
+    'cannot be mounted, though its size is right. Find the cause in the kernel log (`dmesg`), and repair its disk. ' +
+    '`btrfs check --readonly` and `btrfs restore` read its content without changing it.'
   )
 }
 

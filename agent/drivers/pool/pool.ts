@@ -174,7 +174,7 @@ async function enableQuotas(rootFd: number, filesystemId: string): Promise<void>
     await controlBufferAsync(rootFd, BTRFS.QUOTA_CTL, encodeEnableSimpleQuotas())
   } catch (error) {
     if (!isErrno(error, 'EINVAL', 'EOPNOTSUPP')) throw error
-    throw new Error('This kernel has no simple quotas for btrfs: boot Linux 6.7 or newer (Debian 13, or backports).', {
+    throw new Error('This kernel has no simple quotas for btrfs. Boot Linux 6.7 or newer (Debian 13, or backports).', {
       cause: error,
     })
   }

@@ -150,7 +150,7 @@ function noteStart(file: string, scrub: Scrub): void {
           cause,
         },
       )
-    throw new ServiceError('internal', 'The start of a scrub could not be noted; the reason is logged.', { cause })
+    throw new ServiceError('internal', 'The agent could not record the start of the scrub. Find the cause in its log.', { cause })
   }
 }
 

@@ -60,7 +60,7 @@ function isOwn(address: string, family: 'ipv4' | 'ipv6'): boolean {
 }
 
 function addressRefused() {
-  return imageFault('the registry leads to an address that is not public, which the operator has to allow')
+  return imageFault('the registry leads to an address that is not public, which only the operator can allow')
 }
 
 function blockList(family: 'ipv4' | 'ipv6', networks: readonly string[]): BlockList {

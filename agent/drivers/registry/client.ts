@@ -81,12 +81,12 @@ function createAuthorizedSender(
   let authorization: { authorization?: string } = {}
   const fetchToken = async (challenge: string): Promise<string> => {
     const wanted = parseChallenge(challenge)
-    if (wanted === null) throw imageFault('the registry does not give this image to everybody')
+    if (wanted === null) throw imageFault('the registry does not offer this image without a login')
     const limit = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     const answer = await get(tokenUrl(wanted, repository), { accept: 'application/json' }, limit)
     if (answer.statusCode === 200) return readToken(await readAll(answer, TOKEN_BYTES_MAX))
     await dropBody(answer)
-    throw imageFault('the registry does not give this image to everybody')
+    throw imageFault('the registry does not offer this image without a login')
   }
   return async (url, headers, limit) => {
     const first = await get(url, { ...HEADERS, ...headers, ...authorization }, limit)
@@ -197,7 +197,7 @@ function readAll({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<B
 }
 
 function digestMismatch(): ServiceError {
-  return imageFault('the registry gives something else than the digests of the image say')
+  return imageFault('the registry sent data that does not match the digests of the image')
 }
 
 const HEADERS = { 'user-agent': 'boxyard' }

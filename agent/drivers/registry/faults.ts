@@ -9,16 +9,20 @@ export function imageFault(detail: string): ServiceError {
 
 /** Makes the error for a registry that did not answer, or broke off. */
 export function registryAway(registry: string, cause: unknown): ServiceError {
-  return new ServiceError('internal', `The registry ${registry} did not answer, or broke off; try again later.`, {
-    cause,
-  })
+  return new ServiceError(
+    'internal',
+    `The registry ${registry} did not answer, or closed the connection. Retry later.`,
+    {
+      cause,
+    },
+  )
 }
 
 /** Maps the status of a registry's failed answer to an error. */
 export function registryAnswerFault(registry: string, status: number): ServiceError {
   if (status === 400 || status === 404) return imageFault('the registry has no such image')
   if (status === 401 || status === 403) {
-    return imageFault('the registry has no such image, or does not give it to everybody')
+    return imageFault('the registry has no such image, or does not offer it without a login')
   }
   if (status === 429) {
     return refusal('rate_limited', [`The registry ${registry} was asked too often.`, 'Try again in a minute.'], {

@@ -63,7 +63,7 @@ async function findImage(
   const { digest } = part
   let isPlatformKnown = false
   for (let depth = 0; 'manifests' in part.value; depth++) {
-    if (depth >= IMAGE_LIMITS.depth) throw imageFault('its indexes lead nowhere')
+    if (depth >= IMAGE_LIMITS.depth) throw imageFault('its indexes do not lead to an image')
     const fitting = parse(indexSchema, part.value).manifests.find((each) => isRunnable(each, architecture))
     if (fitting === undefined) throw wrongPlatform(architecture)
     isPlatformKnown = fitting.platform !== undefined
@@ -71,7 +71,7 @@ async function findImage(
   }
   const { mediaType, config, layers } = parse(remoteManifestSchema, part.value)
   const odd = layers.find(({ mediaType }) => !isLayerType(mediaType))
-  if (odd) throw imageFault(`it has a layer of a type that is not unpacked: ${odd.mediaType.slice(0, 100)}`)
+  if (odd) throw imageFault(`it has a layer of an unsupported type: ${odd.mediaType.slice(0, 100)}`)
   if (!isPlatformKnown) await checkConfig(client, config, architecture)
   const once = new Map(layers.map((layer) => [layer.digest, layer]))
   return { digest, manifest: { mediaType, digest: part.digest, bytes: part.bytes }, layers: [...once.values()] }
@@ -89,11 +89,11 @@ async function readManifest(client: RegistryClient, name: string, expected: stri
   const algorithm = expected?.split(':')[0] ?? 'sha256'
   const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`
   if (expected !== null && digest !== expected)
-    throw imageFault('the registry gives another manifest than its digest says')
+    throw imageFault('the manifest from the registry does not match its digest')
   const value = parse(objectSchema, parseJson(bytes))
-  if (value['schemaVersion'] !== 2) throw imageFault('it is of a kind that is too old')
+  if (value['schemaVersion'] !== 2) throw imageFault('its format is too old')
   // Readers would disagree on its kind.
-  if ('manifests' in value && 'layers' in value) throw imageFault('it is an index and an image at once')
+  if ('manifests' in value && 'layers' in value) throw imageFault('it is both an index and an image')
   return { digest, bytes, value }
 }
 
@@ -151,11 +151,11 @@ function parseJson(bytes: Buffer): unknown {
 function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw imageFault('it is no image')
+  throw imageFault('it is not an image')
 }
 
 function wrongPlatform(architecture: string): ServiceError {
-  return imageFault(`it is not for linux/${architecture}, which this host is`)
+  return imageFault(`it is not for linux/${architecture}, the platform of this host`)
 }
 
 function tooLarge(maxBytes: number): ServiceError {

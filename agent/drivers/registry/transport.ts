@@ -65,7 +65,7 @@ function checkTarget(target: URL, named: ReadonlySet<string>): void {
   if (target.username !== '' || target.password !== '')
     throw imageFault('the registry leads to a place with a password')
   if (target.protocol === 'https:' || named.has(target.origin)) return
-  throw imageFault('the registry leads to a place without encryption, which the operator has to allow')
+  throw imageFault('the registry leads to a place without encryption, which only the operator can allow')
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])

@@ -195,7 +195,7 @@ function migrate(sqlite: DatabaseSync, path: string, migrations: readonly string
   const to = migrations.length
   if (from === to) return
   if (from > to) {
-    throw new Error(`The database has schema version ${from}, this program knows ${to}: start a newer Boxyard.`)
+    throw new Error(`The database has schema version ${from}, and this program supports ${to}. Start a newer Boxyard.`)
   }
   if (from > 0) copyBeside(sqlite, `${path}.v${from}`)
   sqlite.exec('BEGIN IMMEDIATE')

@@ -11,9 +11,13 @@ export function convertSqliteError(error: unknown, directory: string): unknown {
   if (code === null) return error
   if (code === SQLITE_FULL || (AMBIGUOUS.has(code) && isDiskFull(directory))) return storageFull(error)
   if (code === SQLITE_BUSY || code === SQLITE_LOCKED) {
-    return new ServiceError('runtime_unavailable', 'Another process holds the state of this deployment; try again.', {
-      cause: error,
-    })
+    return new ServiceError(
+      'runtime_unavailable',
+      'Another process has locked the state of this deployment. Retry later.',
+      {
+        cause: error,
+      },
+    )
   }
   return unreadable(error)
 }
@@ -53,7 +57,9 @@ function storageFull(cause: unknown): ServiceError {
 }
 
 function unreadable(cause: unknown): ServiceError {
-  return new ServiceError('internal', 'The state could not be read or written; the reason is logged.', { cause })
+  return new ServiceError('internal', "The state could not be read or written. Find the cause in the agent's log.", {
+    cause,
+  })
 }
 
 function resultCodeOf(error: unknown): number | null {

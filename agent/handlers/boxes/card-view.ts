@@ -28,7 +28,7 @@ export function viewBoxCard(
     status: 'unknown',
     state: {
       reason: 'host_lost',
-      message: `The agent of cell ${home.cell} cannot be reached. This is what the box was created with; its mounts, environment, domains and tags are not known.`,
+      message: `The agent of cell ${home.cell} is unreachable. This is the original state of the box. Its mounts, environment, domains and tags are unknown.`,
       since: timestamp(Math.max(cell?.heartbeatAt ?? 0, card.createdAt)),
     },
     created_at: createdAt,

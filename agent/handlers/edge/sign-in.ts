@@ -170,7 +170,7 @@ async function beginSession(
   const nonceDigest = nonce === undefined ? null : digestOf(nonce)
   const session = await signIn.redeem(parseQuery(search).get('code') ?? '', { host, nonceDigest, clientAddress })
   if (session === null) {
-    const text = nonce === undefined ? NO_COOKIE : 'This sign-in is over, or was begun elsewhere.'
+    const text = nonce === undefined ? NO_COOKIE : 'This sign-in has expired, or started in another browser.'
     const body = messagePage('Not signed in', { text, link: { href: '/', label: 'Try again' } })
     return { status: 401, headers: pageHeaders(), body }
   }
@@ -184,7 +184,7 @@ async function beginSession(
 }
 
 function foreignForm(): ServiceError {
-  return permissionDenied('The form was sent by another page.', 'Open the page at this address, and send its own form.')
+  return permissionDenied('Another page sent the form.', 'Open the page at this address, and submit its form.')
 }
 
 async function endSession({ grants }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
@@ -196,7 +196,7 @@ async function endSession({ grants }: SignInPagesDeps, page: PageRequest): Promi
   const session = sessionOf(page.header('cookie'))
   if (session !== undefined) await grants.endSession(session)
   const link = { href: '/', label: 'Sign in again' }
-  const body = messagePage('Signed out', { text: 'Your session at this address is over.', link })
+  const body = messagePage('Signed out', { text: 'Your session at this address has ended.', link })
   return withoutSession({ status: 200, headers: pageHeaders(), body })
 }
 
@@ -206,7 +206,7 @@ function formOf(fields: URLSearchParams, address: EdgeAddress): Omit<SignInForm,
   const nonceDigest = fields.get('nonce') ?? ''
   // A name without a dot could be a project's name, and so a grant's other scope.
   if (host === null || !host.includes('.') || host === signInHost(address) || !/^[0-9a-f]{64}$/.test(nonceDigest))
-    throw new ServiceError('invalid_request', 'This address is not complete: open that of the box again.')
+    throw new ServiceError('invalid_request', 'This address is incomplete. Open the address of the box again.')
   return { host, target: safeTarget(fields.get('target')), nonceDigest }
 }
 
@@ -229,7 +229,7 @@ function isRead({ method }: HttpRequest): boolean {
 function checkMethod({ method }: HttpRequest, allowed: readonly string[]): void {
   if (allowed.includes(method)) return
   const headers = { Allow: allowed.join(', ') }
-  throw new ServiceError('method_not_allowed', `This takes ${headers.Allow}.`, { headers })
+  throw new ServiceError('method_not_allowed', `This page supports ${headers.Allow}.`, { headers })
 }
 
 function notFound(): ServiceError {
@@ -245,4 +245,4 @@ const NONCE_SECONDS = 3_600
 /** Enough for a token of 24 KiB. */
 const FORM_BYTES = 64 * 1024
 const NO_COOKIE =
-  'The browser brought no cookie of this address: cookies must be allowed, and an address other than localhost needs HTTPS.'
+  'The browser sent no cookie for this address. Allow cookies, and use HTTPS for an address other than localhost.'

@@ -85,7 +85,7 @@ export function createSessionHandlers({ boxes, consoles }: { boxes: Boxes; conso
  */
 export function checkBound(box: BoxRecord, boundBoxId: string | null): BoxRecord {
   if (boundBoxId === null || boundBoxId === box.id) return box
-  throw new ServiceError('box_not_found', 'The box that the ticket was for is gone.')
+  throw new ServiceError('box_not_found', 'The box of the ticket was deleted.')
 }
 
 const WAIT_SECONDS = 20

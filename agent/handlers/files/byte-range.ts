@@ -27,7 +27,7 @@ function suffixOf(length: number, size: number): ByteRange {
 }
 
 function unsatisfiable(size: number): ServiceError {
-  return new ServiceError('range_not_satisfiable', `The file has ${size} bytes; the range lies after them.`, {
+  return new ServiceError('range_not_satisfiable', `The file has ${size} bytes, and the range starts after its end.`, {
     headers: { 'Content-Range': `bytes */${size}` },
   })
 }

@@ -105,14 +105,14 @@ function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
   const given = candidates.filter(({ text, base64 }) => text !== undefined || base64 !== undefined)
   const [path, other] = (given.length > 0 ? given : candidates.slice(-1)).map(pathOf)
   if (path !== undefined && (other === undefined || Buffer.compare(path, other) === 0)) return path
-  throw invalidRequest([{ pointer: '/path', detail: 'is another than that of the query' }])
+  throw invalidRequest([{ pointer: '/path', detail: 'differs from the query' }])
 }
 
 async function* contentOf(body: Call<'writeFile'>['body'] | undefined): AsyncGenerator<Uint8Array> {
   const text = body?.content ?? ''
   if (body?.encoding !== 'base64') yield Buffer.from(text, 'utf8')
   else if (BASE64.test(text)) yield Buffer.from(text, 'base64')
-  else throw invalidRequest([{ pointer: '/content', detail: 'must be base64, as encoding says' }])
+  else throw invalidRequest([{ pointer: '/content', detail: 'must be base64, because `encoding` is base64' }])
 }
 
 function ifMatchOf(header: string | null): WriteOptions['ifMatch'] {

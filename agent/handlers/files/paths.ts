@@ -17,7 +17,7 @@ export interface GivenPath {
  */
 export function pathOf({ text, base64, pointer }: GivenPath): FilePath {
   if ((text === undefined) === (base64 === undefined))
-    throw fault({ pointer, detail: `exactly one of ${nameOf(pointer)} and ${nameOf(pointer)}_base64 is needed` })
+    throw fault({ pointer, detail: `requires exactly one of ${nameOf(pointer)} and ${nameOf(pointer)}_base64` })
   if (text !== undefined) return Buffer.from(text, 'utf8')
   const bytes = Buffer.from(base64 ?? '', 'base64')
   if (bytes[0] === SLASH && !bytes.includes(0)) return bytes

@@ -26,7 +26,7 @@ function describeHolder(text: string): string {
   if (groups === '') return '. Stop it first.'
   const unit = unitOf(groups)
   return unit === null
-    ? ` (process ${pid}). Stop it first, for example by Ctrl-C where it runs.`
+    ? ` (process ${pid}). Stop it first, such as with Ctrl-C in its terminal.`
     : ` (process ${pid}, ${unit}). Stop it first: systemctl stop ${unit}`
 }
 

@@ -210,7 +210,8 @@ function withLock(path: string, change: () => void): void {
   const fd = openSync(path, 'a', 0o600)
   try {
     for (let tries = 0; !lockFile(fd, 'exclusive'); tries++) {
-      if (tries * LOCK_POLL_MS > LOCK_WAIT_MS) throw new Error(`${path}: another process changes the keys; try again.`)
+      if (tries * LOCK_POLL_MS > LOCK_WAIT_MS)
+        throw new Error(`${path}: another process is changing the keys. Try again.`)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS)
     }
     change()

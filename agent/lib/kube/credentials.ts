@@ -149,7 +149,7 @@ class FileCredentials implements KubeCredentials {
       const isYaml = error instanceof Error && error.name === 'YAMLException'
       throw new ServiceError(
         'runtime_unavailable',
-        'The kubeconfig of BOXYARD_KUBECONFIG cannot be used; see the log.',
+        'The kubeconfig of BOXYARD_KUBECONFIG is not usable. Find the cause in the log.',
         {
           cause: isYaml ? new Error('it is no YAML') : error,
         },

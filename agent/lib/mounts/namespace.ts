@@ -16,7 +16,7 @@ export function isPrivateMountNamespace(): boolean {
 /** Throws, with the remedy, unless this process has its own mount namespace, so that its mounts vanish with it. */
 export function assertPrivateMountNamespace(): void {
   if (isPrivateMountNamespace()) return
-  throw new Error('The agent needs a mount namespace of its own: start it with `unshare --mount --propagation slave`.')
+  throw new Error('The agent needs its own mount namespace. Start it with `unshare --mount --propagation slave`.')
 }
 
 function namespaceOf(pid: string): string | null {

@@ -270,16 +270,16 @@ function isZero(block: Buffer): boolean {
 
 function noTar(bytes: Buffer): ServiceError {
   const found = COMPRESSIONS.find(([magic]) => bytes.toString('latin1', 0, magic.length) === magic)
-  if (found === undefined) return new ServiceError('invalid_request', 'The body is no tar archive.')
-  return new ServiceError('invalid_request', `The body is compressed (${found[1]}); it must be a tar as it is.`)
+  if (found === undefined) return new ServiceError('invalid_request', 'The body is not a tar archive.')
+  return new ServiceError('invalid_request', `The body is compressed (${found[1]}). Send an uncompressed tar.`)
 }
 
 function damaged(why: string): ServiceError {
-  return new ServiceError('invalid_request', `The archive is damaged: ${why}. What came before was unpacked.`)
+  return new ServiceError('invalid_request', `The archive is damaged: ${why}. Entries before this were unpacked.`)
 }
 
 function truncated(): ServiceError {
-  return new ServiceError('invalid_request', 'The archive breaks off. What came before was unpacked.')
+  return new ServiceError('invalid_request', 'The archive ends too early. Entries before its end were unpacked.')
 }
 
 /** Flags of pax headers, for one entry or all that follow, and of GNU long names. */

@@ -126,7 +126,7 @@ class Thread implements FileThread {
 
   async close(): Promise<void> {
     const channels = [...this.#channels.values()]
-    const stopped = new ServiceError('draining', 'The service is stopping.')
+    const stopped = new ServiceError('draining', 'The service is shutting down.')
     for (const channel of channels) channel.stop(stopped)
     await Promise.race([Promise.all(channels.map(({ closed: gone }) => gone)), sleep(CLOSE_MS, null, { ref: false })])
     this.#break(new Error('the file thread was closed'))

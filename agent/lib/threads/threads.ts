@@ -119,7 +119,7 @@ function createSlot(options: Omit<FileThreadOptions, 'onEnd'>): Slot {
   return {
     tasks: 0,
     thread: async () => {
-      if (isClosed) throw new ServiceError('draining', 'The service is stopping.')
+      if (isClosed) throw new ServiceError('draining', 'The service is shutting down.')
       current ??= start()
       return current
     },

@@ -134,7 +134,9 @@ describe('a disk that fails', () => {
     const { size } = statSync(image())
     truncateSync(image(), size / 2)
     const left = readFileSync(image())
-    await expect(service.startAgent()).rejects.toThrow(/pool\.img.*was cut off: it has \d+ bytes.*Nothing was changed/)
+    await expect(service.startAgent()).rejects.toThrow(
+      /pool\.img.*was truncated: it has \d+ bytes.*Nothing was changed/,
+    )
     expect(readFileSync(image()).equals(left)).toBe(true)
     truncateSync(image(), size)
     await service.startAgent()

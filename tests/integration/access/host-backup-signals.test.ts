@@ -45,7 +45,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('a backup that %s ends leave
   const { child, ended, output } = await startBackup()
   child.kill(signal)
   expect([await ended, readdirSync(target)]).toEqual([1, []])
-  expect(output()).toContain(`${signal} came before the archive was complete.`)
+  expect(output()).toContain(`${signal} interrupted the archive before it was complete.`)
 })
 
 test('a backup of another host to the same directory is left alone', async () => {

@@ -202,36 +202,36 @@ const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
 test.each<[string, (layout: ImageLayout) => LayoutDescriptor, string]>([
   ['no JSON', (layout) => layout.add(MANIFEST, Buffer.from('<html>')), 'the answer of the registry is not JSON'],
-  ['an array', (layout) => layout.add(MANIFEST, json([])), 'it is no image'],
-  ['of before', (layout) => layout.add(MANIFEST, json({ schemaVersion: 1, fsLayers: [] })), 'it is of a kind'],
-  ['nothing', (layout) => layout.add(MANIFEST, json({ schemaVersion: 2 })), 'it is no image'],
+  ['an array', (layout) => layout.add(MANIFEST, json([])), 'it is not an image'],
+  ['of before', (layout) => layout.add(MANIFEST, json({ schemaVersion: 1, fsLayers: [] })), 'its format is too old'],
+  ['nothing', (layout) => layout.add(MANIFEST, json({ schemaVersion: 2 })), 'it is not an image'],
   [
     'both',
     (layout) => layout.add(MANIFEST, json({ schemaVersion: 2, manifests: [], layers: [] })),
-    'it is an index and',
+    'it is both an index and',
   ],
   [
     'too much',
     (layout) => layout.add(MANIFEST, Buffer.alloc(5 * 1024 ** 2, ' ')),
     'the registry answers with more than',
   ],
-  ['of many layers', (layout) => layout.addManifest(Array(513).fill(layer)), 'it is no image'],
-  ['of a layer of less than nothing', (layout) => layout.addManifest([{ ...layer, size: -1 }]), 'it is no image'],
+  ['of many layers', (layout) => layout.addManifest(Array(513).fill(layer)), 'it is not an image'],
+  ['of a layer of less than nothing', (layout) => layout.addManifest([{ ...layer, size: -1 }]), 'it is not an image'],
   [
     'of a digest that leads out',
     (layout) => layout.addManifest([{ ...layer, digest: 'sha256:../x' }]),
-    'it is no image',
+    'it is not an image',
   ],
   [
     'of another type',
     (layout) => layout.addManifest([layout.add('text/plain', Buffer.from('x'))]),
-    'it has a layer of a',
+    'it has a layer of an unsupported type',
   ],
   ['for nobody here', (layout) => layout.addIndex([]), 'it is not for linux/amd64'],
   [
     'deep',
     (layout) => [0, 1, 2, 3].reduce((inner) => layout.addIndex([inner]), layout.addIndex([])),
-    'its indexes lead',
+    'its indexes do not lead',
   ],
   [
     'for another processor',

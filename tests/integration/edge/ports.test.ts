@@ -251,7 +251,7 @@ describe('the WebSocket of a port', () => {
   test('tells a client that the program has reset the connection', async () => {
     const { client, socket } = await join()
     socket.resetAndDestroy()
-    expect(await client.closed).toEqual({ code: 1011, reason: 'The connection broke off.' })
+    expect(await client.closed).toEqual({ code: 1011, reason: 'The connection was interrupted.' })
   })
 
   test('is not opened for a connection that broke off meanwhile, nor for a client that has left', async () => {

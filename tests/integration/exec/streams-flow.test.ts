@@ -245,7 +245,7 @@ describe('an agent that stops', () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     await at.server.drain(AbortSignal.timeout(30))
-    expect(await client.closed).toEqual({ code: 1012, reason: 'The agent is being stopped; boxes go on running.' })
+    expect(await client.closed).toEqual({ code: 1012, reason: 'The agent is shutting down. Boxes keep running.' })
     expect(command.hasLeft()).toBe(true)
   })
 

@@ -39,19 +39,19 @@ async function openAndClose(): Promise<void> {
 }
 
 test('a missing image of an existing pool is not made anew', async () => {
-  await expect(open({ isExpected: true })).rejects.toThrow(/pool\.img is not there.*bring the file back/)
+  await expect(open({ isExpected: true })).rejects.toThrow(/pool\.img is missing.*restore the file/)
   expect(fs.readdirSync(directory)).toEqual([])
 })
 
 test('a link to a disk that is not mounted is not replaced', async () => {
   fs.symlinkSync(path.join(directory, 'elsewhere', 'pool.img'), image)
-  await expect(open()).rejects.toThrow(/pool\.img is not there.*mount the disk that it is on/)
+  await expect(open()).rejects.toThrow(/pool\.img is missing.*Mount its disk/)
   expect(fs.lstatSync(image).isSymbolicLink()).toBe(true)
 })
 
 test.each([
-  ['cut off', 100 * MIB, /was cut off: it has 104857600 bytes, its filesystem 268435456/],
-  ['emptied', 0, /holds no filesystem that can be recognised/],
+  ['cut off', 100 * MIB, /was truncated: it has 104857600 bytes, but its filesystem 268435456/],
+  ['emptied', 0, /has no known filesystem/],
 ])('an image that was %s is reported and stays unchanged', async (_how, bytes, told) => {
   await openAndClose()
   fs.truncateSync(image, bytes)

@@ -81,7 +81,7 @@ describe('a scrub', () => {
     fs.rmSync(note)
     fs.mkdirSync(note)
     expect(() => scrubs.start(clock)).toThrow(
-      expect.objectContaining({ code: 'internal', message: expect.stringMatching(/start of a scrub/) }),
+      expect.objectContaining({ code: 'internal', message: expect.stringMatching(/start of the scrub/) }),
     )
     expect(scrubs.current()).toEqual({ ...ENDED, status: 'done' })
   })

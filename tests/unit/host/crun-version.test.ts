@@ -33,12 +33,12 @@ test.each([
 
 test('an older one is refused, and the refusal names both versions', async () => {
   const refused = checkCrunVersion(programSaying('old', 'crun version 1.4.5'))
-  await expect(refused).rejects.toThrow(/old is crun 1\.4\.5; needed is crun 1\.8 or newer/)
+  await expect(refused).rejects.toThrow(/old is crun 1\.4\.5, but crun 1\.8 or newer is required/)
 })
 
 test('another runtime is refused with what it said', async () => {
   const refused = checkCrunVersion(programSaying('runc', 'runc version 1.1.5+ds1'))
-  await expect(refused).rejects.toThrow(/tells of no crun .*runc version 1\.1\.5/)
+  await expect(refused).rejects.toThrow(/does not name crun .*runc version 1\.1\.5/)
 })
 
 test.each([

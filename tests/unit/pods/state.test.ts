@@ -28,7 +28,7 @@ describe('a pod', () => {
     [
       'whose image is missing',
       waiting('ErrImagePull', 'no such\n\thost'),
-      'The node cannot make its container (ErrImagePull): no such host',
+      'The node cannot create its container (ErrImagePull): no such host',
     ],
     ['without a reason', waiting('CreateContainerError'), /\(CreateContainerError\): no reason is given$/],
     [
@@ -44,14 +44,14 @@ describe('a pod', () => {
     [
       'that ended',
       { status: { phase: 'Failed', message: 'node was low on memory' } },
-      'Its pod ended before it ran: node was low on memory',
+      'Its pod exited before it ran: node was low on memory',
     ],
     [
       'whose container ended',
       { status: { phase: 'Failed', containerStatuses: [status({ terminated: { exitCode: 1, reason: 'Error' } })] } },
-      'Its pod ended before it ran: Error',
+      'Its pod exited before it ran: Error',
     ],
-    ['that succeeded', { status: { phase: 'Succeeded' } }, 'Its pod ended before it ran: no reason is given'],
+    ['that succeeded', { status: { phase: 'Succeeded' } }, 'Its pod exited before it ran: no reason is given'],
   ])('%s: why it becomes no box', (_, pod, expected) => {
     const why = podFailureOf(pod)
     if (expected instanceof RegExp) expect(why).toMatch(expected)
