@@ -137,11 +137,11 @@ async function serveUntilSignal(given: ServeDeps): Promise<number> {
   // Otherwise Node.js keeps compiled code as it exits: an agent that is killed would leave none, and a power cut.
   flushCompileCache()
   deps.notices.info('agent ready', { ready: true, address, port })
-  manager.ready(`Serves the functions at ${address}:${port}`)
+  manager.ready(`Serving functions at ${address}:${port}`)
   logger.info('stopping', { signal: await signalled })
   manager.stopping()
   await agent.stop()
-  logger.info('stopped: boxes go on running')
+  logger.info('stopped, boxes keep running')
   return 0
 }
 
@@ -157,7 +157,7 @@ function tellingProgress(notices: Logger, manager: ServiceManager): Logger {
 // State on disk is consistent at any time, so after an unexpected error a restart is safest.
 function watchForCrashes(logger: Logger): void {
   const crash = (error: unknown): void => {
-    logger.error('the agent ends for a reason it did not foresee', { error, fatal: true })
+    logger.error('the agent exits because of an unexpected error', { error, fatal: true })
     process.exit(70)
   }
   process.on('uncaughtException', crash)

@@ -120,7 +120,7 @@ async function endSession(token: string, request: HttpRequest, options: Omit<Con
   const signOut = { ...request, method, target, readBody, headers: { authorization: `Bearer ${token}` } }
   const progress: Progress = { startedAt: options.now(), operation: null, claims: null }
   await handle(signOut, { ...options, progress }).catch((error: unknown) =>
-    options.logger.info('A session that was left has not ended', { request_id: options.requestId, error }),
+    options.logger.info('Failed to end an abandoned session', { request_id: options.requestId, error }),
   )
 }
 

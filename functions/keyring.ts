@@ -57,7 +57,7 @@ function createSecret<T>(source: SecretSource, parse: (text: string) => T, optio
       value = parseNamed(source, { text: next, parse })
       text = next
     } catch (error) {
-      options.logger.error('The keys cannot be read again', { error })
+      options.logger.error('Failed to reload the keys', { error })
     }
   }
   return {

@@ -69,9 +69,9 @@ export function auditRefusedRequest(error: unknown, request: ReceivedHead, recep
     code: known.code,
     cause: known.cause,
   }
-  if (request.signal.aborted) logger.debug('A client left', facts)
+  if (request.signal.aborted) logger.debug('A client disconnected', facts)
   else if (known.status >= 500) logger.error('A request failed', facts)
-  else logger.info('A request was refused', facts)
+  else logger.info('Rejected a request', facts)
   return known
 }
 

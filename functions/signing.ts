@@ -63,11 +63,11 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
       const facts = { request_id: requestId, reason }
       const run = headerOf(answer.headers, AGENT_RUN_HEADER)
       if (run !== undefined) {
-        logger.info('The agent has started again', facts)
+        logger.info('The agent restarted', facts)
         runs.note(run.split(','))
         return true
       }
-      logger.warn('The agent refused a signature', facts)
+      logger.warn('The agent rejected a signature', facts)
       if (keyring.channel() === keys) keyring.refresh('channel')
       return keyring.channel() !== keys
     },

@@ -95,7 +95,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
       strangers.close()
       await Promise.all([serving.drain(late), upgrades.drain(late)])
       await transport.close()
-      logger.info('The front has closed', { cut_off: serving.inFlight() })
+      logger.info('The front has stopped', { cut_off: serving.inFlight() })
     },
   }
 }
@@ -139,11 +139,11 @@ async function main(): Promise<void> {
   const stop = (signal: NodeJS.Signals): void => {
     if (isStopping) process.exit(1)
     isStopping = true
-    logger.info('The front stops', { signal })
+    logger.info('The front is stopping', { signal })
     front.close().then(
       () => process.exit(0),
       (error: unknown) => {
-        logger.error('The front did not close well', { error })
+        logger.error('The front failed to stop cleanly', { error })
         process.exit(1)
       },
     )

@@ -34,7 +34,7 @@ interface KeptTokenDeps extends AdminTokenDeps {
  * have changed. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
  */
 export async function keepAdminToken(deps: KeptTokenDeps): Promise<void> {
-  const onError = (error: unknown): void => deps.logger.error('admin.token could not be renewed', { error })
+  const onError = (error: unknown): void => deps.logger.error('failed to renew admin.token', { error })
   const isDone = await renewAdminToken(deps).then(
     () => true,
     (error: unknown) => {

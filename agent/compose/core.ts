@@ -80,7 +80,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   await reconciler.recover()
   await recoverAutomatic({ ...drivers, store, clock, reconciler, logger })
   removeRestoreLeftovers({ ...drivers, store, logger }).catch((error: unknown) =>
-    logger.error('what restores of files left in boxes could not be looked for', { error }),
+    logger.error('failed to find leftovers of file restores in boxes', { error }),
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleRetention({ store, clock, closers, logger, limits })

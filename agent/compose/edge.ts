@@ -82,7 +82,7 @@ export async function openEdge(
   const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, claims, clock, logger })
   await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
   closers.add('edge', () => edge.close({ release: false }))
-  const onError = (error: unknown): void => logger.error('grants of the edge could not be renewed', { error })
+  const onError = (error: unknown): void => logger.error('failed to renew grants of the edge', { error })
   closers.add(
     'renewal of grants',
     repeat(() => grants.renewUsed(), { everyMs: RENEWAL_MS, onError }),

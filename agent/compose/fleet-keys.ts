@@ -79,7 +79,7 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
         if (!state.isUntold) return
         await onTaken()
         state.isUntold = false
-        logger.info('the keys of the fleet were taken over')
+        logger.info('applied new keys of the fleet')
       }, logger)
       await shared.follow(turns.take)
       await turns.ended()
@@ -112,7 +112,7 @@ function createTurns(work: () => Promise<void>, logger: Logger): { take(): void;
   let isWaiting = false
   const run = async (): Promise<void> => {
     isWaiting = false
-    await work().catch((error: unknown) => logger.error('the keys of the fleet could not be taken over', { error }))
+    await work().catch((error: unknown) => logger.error('failed to apply new keys of the fleet', { error }))
   }
   return {
     take: () => {

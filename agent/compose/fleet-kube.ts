@@ -70,7 +70,7 @@ export async function openKubeFleet(
   const api = await openApi(deps)
   const keys = fleetKeys(deps, data, api)
   // Comes before anything is signed or verified with the keys that are in the files.
-  await keys.exchange().catch((error: unknown) => logger.warn('the keys of the fleet cannot be had now', { error }))
+  await keys.exchange().catch((error: unknown) => logger.warn('failed to read the keys of the fleet', { error }))
   const directory = openDirectory(deps, data, { api, cell })
   closers.add('directory', () => directory.close())
   const domains = createKubeDomains({ api })
@@ -158,7 +158,7 @@ async function openTokens(deps: DeploymentDeps, data: DataDirectory, fleet: Kube
   const { tokens, records } = wireTokens(data, { ...deps, fleet })
   await records.follow()
   const tend = (): Promise<void> => records.tend({ endedBefore: clock.now() - settings.limits.tokenKeepMs })
-  const onError = (error: unknown): void => logger.warn('tokens of the fleet could not be looked after', { error })
+  const onError = (error: unknown): void => logger.warn('failed to maintain tokens of the fleet', { error })
   closers.add('care of the tokens', repeat(tend, { everyMs: HOUR_MS, onError }))
   return tokens
 }
@@ -221,7 +221,7 @@ function sweepOnChange(deps: Published, logger: DeploymentDeps['logger']): () =>
   const sweep = shareRuns(() => dropStaleCopies(deps))
   let running: Promise<void> = Promise.resolve()
   const stop = deps.directory.bases.onChange(() => {
-    running = sweep().catch((error: unknown) => logger.warn('copies of bases could not be compared', { error }))
+    running = sweep().catch((error: unknown) => logger.warn('failed to compare copies of bases', { error }))
   })
   return async () => {
     stop()

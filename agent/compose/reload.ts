@@ -57,10 +57,10 @@ export function createReload(deps: ReloadDeps, environment?: Environment): (give
   return (given) => {
     try {
       const outcome = apply(given)
-      logger.info('settings were read again', { ...outcome })
+      logger.info('reloaded settings', { ...outcome })
       return outcome
     } catch (error) {
-      logger.warn('the new settings are refused, and those in force stay', { error })
+      logger.warn('rejected new settings, the current ones stay in use', { error })
       throw error
     }
   }

@@ -20,7 +20,7 @@ interface RetentionDeps {
 export async function scheduleRetention(deps: RetentionDeps): Promise<void> {
   const { closers, logger } = deps
   await pruneExpired(deps, { unfinished: true })
-  const onError = (error: unknown): void => logger.error('expired records could not be pruned', { error })
+  const onError = (error: unknown): void => logger.error('failed to delete expired records', { error })
   const stops = [
     repeat(() => pruneExpired(deps, { unfinished: false }), { everyMs: HOUR_MS, onError }),
     repeat(() => boundHistories(deps), { everyMs: MINUTE_MS, onError }),

@@ -190,7 +190,7 @@ function createReception(
     'open requests',
     repeat(() => openRequests.endExpired(), {
       everyMs: EXPIRY_MS,
-      onError: (error) => logger.error('requests of expired tokens could not be ended', { error }),
+      onError: (error) => logger.error('failed to end requests of expired tokens', { error }),
     }),
   )
   return {

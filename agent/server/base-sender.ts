@@ -101,7 +101,7 @@ function refused(refusal: Refusal, { logger, lines }: Pick<Sending, 'logger' | '
   // Each agent begins with one that it signs again.
   if (reason !== 'restarted')
     logBounded('bases', lines, (leftOut) =>
-      logger.warn('a request for a base was refused', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
+      logger.warn('rejected a request for a base', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
     )
   return refusalError(refusal)
 }

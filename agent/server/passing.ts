@@ -54,7 +54,7 @@ export function noteAway(
   { logger, lines }: Pick<PassingDeps, 'logger' | 'lines'>,
 ): void {
   logBounded(`cell ${cell}`, lines, (leftOut) =>
-    logger.warn('Another cell cannot be reached', { cell, request_id: givenRequestId(headers), error, ...leftOut }),
+    logger.warn('another cell is unreachable', { cell, request_id: givenRequestId(headers), error, ...leftOut }),
   )
 }
 

@@ -60,7 +60,7 @@ export function createPeerServer(deps: PeerServerDeps): PeerServer {
         return await answer(JSON.parse(Buffer.from(body).toString('utf8')), { ...serving, request })
       } catch (error) {
         const known = asServiceError(error)
-        if (known.code === 'internal') deps.logger.error('another cell could not be answered', { error })
+        if (known.code === 'internal') deps.logger.error('failed to answer another cell', { error })
         return problemResponse(known, newId('req', now()))
       }
     },
@@ -192,7 +192,7 @@ function refused(
   // Each agent begins with one that it signs again.
   if (reason !== 'restarted')
     logBounded('cells', lines, (leftOut) =>
-      logger.warn('A request of another cell was refused', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
+      logger.warn('rejected a request from another cell', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
     )
   return refusalError(refusal)
 }

@@ -151,7 +151,7 @@ async function* linesOf(pieces: Readable): AsyncGenerator<string[]> {
 }
 
 function noteLoss({ cell, logger }: PeerTailDeps, wasHere: boolean, error: unknown): void {
-  if (wasHere) logger.warn('The events of another cell cannot be followed', { cell, error })
+  if (wasHere) logger.warn('failed to follow events of another cell', { cell, error })
 }
 
 /** Time without a reader after which a tail ends. */

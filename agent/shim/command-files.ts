@@ -82,7 +82,7 @@ export async function syncRings({ stdout, stderr }: CommandRings, logger: Logger
   try {
     await Promise.all([stdout.sync(), stderr.sync()])
   } catch (error) {
-    logger.error('output of a command may not survive a power cut', { error })
+    logger.error('failed to sync the output of a command, a power cut may lose it', { error })
   }
 }
 
@@ -107,7 +107,7 @@ export function createExitNotes({ directory, logger }: { directory: string; logg
     } catch (error) {
       // The box was deleted with its files.
       if (isErrno(error, 'ENOENT')) return true
-      logger.error('the end of a held command could not be noted yet', { exec: note.execId, error })
+      logger.error('failed to record the end of a held command, retrying', { exec: note.execId, error })
       return false
     }
   }

@@ -194,7 +194,7 @@ function createNotes({ listener, logger, onClosed }: ConnectionBoundsOptions): N
     setTimeout(() => {
       isQuiet = false
     }, QUIET_MS).unref()
-    logger.warn('connections were closed to bound them', { listener, last: address, ...Object.fromEntries(counts) })
+    logger.warn('closed connections above the limit', { listener, last: address, ...Object.fromEntries(counts) })
     counts.clear()
   }
 }

@@ -111,7 +111,7 @@ export function statusOf({ exitCode, signal, note, reason, oomKills = 0 }: Comma
       note ?? (signal === null ? 'The exit code of the command is unknown.' : `The command was killed by ${signal}.`)
     return { ...COMMON, status: 'Failure', message, reason: 'InternalError', ...details, code: 500 }
   }
-  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  const how = signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`
   return {
     ...COMMON,
     status: 'Failure',

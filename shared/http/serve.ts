@@ -168,7 +168,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
   } catch (error) {
     if (!options.isDraining())
       logBounded('broken answers', options.lines, (leftOut) =>
-        options.logger.warn('An answer broke off', { error, ...leftOut }),
+        options.logger.warn('A response was interrupted', { error, ...leftOut }),
       )
     outgoing.destroy()
   }

@@ -221,7 +221,7 @@ class Records {
   async #replaceAll(work: () => Promise<void>): Promise<void> {
     await this.#inOrder(work)
     this.#publishLacking({ isWhole: false }).catch((error: unknown) =>
-      this.#logger.warn('the fleet cannot be told of all tokens of this cell', { error }),
+      this.#logger.warn('failed to publish all tokens of this cell to the fleet', { error }),
     )
   }
 
@@ -291,8 +291,8 @@ class Records {
   }
 }
 
-const NOT_STORED = 'what the fleet told of a token could not be stored'
-/** Most ids that are looked up in the fleet at the same time. */
+const NOT_STORED = 'failed to store a token record from the fleet'
+/** Most ids that are looked up in the fleet at once. */
 const READS_MAX = 64
 const ABSENT_MAX = 1_000
 const ABSENT_MS = 10_000

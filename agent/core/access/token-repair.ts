@@ -30,7 +30,7 @@ export async function publishLacking(
       await publishIfLacking(parts, record)
     } catch (error) {
       if (asServiceError(error).code === 'runtime_unavailable') throw error
-      logger.error('the fleet takes no record of a token', { token: record.id, error })
+      logger.error('failed to write a token record to the fleet', { token: record.id, error })
     }
   }
 }

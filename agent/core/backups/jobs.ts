@@ -38,7 +38,9 @@ export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
     for (const each of expired) await removal.remove(each)
   }
   const tidyUp = async ({ volumeId, project }: BackupRecord): Promise<void> => {
-    await retain(volumeId).catch((error: unknown) => logger.error('old backups stay', { volume: volumeId, error }))
+    await retain(volumeId).catch((error: unknown) =>
+      logger.error('failed to delete old backups', { volume: volumeId, error }),
+    )
     await removal.sweep(project)
   }
   const make = async (record: BackupRecord, job: JobRun): Promise<void> => {

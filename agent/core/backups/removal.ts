@@ -30,7 +30,7 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
         await signEarlier(deps, project)
         await sweepStore(deps, project)
       } catch (error) {
-        logger.error('unused backups stay in the store', { project, error })
+        logger.error('failed to delete unused backups from the store', { project, error })
       }
     })
   return {

@@ -80,7 +80,7 @@ async function beginDue(
       lastErrors.delete(volume.id)
     } catch (error) {
       if (lastErrors.get(volume.id) !== String(error))
-        logger.warn('a scheduled backup did not begin', { volume: volume.id, error })
+        logger.warn('failed to start a scheduled backup', { volume: volume.id, error })
       lastErrors.set(volume.id, String(error))
     }
   }

@@ -16,7 +16,7 @@ export function createBaseSizes(deps: { store: Store; filesystem: CowFilesystem;
   let tail: Promise<void> = Promise.resolve()
   const inTurn = (work: () => Promise<void>): void => {
     // The next start tries again.
-    tail = tail.then(work).catch((error: unknown) => logger.warn('a base was not counted', { error }))
+    tail = tail.then(work).catch((error: unknown) => logger.warn('failed to measure a base', { error }))
   }
   const count: BaseSizes['count'] = ({ id, project, subvolume, sizeBytes }) => {
     if (sizeBytes !== null) return

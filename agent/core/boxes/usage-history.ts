@@ -42,7 +42,7 @@ export function startUsageHistory(deps: UsageHistoryDeps): () => Promise<void> {
         if (failed.length > 0) throw failed[0]
         fault = ''
       } catch (error) {
-        if (String(error) !== fault) logger.warn('the use of boxes is not kept', { error })
+        if (String(error) !== fault) logger.warn('failed to store the usage history of boxes', { error })
         fault = String(error)
       }
     }
@@ -237,7 +237,7 @@ const GAP_SECONDS = 180
 const GAP_MAX_SECONDS = 3_600
 /** Two minutes of 10,000 boxes. */
 const UNWRITTEN_MAX = 20_000
-const TOO_LONG = 'a look at all running boxes takes longer than a minute: the history of their use is as coarse as that'
+const TOO_LONG = 'sampling all running boxes takes longer than a minute, so their usage history is coarser'
 const LOOKS_IN_A_ROW = 8
 const PAUSE_MS = 25
 const POINTS_IN_A_ROW = 1000

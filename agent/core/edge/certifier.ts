@@ -33,7 +33,7 @@ export function createCertifier({ hosts, leads, address, reserved, clock, logger
     if (id === null) return false
     const seconds = buckets.waitOf(id)
     if (seconds === null) buckets.take(id)
-    else logger.warn('a box asks for more certificates than it may', { box: id, host, wait_seconds: seconds })
+    else logger.warn('a box exceeds its limit of certificates', { box: id, host, wait_seconds: seconds })
     return seconds === null
   }
 }

@@ -43,7 +43,7 @@ export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   const logFailure =
     ({ id }: BoxRecord) =>
     (error: unknown): void =>
-      logger.warn('an idle box is not stopped yet', { box: id, error })
+      logger.warn('stopping an idle box later', { box: id, error })
   const poll = async (): Promise<number> => {
     const records = await store.boxes.withIdleStop()
     const ids = new Set(records.map(({ id }) => id))
@@ -63,7 +63,7 @@ export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   const run = async (): Promise<void> => {
     while (!ending.signal.aborted) {
       const waitMs = await poll().catch((error: unknown) => {
-        logger.warn('whether boxes are used is not known just now: none is stopped', { error })
+        logger.warn('failed to read the activity of boxes, not stopping idle ones', { error })
         return POLL_MS
       })
       await clock.sleep(waitMs, ending.signal)
@@ -118,10 +118,10 @@ async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: BoxUse):
       .settle(record.id)
       .then(() => isStillUnused(deps, record, { before, known }))
       .catch((error: unknown) => {
-        logger.warn('an idle box could not be stopped', { box: record.id, error })
+        logger.warn('failed to stop an idle box', { box: record.id, error })
         return false
       })
-    if (isUnused) logger.info('an idle box is stopped', { box: record.id })
+    if (isUnused) logger.info('stopping an idle box', { box: record.id })
     else await undoStop(deps, record, stopping)
   }
   await reconciler.exclusive(record.id, turn, TURN_MS)

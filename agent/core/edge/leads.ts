@@ -59,7 +59,9 @@ export function createLeads(deps: LeadsDeps): Leads {
         set.set(host, now.to)
       }
     }
-    change(set, remove).catch((error: unknown) => logger.error('the edge leads to a cell of before', { error }))
+    change(set, remove).catch((error: unknown) =>
+      logger.error('failed to update routes of the edge to another cell', { error }),
+    )
   }
   const unfollow = [
     directory.onChange((name) => review(name === null ? table.hosts() : table.hostsOf(name))),

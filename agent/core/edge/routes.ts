@@ -80,7 +80,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   const { store, network, edge, clock, logger } = deps
   const turns = createKeyedLock()
   const wake = (boxId: string): void => {
-    settle(boxId).catch((error: unknown) => logger.error('the edge is not up to date', { box: boxId, error }))
+    settle(boxId).catch((error: unknown) => logger.error('failed to update the edge', { box: boxId, error }))
   }
   const retry = createRetry(clock, wake)
   const holds = createHolds(wake)

@@ -32,7 +32,7 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
     anonymous = 0
     if (records.length === 0) return
     await store.audit.add(records).catch((error: unknown) => {
-      logger.error('audit records could not be kept', { records: records.length, error })
+      logger.error('failed to store audit records', { records: records.length, error })
     })
   }
   return {

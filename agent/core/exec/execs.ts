@@ -159,7 +159,7 @@ async function recover(deps: ExecsDeps, others: readonly ExecKey[], add: (live: 
     if (each) add(followDetached({ record, detached: each, deps }))
     else lost.push(record)
   }
-  if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
+  if (lost.length > 0) logger.warn('lost commands of the previous agent process', { execs: lost.length })
   for (const record of lost) if (record.detached) await recordLost(record, deps)
   const ended = lost.filter(({ detached }) => !detached)
   await store.execs.lose(

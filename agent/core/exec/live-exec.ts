@@ -182,7 +182,7 @@ export async function discardDetached(
       return await outputs.remove(detached)
     } catch (error) {
       if (left > 0) await clock.sleep(DISCARD_PAUSE_MS)
-      else return logger.error('a command without a record could not be ended', { exec: detached.execId, error })
+      else return logger.error('failed to stop a command without a record', { exec: detached.execId, error })
     }
   }
 }

@@ -37,7 +37,7 @@ export function createExecTable(options: {
     setImmediate(() => {
       exec
         .dispose()
-        .catch((error: unknown) => logger.warn('resources of a command could not be released', { exec: id, error }))
+        .catch((error: unknown) => logger.warn('failed to release resources of a command', { exec: id, error }))
     })
     lingering.add(exec, owners)
   }
@@ -64,7 +64,7 @@ export function createExecTable(options: {
           end()
         },
         (error: unknown) => {
-          logger.error('the end of a command could not be written', { exec: id, error })
+          logger.error('failed to record the end of a command', { exec: id, error })
           end()
         },
       )

@@ -49,7 +49,7 @@ export async function removeRestoreLeftovers(deps: FileRestoresDeps): Promise<vo
       await removeLeftover(deps, leftover)
       await deps.store.meta.remove(key)
     } catch (error) {
-      deps.logger.warn('what a restore of files left in a box could not be taken away', { box: leftover.boxId, error })
+      deps.logger.warn('failed to remove leftovers of a file restore in a box', { box: leftover.boxId, error })
     }
   }
 }

@@ -50,7 +50,7 @@ export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
       await parts.turns.run(boxId, () => bring(parts, boxId, warnOfConflict))
     } catch (error) {
       if (late.size === 0) {
-        logger.warn('the domains of a box are told to the fleet later', { box: boxId, error })
+        logger.warn('publishing the domains of a box to the fleet later', { box: boxId, error })
         void retry()
       }
       late.add(boxId)
@@ -64,7 +64,7 @@ export function createDomainClaims(deps: DomainClaimsDeps): DomainClaims {
     for (const boxId of boxIds) await settle(boxId)
   }
   const warnOfConflict = (domain: string, { uid }: DomainOwner): void =>
-    logger.error('another box of the fleet has a domain of this one', { domain, box: uid })
+    logger.error('another box of the fleet has the same domain', { domain, box: uid })
   return {
     settle,
     close: () => closing.abort(),

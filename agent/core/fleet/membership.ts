@@ -44,8 +44,8 @@ export function startMembership(deps: MembershipDeps): Membership {
     const begunAt = clock.now()
     while (!ending.signal.aborted) {
       const error = await tellFleet(deps, state)
-      if (error !== null && state.failure === null) logger.warn('the fleet cannot be told of this cell', { error })
-      if (error === null && state.failure !== null) logger.info('the fleet was told of this cell')
+      if (error !== null && state.failure === null) logger.warn('failed to register this cell in the fleet', { error })
+      if (error === null && state.failure !== null) logger.info('registered this cell in the fleet')
       state.failure = error === null ? null : { since: state.failure?.since ?? clock.now(), error }
       if (error === null || clock.now() - begunAt > START_MS) started.resolve()
       wake = new AbortController()

@@ -75,7 +75,7 @@ function createMeasure(faults: HealthFault[], logger: Logger) {
     try {
       return await read()
     } catch (error) {
-      logger.error('a figure of the health report could not be read', { code, error })
+      logger.error('failed to read a part of the health report', { code, error })
       faults.push({
         code,
         evidence: 'A part of the health report is not readable.',

@@ -141,7 +141,7 @@ function createTable({ store, clock, meter, logger }: JobsDeps): Table {
       await store.operations.finish(id, outcome)
     } catch (error) {
       unwritten.set(id, outcome)
-      logger.error('the end of a job was not written', { operation: id, error })
+      logger.error('failed to record the end of an operation', { operation: id, error })
     }
   }
   const count = ({ kind, createdAt }: JobRecord, status: string): void =>
@@ -159,7 +159,7 @@ function createTable({ store, clock, meter, logger }: JobsDeps): Table {
     } catch (error) {
       if (closing.signal.aborted) return
       logBounded(`project ${project ?? '-'}`, lines, (leftOut) =>
-        logger.warn('a job failed', { operation: id, kind, request_id: requestId, error, ...leftOut }),
+        logger.warn('operation failed', { operation: id, kind, request_id: requestId, error, ...leftOut }),
       )
       await conclude(id, failure(record, asServiceError(error), clock.now()))
       count(record, 'failed')

@@ -55,7 +55,7 @@ export function createReaper(deps: ReaperDeps): Reaper {
   }
   const destroy = async (id: string): Promise<void> => {
     const tombstone = tombstones.get(id)
-    if (!tombstone) logger.warn('a box without a record is stopped; its root stays', { box: id })
+    if (!tombstone) logger.warn('stopping a box without a record, its root stays', { box: id })
     await runtime.stop(id, { graceMs: 0 })
     if (mounted.delete(id)) waiters.notify(FREED)
     if (!tombstone) return

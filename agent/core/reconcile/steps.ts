@@ -260,7 +260,7 @@ export class BoxSteps {
       await restoration.commit({ isRunning: processes.isRunning(record.id) })
       return true
     } catch (error) {
-      logger.error('a restore failed', { box: record.id, error })
+      logger.error('restore failed', { box: record.id, error })
       // A failure after the commit undoes nothing.
       if (await restoration.isOver()) return true
       await this.#stop(record.id, 0)

@@ -82,7 +82,7 @@ async function restoreBoxes(deps: VerifierDeps): Promise<string[]> {
       // One that is being restored may run with its new data, and is ended first: the data that it had is sealed.
       if (record !== null && record.restore === null) await verifyBox(deps, record)
     } catch (error) {
-      logger.error('a running box is not what its record says', { box: boxId, error })
+      logger.error('a running box differs from its record', { box: boxId, error })
       failed.push(boxId)
     }
   }
@@ -100,7 +100,7 @@ async function restoreQuota(
     await filesystem.setQuota(name, bytesOf(sizeGb))
   } catch (error) {
     // A missing subvolume is reported where it is used.
-    logger.error('the quota of a subvolume could not be set', { subvolume: name, error })
+    logger.error('failed to set the quota of a subvolume', { subvolume: name, error })
   }
 }
 
@@ -110,7 +110,7 @@ async function verifyMounts(deps: VerifierDeps, record: BoxRecord): Promise<void
   const mounted = await runtime.mounts(record.id)
   for (const mount of mounted) {
     if (!wanted.some((each) => isSame(each, mount))) {
-      logger.warn('a volume that the record does not know is taken out of a box', { box: record.id, path: mount.path })
+      logger.warn('detaching a volume that is not in the record of its box', { box: record.id, path: mount.path })
       await runtime.detach(record.id, mount.source)
     }
   }
@@ -131,7 +131,7 @@ async function dropMount(
   record: BoxRecord,
   { volumeId, error }: { volumeId: string | undefined; error: ServiceError },
 ): Promise<void> {
-  logger.warn('an attachment that was cut off cannot be made', { box: record.id, volume: volumeId, error })
+  logger.warn('failed to complete an interrupted attach', { box: record.id, volume: volumeId, error })
   const mounts = record.mounts.filter((mount) => mount.volumeId !== volumeId)
   await store.boxes.replaceMounts(bumped({ ...record, mounts }, clock.now()))
   throw new Error('The mounts of the box have changed: they are looked at again.')

@@ -34,7 +34,7 @@ export function noteWaits({ store, clock, logger, changes }: WaitNotesDeps, reco
   const note = (message: string): void => {
     latest = latest.then((current) =>
       write(current, message).catch((error: unknown) => {
-        logger.warn('what a start waits for could not be noted', { box: record.id, error })
+        logger.warn('failed to record what a start waits for', { box: record.id, error })
         return current
       }),
     )

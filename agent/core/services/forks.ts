@@ -49,7 +49,7 @@ export function createForks(deps: ForksDeps): Forks {
   const making = new Set<string>()
   const sweep = (): Promise<void> =>
     destroyUnnamed().catch((error: unknown) => {
-      logger.error('forks that no service has any more could not be looked for', { error })
+      logger.error('failed to find forks without a service', { error })
       void clock.sleep(RETRY_MS).then(sweep)
     })
   const destroyUnnamed = async (): Promise<void> => {

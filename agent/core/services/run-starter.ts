@@ -102,7 +102,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
         return monitorRun(deps, { box, name: record.name, instance, exec, isCandidate: slot !== 'active' }, onChange)
       } catch (error) {
         logBounded(`project ${box.project}`, lines, (leftOut) =>
-          logger.warn('a service could not be started', { box: box.id, service: record.name, error, ...leftOut }),
+          logger.warn('failed to start a service', { box: box.id, service: record.name, error, ...leftOut }),
         )
         await discardStarted(deps, { boxId: host.id, execId })
         await writeEnd(record, { instance, run, end: null })

@@ -70,7 +70,7 @@ export class ServiceSupervisor {
       }
       this.#queue.add(keyOf(record))
     }
-    if (this.#runs.count() > 0) logger.info('services go on', { services: this.#runs.count() })
+    if (this.#runs.count() > 0) logger.info('adopted running services', { services: this.#runs.count() })
   }
 
   /** Queues a step, after a change of the record or its box. With `killNow` a termination under way no longer waits. */
@@ -260,7 +260,7 @@ export class ServiceSupervisor {
   }
 
   #retryLater(key: string, error: unknown): void {
-    this.#deps.logger.error('a service could not be brought to its desired state', { service: key, error })
+    this.#deps.logger.error('failed to bring a service to its desired state', { service: key, error })
     this.#queue.addLater(key, RETRY_MS)
   }
 

@@ -17,7 +17,7 @@ export async function trySettle(
 ): Promise<void> {
   await traffic
     .settle(boxId)
-    .catch((error: unknown) => logger.warn('requests do not follow a service', { boxId, error }))
+    .catch((error: unknown) => logger.warn('failed to route requests to a service', { boxId, error }))
 }
 
 /** A port of a box, or of a fork of one. */

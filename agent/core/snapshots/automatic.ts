@@ -39,7 +39,7 @@ export async function recoverAutomatic(
       const subvolumes = newest ? subvolumesOf(newest) : []
       for (const name of subvolumes) if (await filesystem.exists(name)) await filesystem.setReadOnly(name, true)
     } catch (error) {
-      logger.error('what a restore has replaced could not be tidied up', { owner: ownerId, error })
+      logger.error('failed to prune snapshots of replaced data', { owner: ownerId, error })
     }
   }
 }

@@ -46,9 +46,9 @@ export function startPoolShares(deps: PoolSharesDeps): PoolShares {
       const before = held.size
       await holdBack(deps, isShort ? reserveBytes : Number.POSITIVE_INFINITY)
       if (held.size > 0 !== before > 0)
-        logger.warn(held.size > 0 ? 'projects that hold much of the pool are held back' : 'all projects may grow again')
+        logger.warn(held.size > 0 ? 'limiting projects that hold much of the pool' : 'all projects may grow again')
     })
-  const onError = (error: unknown): void => logger.error('the shares of the pool could not be kept', { error })
+  const onError = (error: unknown): void => logger.error('failed to enforce shares of the pool', { error })
   const stop = reservePercent === 0 ? () => undefined : repeat(check, { everyMs: EVERY_MS, onError })
   return { check, close: stop }
 }

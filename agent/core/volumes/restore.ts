@@ -88,7 +88,7 @@ async function tidyUp(deps: VolumeSwapDeps, volume: VolumeRecord, replaced: stri
     await deps.filesystem.setReadOnly(replaced, true)
     await pruneAutomatic(deps, volume.id)
   } catch (error) {
-    deps.logger.error('what a restore has replaced could not be tidied up', {
+    deps.logger.error('failed to prune snapshots of replaced data', {
       volume: volume.id,
       error,
     })

@@ -79,7 +79,7 @@ async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Tur
       try {
         await mountRecorded(deps, { boxId: box.id, volumeId: volume.id, path: paths.get(box.id) })
       } catch (error) {
-        deps.logger.error('a box could not be given its volume back', { box: box.id, volume: volume.id, error })
+        deps.logger.error('failed to mount a volume of a box again', { box: box.id, volume: volume.id, error })
         reconciler.verify(box.id)
         without.push(box.name)
       }

@@ -55,7 +55,7 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
       await act()
       missed.delete(boxId)
     } catch (error) {
-      if (!missed.has(boxId)) logger.error('a box could not be shown its limits, and will be', { box: boxId, error })
+      if (!missed.has(boxId)) logger.error('failed to show a box its limits, retrying', { box: boxId, error })
       missed.add(boxId)
     }
   }
@@ -77,8 +77,8 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
         else await showAgain(id, box)
       })
   }
-  const onMissed = (error: unknown): void => logger.error('boxes could not be shown their limits', { error })
-  const onUneven = (error: unknown): void => logger.error('boxes could not be spread over the CPUs', { error })
+  const onMissed = (error: unknown): void => logger.error('failed to show boxes their limits', { error })
+  const onUneven = (error: unknown): void => logger.error('failed to spread boxes over the CPUs', { error })
   const stopShowing = repeat(() => showAll([...missed]), { everyMs: BALANCE_MS, onError: onMissed })
   const stopBalancing = repeat(() => cgroups.balanceCpus(), { everyMs: BALANCE_MS, onError: onUneven })
   const onChange = (): void => {

@@ -59,10 +59,10 @@ export function createDiskLimits(cgroups: () => DiskCgroups, logger: Logger): Di
         inTurn: (act) => turns.run(boxId, act),
         add: (ms) => (pausedMs += ms),
       })
-      paused.catch((error: unknown) => logger.error('a box could not be paused', { box: boxId, error }))
+      paused.catch((error: unknown) => logger.error('failed to pause a box', { box: boxId, error }))
     }
   }
-  const onError = (error: unknown): void => logger.error('the disk use of boxes could not be read', { error })
+  const onError = (error: unknown): void => logger.error('failed to read the disk use of boxes', { error })
   const drop = (boxId: string): void => {
     boxes.get(boxId)?.pause?.abort()
     for (const map of [boxes, failed]) map.delete(boxId)
@@ -93,7 +93,7 @@ export function createDiskLimits(cgroups: () => DiskCgroups, logger: Logger): Di
         try {
           add(boxId, bounds, rootPath)
         } catch (error) {
-          if (!failed.has(boxId)) logger.error('what a box reads and writes is not bounded', { box: boxId, error })
+          if (!failed.has(boxId)) logger.error('failed to limit the disk use of a box', { box: boxId, error })
           failed.set(boxId, error)
         }
     },

@@ -123,7 +123,7 @@ class Supervision {
   }
 
   #handleEnd(pid: number): void {
-    this.#options.logger.warn('lxcfs ended, and is started again', { pid })
+    this.#options.logger.warn('lxcfs exited, restarting it', { pid })
     this.#release()
     clearTimeout(this.#timer)
     this.#failures = performance.now() - this.#startedAt < STABLE_MS ? this.#failures + 1 : 0
@@ -144,7 +144,7 @@ class Supervision {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => {
       this.#work = act().catch((error: unknown) => {
-        this.#options.logger.error('lxcfs could not be looked after', { error })
+        this.#options.logger.error('maintenance of lxcfs failed', { error })
         this.#later(PROBE_MS, act)
       })
     }, delayMs).unref()

@@ -56,8 +56,7 @@ class TableWatch implements NetworkTables {
 
   watch(boxId: string): void {
     this.#boxes.add(boxId)
-    const onError = (error: unknown): void =>
-      this.#options.logger.error('the network tables could not be read', { error })
+    const onError = (error: unknown): void => this.#options.logger.error('failed to read the network tables', { error })
     this.#stop ??= repeat(() => this.#look(), { everyMs: LOOK_MS, onError })
   }
 
@@ -101,7 +100,7 @@ class TableWatch implements NetworkTables {
   #end(boxId: string, reason: string): void {
     if (!this.#boxes.delete(boxId)) return
     this.#ended.set(boxId, reason)
-    this.#options.logger.warn('a box was ended for its share of the network tables', { box: boxId, reason })
+    this.#options.logger.warn('stopped a box that exceeded its share of the network tables', { box: boxId, reason })
     this.#options.cgroups.kill(boxId)
   }
 }

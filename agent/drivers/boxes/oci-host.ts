@@ -44,7 +44,7 @@ export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
 async function prepareHost(options: OciHostOptions): Promise<OciHost> {
   fs.accessSync(options.initPath, fs.constants.X_OK)
   const version = await checkCrunVersion(options.crunPath)
-  options.logger.info('boxes are run by crun', { version })
+  options.logger.info('boxes run with crun', { version })
   fs.mkdirSync(options.runDir, { recursive: true, mode: 0o711 })
   const host = openCommandHost({ ...options, workName: 'work' })
   const { crunPath, watcher, cgroups } = host

@@ -39,7 +39,7 @@ export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolea
 /** Writes the files of a box that starts, as `writeOwnFiles`, and logs a failure. */
 export function writeFilesOf(spec: BoxSpec, own: Omit<OwnFiles, 'hostname'>, logger: Logger): void {
   const error = writeOwnFiles(spec.rootPath, { ...own, hostname: spec.hostname }, spec.writesNames)
-  if (error !== null) logger.warn('files in /etc of a box could not be written', { box: spec.id, error })
+  if (error !== null) logger.warn('failed to write files in /etc of a box', { box: spec.id, error })
 }
 
 /** Brings the resolv.conf of a box, which may run, to `resolvConf`, unless the box has changed it. Returns an error as `writeOwnFiles`. */
@@ -55,7 +55,7 @@ export function followResolversIn(
 ): void {
   for (const { id, rootPath } of boxes) {
     const error = rootPath === undefined ? null : followResolvers(rootPath, resolvConf)
-    if (error !== null) logger.warn('resolv.conf of a box could not be written', { box: id, error })
+    if (error !== null) logger.warn('failed to write resolv.conf of a box', { box: id, error })
   }
 }
 

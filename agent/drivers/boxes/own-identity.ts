@@ -22,9 +22,13 @@ export async function makeOwnIdentity(
     onWaiting?.('Makes keys of its own.')
     const request = { command: ['/bin/sh', '-c', SCRIPT], cwd: '/', environment: { PATH }, user: '0', endsWhole: true }
     const exitCode = await endWithin(await commands.exec(id, request), LIMIT_MS)
-    if (exitCode !== 0) logger.warn('a new box may have the SSH host keys of another', { box: id, exitCode })
+    if (exitCode !== 0)
+      logger.warn('failed to create SSH host keys of a new box, it may share those of another box', {
+        box: id,
+        exitCode,
+      })
   } catch (error) {
-    logger.warn('a new box may have the SSH host keys of another', { box: id, error })
+    logger.warn('failed to create SSH host keys of a new box, it may share those of another box', { box: id, error })
   }
 }
 

@@ -274,7 +274,7 @@ export class RunningBoxes {
       const handle = host.handles.readRunning(id)
       if (handle !== null) await this.#adopt(host, { id, handle }, adopt)
     } catch (error) {
-      this.#options.logger.error('box could not be taken up', { box: id, error })
+      this.#options.logger.error('failed to adopt a running box', { box: id, error })
       this.#exits?.forget(id)
       host.handles.remove(id)
     }

@@ -105,7 +105,7 @@ class OciRuntime implements BoxLife {
     try {
       await this.#options.network.adopt({ boxId: id, project, name, nesting }, slotIndex, pid)
     } catch (error) {
-      this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
+      this.#options.logger.error('failed to adopt the network of a running box', { box: id, error })
     }
   }
 }

@@ -28,7 +28,7 @@ export function resizeSharedMemory(box: MountedBox, sizeMb: number, logger: Logg
       } catch (error) {
         // The box fills it at the same time, or has mounted it again without a size.
         if (isErrno(error, 'EINVAL') && attempt < ATTEMPTS) continue
-        logger.warn('the size of /dev/shm of a box could not be changed', { pid: box.pid, error })
+        logger.warn('failed to resize /dev/shm of a box', { pid: box.pid, error })
         return
       }
     }

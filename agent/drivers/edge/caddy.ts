@@ -72,7 +72,7 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
       await edge.open(served)
       await edge.started()
       await inTurn(() => supervisor.open())
-      const onError = (error: unknown): void => logger.warn('a chore of Caddy failed', { error })
+      const onError = (error: unknown): void => logger.warn('a maintenance task of Caddy failed', { error })
       stopMaintenance = repeat(() => inTurn(() => supervisor.refresh()), { everyMs: MAINTENANCE_MS, onError })
     },
     problems: async () => [...(await edge.problems()), ...problemsOf(supervisor, REMEDY)],

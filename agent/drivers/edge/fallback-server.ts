@@ -76,7 +76,7 @@ export class FallbackServer {
       const start = sent === null ? null : readRequestStart(sent)
       return header === null || sent === null || start === null ? null : { socket, target: header.target, sent, start }
     } catch (error) {
-      this.#deps.logger.error('the edge sent a request that cannot be read', { error })
+      this.#deps.logger.error('the edge sent an unreadable request', { error })
       socket.destroy()
       return null
     }
@@ -90,7 +90,7 @@ export class FallbackServer {
       reach = await gate.reach(target)
       await deliver(exchange, reach)
     } catch (error) {
-      if (!(error instanceof ServiceError)) logger.error('a request for a box was not answered', { error })
+      if (!(error instanceof ServiceError)) logger.error('failed to answer a request for a box', { error })
       const known = error instanceof ServiceError ? error : noAnswer(target)
       const refuse = async (request: Parameters<EdgeGate['refuse']>[1]): Promise<WholeAnswer> => {
         const { status, headers, body } = await gate.refuse(known, request)

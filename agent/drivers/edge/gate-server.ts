@@ -117,7 +117,7 @@ function answerQuestion(socket: Socket, { gate, logger }: GateServerOptions): vo
     try {
       return encodeDecision(await gate.decide(parseQuestion(question)))
     } catch (error) {
-      logger.error('a request at the edge was not decided', { error })
+      logger.error('failed to decide on a request at the edge', { error })
       return encodeDecision({ kind: 'answer', status: 500, headers: {}, body: '' })
     }
   }

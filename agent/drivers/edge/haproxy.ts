@@ -97,7 +97,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       if (mayRun) await opening
       // For grants that ended while no agent ran.
       held.look()
-      const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
+      const onError = (error: unknown): void => logger.warn('a maintenance task of the edge failed', { error })
       const stopExpiry = repeat(held.endExpired, { everyMs: EXPIRY_MS, onError })
       const stopChores = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
       stopMaintenance = () => (stopExpiry(), stopChores())

@@ -137,7 +137,7 @@ function watch(state: Supervision, process: EdgeProcess): void {
     state.retired = state.retired.filter((one) => one !== process)
     if (process !== state.current) return
     state.current = null
-    logger.warn(`${what} ended, and is started again`, { pid: process.pid })
+    logger.warn(`${what} exited, restarting it`, { pid: process.pid })
     state.failures = clock.now() - state.startedAt < STABLE_MS ? state.failures + 1 : 0
     startLater(state)
   })

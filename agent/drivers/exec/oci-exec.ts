@@ -186,7 +186,7 @@ export async function removeExecCgroup({ cgroups, logger }: CgroupDeps, boxId: s
   try {
     await cgroups.dissolveExec(boxId, name)
   } catch (error) {
-    logger.warn('cgroup of a command could not be removed', { box: boxId, error })
+    logger.warn('failed to remove the cgroup of a command', { box: boxId, error })
   }
 }
 

@@ -84,7 +84,7 @@ export class ShimConnections {
     const { shim, logger, adopt, onOutput } = this.#deps
     const listener: ShimListener = {
       onUnresponsive: () => {
-        if (killShim(shim.runDir, version)) logger.error('a shim did not answer, and was killed', { version })
+        if (killShim(shim.runDir, version)) logger.error('killed a shim that did not answer', { version })
       },
       onOutput,
       onEnded: (id, end) => this.#entries.get(id)?.settle(end),
@@ -112,10 +112,10 @@ export class ShimConnections {
     try {
       await this.#connect(version)
     } catch (error) {
-      logger.error('a shim cannot be reached', { error })
+      logger.error('a shim is unreachable', { error })
     }
     const lost = orphans.filter((entry) => entry.client === null)
-    if (lost.length > 0) logger.error('a shim ended without a word', { lost: lost.length })
+    if (lost.length > 0) logger.error('a shim exited unexpectedly', { lost: lost.length })
     for (const entry of lost) entry.settle(await endLost(entry))
   }
 

@@ -25,7 +25,7 @@ export async function startShim(options: ShimOptions, logger: Logger): Promise<v
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    logger.warn('the shim says', { shim: child.pid, text: text.slice(0, LOGGED_CHARACTERS) })
+    logger.warn('output of a shim', { shim: child.pid, text: text.slice(0, LOGGED_CHARACTERS) })
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), START_DEADLINE_MS)
   try {

@@ -39,7 +39,7 @@ export function createShims({ shim, logger, endLost }: ShimsDeps): Shims {
       const { id: execId, boxId } = entry
       const note = readExitNote(execFiles.directory, { boxId, execId })
       if (note === null)
-        await endLost(entry).catch((error: unknown) => logger.error('a lost command goes on', { error }))
+        await endLost(entry).catch((error: unknown) => logger.error('a lost command still runs', { error }))
       return note?.end ?? null
     },
   })

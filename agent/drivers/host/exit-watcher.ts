@@ -50,7 +50,7 @@ export function createExitWatcher(logger: Logger): ExitWatcher {
       try {
         watch.listener(tryCollectChild(watch.pid))
       } catch (error) {
-        logger.error('end of a process was not handled', { pid: watch.pid, error })
+        logger.error('failed to handle the exit of a process', { pid: watch.pid, error })
       }
     }
   })

@@ -30,7 +30,7 @@ export function raiseTerminals(boxes: number, logger: Logger): void {
   try {
     fs.writeFileSync(`${DIRECTORY}/max`, String(wantedTerminals(boxes, limits)))
   } catch (error) {
-    logger.warn('the number of terminals of the host could not be raised', { error })
+    logger.warn('failed to raise kernel.pty.max', { error })
   }
 }
 

@@ -106,7 +106,7 @@ async function refill<L extends string>(
     for (const reading of readings) set(reading)
   } catch (error) {
     clear(metric)
-    logger.warn('a figure could not be read', { figure: name, error })
+    logger.warn('failed to read a metric', { figure: name, error })
   }
 }
 

@@ -62,7 +62,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
       nft.run(commands.join('\n'))
     } catch (error) {
       // Another program flushed or edited the kernel's table: reload it from memory.
-      logger.warn('packet filter was changed by another program; loading it again', { error })
+      logger.warn('another program changed the packet filter, loading it again', { error })
       load()
     }
   }

@@ -67,7 +67,7 @@ export function openNetworkMaintenance({
   const heal = (): void => {
     if (!kept?.heal()) return
     removedAt = performance.now()
-    logger.warn('packet filter was removed by another program; loaded it again')
+    logger.warn('another program removed the packet filter, loaded it again')
   }
   const followResolvers = (): void => {
     const now = readResolvers(dns)
@@ -91,7 +91,7 @@ export function openNetworkMaintenance({
           followResolvers()
           also?.()
         } catch (error) {
-          logger.error('network could not be looked after', { error })
+          logger.error('maintenance of the network failed', { error })
         }
       }
       const removals = watchRemovedTables(runChecks)

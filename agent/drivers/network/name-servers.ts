@@ -112,7 +112,7 @@ export class NameServers {
   #end(project: string, server: ProjectServer): void {
     this.#servers.delete(project)
     const ending = server.end().catch((error: unknown) => {
-      this.#options.logger.error('a name server could not be ended', { error })
+      this.#options.logger.error('failed to stop a name server', { error })
     })
     this.#endings.add(ending)
     void ending.then(() => {

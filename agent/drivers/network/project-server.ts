@@ -146,7 +146,7 @@ export class ProjectServer {
 
   #retry(error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error)
-    if (this.problem !== cause) this.#parts.logger.warn('a name server ended and restarts', { error })
+    if (this.problem !== cause) this.#parts.logger.warn('a name server exited, restarting it', { error })
     // The first end after a stable run is only logged.
     if (this.#failures > 0) this.problem = cause
     const delayMs = this.#failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** this.#failures, DELAY_MAX_MS)

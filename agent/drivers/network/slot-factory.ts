@@ -91,7 +91,7 @@ async function createSlots(parts: Parts, plans: readonly SlotPlan[]): Promise<Pr
       try {
         slots.push(await prepareSlot(parts, plan, children.pids.get(plan.idBase) ?? 0))
       } catch (error) {
-        parts.logger.warn('network slot could not be made', { slot: plan.index, error })
+        parts.logger.warn('failed to create a network slot', { slot: plan.index, error })
         closeNamespaces(parts, plan)
       }
     }

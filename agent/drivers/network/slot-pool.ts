@@ -158,7 +158,7 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
         if (indexes.length === 0) throw exhausted()
         await this.#makeBatch(indexes)
       } catch (error) {
-        this.#options.logger.warn('network slots could not be made', { error, waiting: this.#waiters.length })
+        this.#options.logger.warn('failed to create network slots', { error, waiting: this.#waiters.length })
         for (const waiter of this.#waiters.splice(0)) waiter.reject(error)
         return
       }

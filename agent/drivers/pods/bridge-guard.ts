@@ -67,7 +67,7 @@ export class BridgeGuard {
   /** Loads the table again if another program has removed it. */
   heal(): void {
     if (this.#places.size === 0 || this.#exists()) return
-    this.#logger.warn('the guard of bridges was removed by another program; loaded it again')
+    this.#logger.warn('another program removed the bridge guard, loaded it again')
     this.#load()
   }
 

@@ -25,7 +25,7 @@ export function createPodDrain({ boxes, logger }: { boxes: RunningBoxes; logger:
       await endCommands(boxes.host.cgroups, id, { graceMs, init })
       if (boxes.read(id)?.pid === init) process.kill(init, 'SIGKILL')
     } catch (error) {
-      logger.error('a box whose pod is deleted could not be ended', { box: id, error })
+      logger.error('failed to stop a box whose pod is being deleted', { box: id, error })
     } finally {
       draining.delete(id)
     }

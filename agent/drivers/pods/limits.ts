@@ -68,7 +68,7 @@ async function follow(options: PodLimitsOptions, { name, entry, end }: Following
       await resizing
       sent = limits
     } catch (error) {
-      options.logger.warn('a pod could not be told its limits', { pod: name, error })
+      options.logger.warn('failed to set the limits of a pod', { pod: name, error })
       await sleep(RETRY_MS, undefined, { ref: false })
     }
   }

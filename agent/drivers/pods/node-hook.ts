@@ -35,7 +35,7 @@ export async function openNodeHook(runDir: string, listener: HookListener, logge
   // Opens it for writing too, so that it does not end when the last wrapper closes it.
   const fd = fs.openSync(path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK)
   const socket = new Socket({ fd, readable: true, writable: false })
-  socket.on('error', (error) => logger.error('the node hook broke', { error }))
+  socket.on('error', (error) => logger.error('connection to the node hook failed', { error }))
   socket.on(
     'data',
     createLineReader((line) => void handle(line, listener, logger)),
@@ -77,7 +77,7 @@ function createLineReader(onLine: (line: string) => void): (chunk: Buffer) => vo
 async function handle(line: string, listener: HookListener, logger: Logger): Promise<void> {
   const [, verb, pid, bundle] = /^(prepare|created) (\d{1,10}) (\/.+)$/.exec(line) ?? []
   if (verb === undefined || pid === undefined || bundle === undefined) {
-    logger.error('the node hook was told nonsense', { line: line.slice(0, LOGGED_CHARACTERS) })
+    logger.error('the node hook received an invalid line', { line: line.slice(0, LOGGED_CHARACTERS) })
     return
   }
   const call = { pid: Number(pid), bundle }
@@ -92,7 +92,7 @@ async function handle(line: string, listener: HookListener, logger: Logger): Pro
 
 function explain(logger: Logger, { bundle }: HookCall): (error: unknown) => string {
   return (error) => {
-    logger.error('a container was refused', { bundle, error })
+    logger.error('rejected a container', { bundle, error })
     return error instanceof Error ? error.message.replaceAll('\n', ' ') : 'refused'
   }
 }

@@ -37,7 +37,9 @@ export class ProjectPolicies {
       this.#applied.add(project)
       this.#known.add(project)
     })
-    this.#sweep().catch((error: unknown) => logger.warn('policies of projects without boxes stay', { error }))
+    this.#sweep().catch((error: unknown) =>
+      logger.warn('failed to delete policies of projects without boxes', { error }),
+    )
   }
 
   async #sweep(): Promise<void> {

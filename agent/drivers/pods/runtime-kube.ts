@@ -166,7 +166,7 @@ class KubeRuntime implements BoxLife {
       this.#pods.publishLimits(spec.id, spec)
       return box
     } catch (error) {
-      this.#options.logger.warn('a pod that was ready could not become a box', { box: spec.id, error })
+      this.#options.logger.warn('failed to use a warm pod for a box', { box: spec.id, error })
       await this.remove(spec.id)
       return this.#begin(spec, await this.starts.cold(spec, onWaiting))
     }
@@ -212,7 +212,7 @@ class KubeRuntime implements BoxLife {
     try {
       this.#options.network.leave(id)
     } catch (error) {
-      this.#options.logger.error('the network of a box that ended could not be taken from it', { box: id, error })
+      this.#options.logger.error('failed to remove the network of a stopped box', { box: id, error })
     }
     void this.#reportExit(id, end)
   }
@@ -236,7 +236,7 @@ class KubeRuntime implements BoxLife {
     try {
       this.#options.network.admit({ boxId: id, project, name, ...readPodEndpoint(pid) })
     } catch (error) {
-      this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
+      this.#options.logger.error('failed to adopt the network of a running box', { box: id, error })
     }
   }
 }

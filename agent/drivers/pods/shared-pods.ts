@@ -98,7 +98,7 @@ class SharedPodsOfAgent implements SharedPods {
       if (pod !== null && node === null) await this.#removeUnused(this.#options.pods.get(uidOf(pod)) ?? pod)
       return node
     } catch (error) {
-      this.#options.logger.warn('no node could be chosen for a box', { error })
+      this.#options.logger.warn('failed to choose a node for a box', { error })
       return null
     } finally {
       this.#awaited.delete(name)
@@ -113,7 +113,7 @@ class SharedPodsOfAgent implements SharedPods {
         failures = (await this.#tend()) ? 0 : failures + 1
       } catch (error) {
         failures += 1
-        logger.warn('pods for the next boxes could not be made', { error })
+        logger.warn('failed to create warm pods', { error })
       }
       // What changes meanwhile must not shorten the wait after a failure.
       const signal = failures > 0 ? this.#closing.signal : AbortSignal.any([this.#closing.signal, this.#wake.signal])

@@ -74,7 +74,7 @@ export class PodStarts {
   admitShared(pod: { uid: string; name: string }): void {
     if (this.#isClosing) return
     this.#adopt(pod).catch((error: unknown) => {
-      this.#options.logger.warn('a pod for the next box could not be taken', { pod: pod.name, error })
+      this.#options.logger.warn('failed to claim a warm pod', { pod: pod.name, error })
       this.#warmPods.discard(pod.name)
     })
   }

@@ -117,7 +117,7 @@ class WarmPods implements WarmPodPool {
       } catch (error) {
         if (this.#isClosing()) break
         failures += 1
-        this.#options.logger.warn('a pod could not be made ready', { error })
+        this.#options.logger.warn('failed to prepare a warm pod', { error })
         const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** failures)
         await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => undefined)
       }

@@ -35,7 +35,7 @@ export async function ensureImage(imagePath: string, options: PoolImageOptions):
         'Free some, or choose another data directory.',
     )
   }
-  options.logger.info('making the storage pool', { sizeBytes })
+  options.logger.info('creating the storage pool', { sizeBytes })
   const draft = `${imagePath}.new`
   await fs.rm(draft, { force: true })
   const file = await fs.open(draft, 'wx', 0o600)
@@ -107,7 +107,7 @@ export async function backImage(imagePath: string, { hostReserveBytes, logger }:
   } finally {
     await file.close()
   }
-  logger.info('the image of the storage pool had holes and has all its blocks now', { missingBytes })
+  logger.info('allocated the missing blocks of the pool image', { missingBytes })
   return missingBytesOf(imagePath) === 0
 }
 

@@ -37,7 +37,7 @@ export async function mountPoolDevice({ source, target, imagePath, logger }: Poo
         cause: error,
       })
     }
-    logger.error('the storage pool could only be mounted read-only', { error })
+    logger.error('mounted the storage pool read-only, because mounting it read-write failed', { error })
   }
 }
 

@@ -200,7 +200,7 @@ function createGrowth(
     if (step === 0 || !(await growImage(parts.imagePath, step))) return false
     refreshCapacity(parts.loop)
     await controlBufferAsync(parts.rootFd, BTRFS.RESIZE, encodeVolumeArgs('1:max'))
-    options.logger.info('the storage pool grew', { stepBytes: step })
+    options.logger.info('grew the storage pool', { stepBytes: step })
     return true
   }
   return () => {

@@ -37,7 +37,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   // Goes on without the note: the state in memory serves until the agent ends.
   const settle = (scrub: Scrub): void => {
     last = scrub
-    attempt(logger, 'the end of a scrub could not be noted', () => writeNote(file, scrub))
+    attempt(logger, 'failed to record the end of a scrub', () => writeNote(file, scrub))
   }
   if (last?.status === 'running') {
     // A crashed agent's scrub may still run and hold the pool.
@@ -59,7 +59,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
         running = null
         // A clean scrub proves earlier errors repaired.
         if (status === 'done' && found?.errors === 0)
-          attempt(logger, 'the counts of errors could not be reset', () => resetDeviceErrors(rootFd))
+          attempt(logger, 'failed to reset the error counts', () => resetDeviceErrors(rootFd))
         settle({ status, startedAt, endedAt: clock.now(), ...(found ?? NOTHING) })
       })
       const stop = (): void => {
@@ -90,7 +90,7 @@ function runScrub({ mountPath, filesystemId, logger }: PoolScrubsOptions): { out
   })
   const output = ended.then(() => {
     // The program's own status file, which is not used.
-    attempt(logger, 'the status files of a scrub could not be removed', () => {
+    attempt(logger, 'failed to remove the status files of a scrub', () => {
       for (const kind of ['status', 'progress'])
         fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
     })

@@ -96,7 +96,7 @@ function startGrowing(
     })
     return check
   }
-  const onError = (error: unknown): void => logger.error('the storage pool could not grow', { error })
+  const onError = (error: unknown): void => logger.error('failed to grow the storage pool', { error })
   const stop = repeat(checkOnce, { everyMs: CHECK_INTERVAL_MS, onError })
   return async () => {
     stop()

@@ -22,7 +22,7 @@ export function openUsageHistory(path: string, logger: Logger): UsageHistory {
       return attempt(work)
     } catch (error) {
       if (!isDamaged(error)) throw convertSqliteError(error, dirname(path))
-      logger.warn('the history of metrics is damaged, and begins anew', { error })
+      logger.warn('the history of metrics is damaged, starting a new one', { error })
       opened?.close()
       opened = null
       removeFiles(path)

@@ -51,7 +51,7 @@ function refusalOf(
   const known = asServiceError(error)
   if (known.status >= 500)
     logBounded('strangers', lines, (leftOut) =>
-      logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error, ...leftOut }),
+      logger.error('request for a URL failed', { request_id: requestId, host: request.host, error, ...leftOut }),
     )
   const isPerson = headers.authorization === undefined && isNavigation(request)
   const answer =

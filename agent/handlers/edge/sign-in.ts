@@ -69,7 +69,7 @@ export function createSignInPages(deps: SignInPagesDeps): SignInPages {
         return await answer(deps, page)
       } catch (error) {
         const known = asServiceError(error)
-        if (known.status >= 500) deps.logger.error('a page of the edge failed', { request_id: requestId, error })
+        if (known.status >= 500) deps.logger.error('page of the edge failed', { request_id: requestId, error })
         return edgeAnswerOf(known, { method: request.method, accept: page.header('accept'), requestId })
       }
     },

@@ -78,7 +78,7 @@ class FileCredentials implements KubeCredentials {
     } catch (error) {
       if (loaded === null) throw error
       // The file may be half written or absent for a moment: keep the last good credentials; a 401 shows if they are no longer valid.
-      this.#logger.warn('the kubeconfig cannot be read again', { error })
+      this.#logger.warn('failed to reload the kubeconfig', { error })
       return loaded.access
     }
   }
@@ -88,7 +88,7 @@ class FileCredentials implements KubeCredentials {
       const { access } = await this.read()
       return access.dispatcher !== used.dispatcher || access.headers['authorization'] !== used.headers['authorization']
     } catch (error) {
-      this.#logger.warn('the kubeconfig cannot be read again', { error })
+      this.#logger.warn('failed to reload the kubeconfig', { error })
       return false
     }
   }

@@ -159,7 +159,7 @@ class ViewFollower<T extends Versioned> implements Follower {
       const body = await this.#source.open(this.#version, signal)
       this.#openedAt = performance.now()
       const isBack = this.#fault !== null
-      if (isBack) this.#settings.logger.info(`the ${this.#settings.what} of the cluster are followed again`)
+      if (isBack) this.#settings.logger.info(`following the ${this.#settings.what} of the cluster again`)
       this.#fault = null
       this.#begun.resolve()
       if (isBack) this.#recoveries.notify()
@@ -193,7 +193,7 @@ class ViewFollower<T extends Versioned> implements Follower {
     if (isKubeError(error, 'expired') && this.#attempts < EXPIRIES_TAKEN) return
     const { what, logger } = this.#settings
     const known = error instanceof KubeError ? error : unreachableError(`ended the watch of the ${what}`, error)
-    if (!this.#fault) logger.warn(`the ${what} of the cluster cannot be followed`, { error: known })
+    if (!this.#fault) logger.warn(`failed to follow the ${what} of the cluster`, { error: known })
     this.#fault = { since: this.#fault?.since ?? this.#settings.now(), error: known }
     this.#begun.resolve()
   }

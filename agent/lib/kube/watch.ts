@@ -25,7 +25,7 @@ export function createPodWatch(follow: (view: FollowedView<Pod>) => Follower, lo
       try {
         listener(pod, change)
       } catch (error) {
-        logger.error('a change of a pod was not taken', { pod: pod.metadata?.name, change, error })
+        logger.error('failed to handle a change of a pod', { pod: pod.metadata?.name, change, error })
       }
     }
   }

@@ -48,7 +48,7 @@ test('silent connections to every address of the service cost nobody an answer, 
     ).toBeGreaterThan(400)
   expect(figureOf(figures, 'boxyard_connections_open{listener="data"}')).toBeLessThan(100)
   expect(service.agentPid).toBe(agent)
-  expect(service.logs.filter((line) => line.includes('connections were closed to bound them'))).toHaveLength(4)
+  expect(service.logs.filter((line) => line.includes('closed connections above the limit'))).toHaveLength(4)
 })
 
 test('the bounds in force are told', async () => {

@@ -92,7 +92,7 @@ test('limits and the log level change in the running agent, and what waits for a
   expect(await reload({ BOXYARD_BOXES_MAX: null })).toMatch(/^Applied: BOXYARD_BOXES_MAX\.\n/)
   expect((await client.post('/v1/projects/demo/boxes', { name: 'two' })).status).toBe(201)
   expect(service.agentPid).toBe(pid)
-  expect(service.logs.some((line) => line.includes('settings were read again'))).toBe(true)
+  expect(service.logs.some((line) => line.includes('reloaded settings'))).toBe(true)
 })
 
 test('requests are limited by the rate that is in force', async () => {

@@ -106,7 +106,11 @@ test.each<[string, () => Uint8Array, RegExp]>([
   ['a part that is missing', () => newImage().archive([part(`sha256:${AT_ODDS}`)]), /is missing/],
   ['a digest that leads out', () => newImage().archive([part('sha256:../../../etc/passwd')]), /unexpected content/],
   ['JSON that is none', () => tarOf([{ name: 'index.json', body: '{' }]), /not JSON/],
-  ['an index that is a link out', () => tarOf([{ name: 'index.json', flag: '2', target: '/etc/passwd' }]), /not an image/],
+  [
+    'an index that is a link out',
+    () => tarOf([{ name: 'index.json', flag: '2', target: '/etc/passwd' }]),
+    /not an image/,
+  ],
   [
     'JSON of many faults',
     () => tarOf([{ name: 'index.json', body: `{"manifests":[${'0,'.repeat(2e6)}0]}` }]),
@@ -150,7 +154,7 @@ test.each<[string, (image: ReturnType<typeof newImage>) => LayoutDescriptor[], s
   [
     'indexes of indexes',
     (image) => [[0, 1, 2, 3, 4].reduce((inner) => image.addIndex([inner]), image.addIndex([]))],
-    'lead nowhere',
+    'do not lead',
   ],
 ])('%s is refused', async (_what, manifests, why) => {
   const image = newImage()

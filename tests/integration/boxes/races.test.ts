@@ -134,7 +134,7 @@ test('a listener that throws is logged and does not keep others from being calle
       isHeard = true
     })
     await untilTrue(() => isHeard)
-    expect(lines).toEqual(['end of a process was not handled'])
+    expect(lines).toEqual(['failed to handle the exit of a process'])
   } finally {
     watcher.close()
   }

@@ -78,7 +78,7 @@ function holdAnswers(): { asked: Promise<void>; release(): void } {
 }
 
 async function untilStopping(): Promise<void> {
-  await eventually(() => lines().some(({ message }) => message === 'The front stops'))
+  await eventually(() => lines().some(({ message }) => message === 'The front is stopping'))
 }
 
 async function exitOf(): Promise<number | null> {

@@ -92,7 +92,7 @@ describe('a scrub', () => {
     fillDisk()
     await ended(scrubs)
     expect(scrubs.current()).toMatchObject({ status: 'done', endedAt: 7 })
-    expect(warnings).toEqual(['the end of a scrub could not be noted'])
+    expect(warnings).toEqual(['failed to record the end of a scrub'])
     expect(noted().status).toBe('running')
     emptyDisk()
     scrubs.start({ now: () => 8 })
@@ -103,7 +103,7 @@ describe('a scrub', () => {
   test('notes its result if the counts of errors cannot be reset', async () => {
     open(dataDir).start(clock)
     await eventually(() => noted().status === 'done')
-    expect(warnings).toEqual(['the counts of errors could not be reset'])
+    expect(warnings).toEqual(['failed to reset the error counts'])
   })
 })
 
@@ -112,7 +112,7 @@ describe('the scrubs of a pool, opened on a full disk', () => {
     fs.writeFileSync(note, JSON.stringify({ ...ENDED, status }))
     fillDisk()
     expect(open().current()).toEqual(ENDED)
-    expect(warnings).toEqual(status === 'running' ? ['the end of a scrub could not be noted'] : [])
+    expect(warnings).toEqual(status === 'running' ? ['failed to record the end of a scrub'] : [])
   })
 })
 

@@ -280,7 +280,7 @@ test('a failure is told once, and ends nothing', async () => {
   const blocked = new DatabaseSync(path)
   blocked.exec('PRAGMA journal_mode = WAL; BEGIN EXCLUSIVE')
   await pass(2)
-  expect(warnings).toEqual(['the use of boxes is not kept'])
+  expect(warnings).toEqual(['failed to store the usage history of boxes'])
   blocked.exec('ROLLBACK')
   blocked.close()
   await pass(1)

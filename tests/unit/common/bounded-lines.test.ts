@@ -40,7 +40,7 @@ describe('the log has 500 lines at once', () => {
       await Promise.all(Array.from({ length: 10 }, () => leaveEarly(url)))
     }
     await eventually(() => broken === 520)
-    expect(lines).toEqual(Array.from({ length: 500 }, () => 'An answer broke off'))
+    expect(lines).toEqual(Array.from({ length: 500 }, () => 'A response was interrupted'))
   })
 
   test('of jobs of a project that fail', async () => {
@@ -66,7 +66,7 @@ describe('the log has 500 lines at once', () => {
     const lab = await openBackendLab()
     lab.hosts.set(BOX_HOST, targetOf({ auth: 'public', status: 'unknown' }))
     for (let i = 0; i < 520; i++) await lab.backend.gate.decide(edgeRequest({}))
-    expect(lab.lines.filter((line) => line.includes('a request for a URL failed'))).toHaveLength(500)
+    expect(lab.lines.filter((line) => line.includes('request for a URL failed'))).toHaveLength(500)
     await lab.close()
   })
 
