@@ -167,17 +167,17 @@ function watchForCrashes(logger: Logger): void {
 const CLOSE_MS = 15_000
 const HELP = `Usage: boxyard MODE
 
-  serve                            runs the agent (by systemd: boxyard-agent.service)
-  doctor [--fix] [--json]          tells what is wrong with the host or the service, and what to do
-  support [FILE]                   writes an archive for those who are to find a fault, without secrets
-  admin token [options]            issues an access token
-  admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
-  admin renew [--revoke]           puts a new administrator's token into admin.token
-  admin reload                     has the running agent take over what changed in its settings (by systemd: systemctl reload)
-  admin down                       stops every box of a stopped agent, and removes what it made on the host
-  admin backup FILE|DIR            copies database, keys and settings to an archive
-  admin restore FILE               makes the deployment of an archive in an empty data directory
-  admin uninstall --keep-data|--purge-data   takes the deployment off this host
-  --version                        tells version and commit
+  serve                            run the agent (with systemd: boxyard-agent.service)
+  doctor [--fix] [--json]          check the host and the service, and print each problem with its remedy
+  support [FILE]                   write an archive without secrets for the person who helps you
+  admin token [options]            create an access token
+  admin keys rotate|drop-old KIND  change the keys that sign tokens, or requests of the functions
+  admin renew [--revoke]           write a new administrator's token to admin.token
+  admin reload                     reload the settings of the running agent (with systemd: systemctl reload)
+  admin down                       stop every box of a stopped agent, and remove its changes on the host
+  admin backup FILE|DIR            copy database, keys and settings to an archive
+  admin restore FILE               restore an archive to an empty data directory
+  admin uninstall --keep-data|--purge-data   remove the deployment from this host
+  --version                        print version and commit
 
-Each mode takes --help. Settings are environment variables, of the package in /etc/boxyard/boxyard.conf.`
+Each mode has --help. Settings are environment variables. The package keeps them in /etc/boxyard/boxyard.conf.`

@@ -72,6 +72,6 @@ const OPEN = {
 } as const
 const CLOSED = {
   name: 'boxyard_connections_closed_total',
-  help: 'Connections that the agent closed to bound them: refused as they came, displaced by newer ones while they had no request, or unread, whose clients took nothing of an answer for a minute.',
+  help: 'Connections that the agent closed to stay within limits: refused at once, displaced by newer ones while idle, or unread for a minute.',
   labels: ['listener', 'reason'],
 } as const

@@ -224,7 +224,7 @@ export function createMeter(
   version: { version: string; commit: string | null },
 ): PrometheusMeter {
   const meter = createPrometheusMeter(deps)
-  deps.closers.add('figures of the process', meterProcess(meter, version))
+  deps.closers.add('metrics of the process', meterProcess(meter, version))
   return meter
 }
 

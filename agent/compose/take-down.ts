@@ -48,7 +48,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await network.close({ release: true })
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)
-  print(`Stopped ${counted(running.length, 'box')}. Boxes that were running start again with the service.`)
+  print(`Stopped ${counted(running.length, 'box')}. The service restarts the boxes that were running.`)
   print(`Kept in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
   return 0
 }
@@ -67,7 +67,7 @@ function counted(count: number, what: string): string {
 const DOWN_HELP = `Usage: down [--embedded]
 
 Stops every box as a shutdown of the host does, and removes mounts, interfaces, firewall rules and the edge of this deployment.
-Keeps all data. Boxes that were running start again with the service. Fails while the agent runs.
+Keeps all data. The next start of the service restarts the boxes that were running. Fails while the agent runs.
 
   --embedded  do nothing if boxes are pods of a cluster`
 const DOWN_CLOSE_MS = 30_000

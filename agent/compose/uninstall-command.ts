@@ -146,7 +146,7 @@ const UNINSTALL_HELP = `Usage: admin uninstall --keep-data|--purge-data [--yes]
 Stops the services and every box, and removes the changes of the deployment on the host: mounts, interfaces, firewall rules,
 the edge, and files in /run. Asks for confirmation first.
 
-  --keep-data    keep the data directory. A service that you start on it runs the boxes again
+  --keep-data    keep the data directory, so that a service can run its boxes later
   --purge-data   remove the data directory with boxes, volumes, snapshots, keys, tokens, and backups in it
   --yes          do not ask
 

@@ -88,7 +88,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
       input.take(decodeFrame(protocol, data, !isBinary))
     } catch (error) {
       if (error instanceof FrameFault) close(error.closeCode, error.message)
-      else close(1011, 'The command could not be told.')
+      else close(1011, 'The input did not reach the command.')
     }
   })
   // ws closes the socket itself, with the code of the error.

@@ -65,7 +65,7 @@ test('a node that is away leaves its boxes in the list, as unknown, and comes ba
   await row(/yard\/at-bb unknown/)
   await row(/yard\/at-aa running/)
   await visitor.open('/boxes/yard/at-bb', 'yard/at-bb')
-  await visitor.sees('The agent of cell bb cannot be reached.')
+  await visitor.sees('The agent of cell bb is unreachable.')
   await visitor.open('/activity', 'Activity')
   await visitor.sees('Some data is missing. Cell bb')
   process.kill(other.service.agentPid, 'SIGCONT')

@@ -35,12 +35,12 @@ test('what it has is refused as of one that is away, and goes on once it does', 
   expect([sent.status, sent.body?.code, sent.body?.detail]).toEqual([
     503,
     'agent_unavailable',
-    'The agent of cell bb, which has box "at-bb", cannot be reached; what was asked may still happen.',
+    'The agent of cell bb, which has box "at-bb", is unreachable. The request may still take effect.',
   ])
   const refused = await door.client.post(`${BOXES}/at-bb/exec`, { shell: 'echo never' })
   expect([refused.status, refused.body?.detail]).toEqual([
     503,
-    'The agent of cell bb, which has box "at-bb", cannot be reached.',
+    'The agent of cell bb, which has box "at-bb", is unreachable.',
   ])
   expect((await door.client.get(`${BOXES}/at-bb`)).body).toMatchObject({ status: 'unknown' })
   const { boxes } = (await door.client.get(BOXES)).body

@@ -102,7 +102,7 @@ test('boxes end with their unit, and come back with the agent', async () => {
   await machine().run('systemctl stop boxyard-boxes')
   expect((await machine().try('systemctl is-active boxyard-boxes boxyard-agent')).stdout).toBe('inactive\ninactive\n')
   expect(await machine().run('journalctl -b -o cat -u boxyard-boxes')).toContain(
-    'Stopped 2 boxes. Boxes that were running start again with the service.',
+    'Stopped 2 boxes. The service restarts the boxes that were running.',
   )
   expect((await machine().try(`ls ${UNIT}`)).exitCode).not.toBe(0)
   expect(await machine().run('nft list tables')).not.toContain('boxyard')
@@ -116,7 +116,7 @@ test('a reboot gives boxes their grace, and brings back those that ran', async (
   await machine().reboot()
   await untilServing(machine())
   expect(await machine().run('journalctl -b -1 -o cat -u boxyard-boxes')).toMatch(
-    /Stopped 2 boxes\. Boxes that were running start again with the service\.\n(.*\n)*Stopped boxyard-boxes/,
+    /Stopped 2 boxes\. The service restarts the boxes that were running\.\n(.*\n)*Stopped boxyard-boxes/,
   )
   expect(
     (await machine().try(`journalctl -b -1 -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout,

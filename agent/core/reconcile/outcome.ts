@@ -58,7 +58,7 @@ export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   return (error) => {
     const why = startFailure(error)
     if (isRetried(record, error))
-      return { ...unknownOutcome(record), message: `The box did not start again. The agent retries. ${why}` }
+      return { ...unknownOutcome(record), message: `The box failed to restart. The agent retries. ${why}` }
     return { status: 'stopped', reason: 'failed', message: `The start failed. ${why}`, power: 'stopped' }
   }
 }

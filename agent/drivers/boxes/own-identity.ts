@@ -19,16 +19,16 @@ export async function makeOwnIdentity(
 ): Promise<void> {
   try {
     if (!hasIdentity(rootPath)) return
-    onWaiting?.('Makes keys of its own.')
+    onWaiting?.('Creating SSH host keys.')
     const request = { command: ['/bin/sh', '-c', SCRIPT], cwd: '/', environment: { PATH }, user: '0', endsWhole: true }
     const exitCode = await endWithin(await commands.exec(id, request), LIMIT_MS)
     if (exitCode !== 0)
-      logger.warn('failed to create SSH host keys of a new box, it may share those of another box', {
+      logger.warn('failed to create SSH host keys of a new box, it may share the keys of another box', {
         box: id,
         exitCode,
       })
   } catch (error) {
-    logger.warn('failed to create SSH host keys of a new box, it may share those of another box', { box: id, error })
+    logger.warn('failed to create SSH host keys of a new box, it may share the keys of another box', { box: id, error })
   }
 }
 

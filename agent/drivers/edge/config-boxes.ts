@@ -126,7 +126,7 @@ const PORT = '%[var(txn.route),word(2,:/)]'
 /** Answers of the edge while it sends nothing again: it does not know more. */
 const NO_ANSWER: EdgeRefusal = {
   code: 'port_unreachable',
-  detail: `The server on port ${PORT} of this box closed the connection before it answered, or its answer is not HTTP/1.1. A GET alone shows which.`,
+  detail: `The server on port ${PORT} of this box closed the connection before it answered, or its response is not HTTP/1.1. Send a GET request to see which.`,
 }
 const NO_HTTP2: EdgeRefusal = {
   code: 'port_unreachable',

@@ -83,7 +83,7 @@ function entriesOf(text: string, path: string): number {
 }
 
 function soundCount(text: string | undefined, what: string): number {
-  if (text === undefined || !/^\d+$/.test(text)) throw new Error(`the edge does not tell of ${what}`)
+  if (text === undefined || !/^\d+$/.test(text)) throw new Error(`the edge does not report ${what}`)
   return Number(text)
 }
 

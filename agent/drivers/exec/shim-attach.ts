@@ -121,7 +121,7 @@ function createOutputs(socket: Socket): Outputs {
     isFull: () => full.size > 0,
     onFrame: (frame) => {
       if (frame.kind === 'idle') return
-      if (frame.kind === 'stdin' || frame.kind === 'resize') throw new Error('a command has no input to tell of')
+      if (frame.kind === 'stdin' || frame.kind === 'resize') throw new Error('a command sends no input frames')
       const output = streams[frame.kind]
       if (output.destroyed || ended.has(output)) return
       if (frame.bytes.length === 0) {

@@ -128,7 +128,7 @@ export class BoxPods {
     await api.pods.patch(name, { metadata: { uid, labels, ownerReferences: ownedBy({ node, nodeUid }) } })
     const deadline = performance.now() + SEEN_MS
     while (this.get(uid) === null) {
-      if (performance.now() > deadline) throw new Error('the cluster does not tell of it')
+      if (performance.now() > deadline) throw new Error('the cluster does not list it')
       await sleep(SEEN_PAUSE_MS)
     }
   }

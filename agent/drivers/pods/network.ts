@@ -109,7 +109,7 @@ class NftPodNetwork implements PodNetwork {
     this.#remove(parts, (owner, owned) => (owner === boxId) !== (owned === address))
     const bridge = findBridge(address)
     if (bridge !== null && isOpen(bridge)) {
-      throw new ServiceError('runtime_unavailable', `Pods on ${bridge} cannot be kept apart: ${OPEN_BRIDGE_REMEDY}`)
+      throw new ServiceError('runtime_unavailable', `The agent cannot isolate pods on ${bridge}. ${OPEN_BRIDGE_REMEDY}`)
     }
     prepareNamespace(networkNamespace)
     try {
@@ -225,7 +225,7 @@ function guardPlace(
     if (place === null) throw new Error('no port of the bridge leads to it')
     guard.add(place)
   } catch (cause) {
-    const detail = `Pods on ${bridge} cannot be told apart: ${UNGUARDED_REMEDY}`
+    const detail = `The agent cannot distinguish pods on ${bridge}. ${UNGUARDED_REMEDY}`
     throw new ServiceError('runtime_unavailable', detail, { cause })
   }
 }

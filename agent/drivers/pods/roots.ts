@@ -180,7 +180,7 @@ function readConfig(call: HookCall): GivenConfig {
 // Finds the sandbox process: the pod's network is up before its first container is created.
 function sandboxOf(networkNamespace: string): number {
   const pid = /^\/proc\/(\d+)\/ns\/net$/.exec(networkNamespace)?.[1]
-  if (pid === undefined) throw new Error('the network of the pod cannot be told from its namespace')
+  if (pid === undefined) throw new Error('the namespace does not name the network of the pod')
   return Number(pid)
 }
 

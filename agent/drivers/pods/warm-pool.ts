@@ -143,7 +143,7 @@ class WarmPods implements WarmPodPool {
     try {
       const pod = await make(name, this.#closing.signal)
       if (isStanding(pod)) return pod
-      throw new Error('its pod was deleted meanwhile')
+      throw new Error('its pod was deleted during its start')
     } catch (error) {
       this.#unwanted.add(name)
       throw error

@@ -74,7 +74,7 @@ async function findChanges(options: BtrfsChangesOptions, { from, to, signal }: P
     await channel.send(null)
     const records = await channel.receive()
     signal.throwIfAborted()
-    if (records === null) throw new Error('the changes were not told')
+    if (records === null) throw new Error('the reader sent no changes')
     return records
   } finally {
     await channel.end()

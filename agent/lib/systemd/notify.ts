@@ -30,7 +30,7 @@ export function connectServiceManager(variables: {
   return {
     ready: (status) => send(`READY=1\nSTATUS=${oneLine(status)}`),
     status: (text) => send(`STATUS=${oneLine(text)}`),
-    stopping: () => send('STOPPING=1\nSTATUS=Stopping; boxes go on running'),
+    stopping: () => send('STOPPING=1\nSTATUS=Stopping, boxes keep running'),
     close: stop,
   }
 }

@@ -72,7 +72,7 @@ class Reader implements TarReader {
       const bytes = yield* this.#bytes(BLOCK_BYTES)
       if (isZero(bytes)) return null
       const block = decodeTarBlock(bytes)
-      if (block === null) throw this.#hasBegun ? damaged('what comes next is no header') : noTar(bytes)
+      if (block === null) throw this.#hasBegun ? damaged('the next block is not a header') : noTar(bytes)
       this.#hasBegun = true
       if (!METADATA_FLAGS.has(block.flag)) return yield* this.#beginEntry({ ...block, bytes }, metadata)
       yield* this.#readMetadata(block, metadata)
@@ -98,7 +98,7 @@ class Reader implements TarReader {
     const { flag } = block
     this.#expect(sizeOf(block.sizeBytes))
     if (this.#left > METADATA_BYTES_MAX) {
-      metadata.fault = 'what the archive tells of it is larger than 1 MiB'
+      metadata.fault = 'its metadata in the archive is larger than 1 MiB'
       return
     }
     const body = yield* this.#bytes(this.#left)
@@ -106,7 +106,7 @@ class Reader implements TarReader {
     if (flag === 'L') return void metadata.records.set('path', decodeText(body, 0, body.length))
     if (flag === 'K') return void metadata.records.set('linkpath', decodeText(body, 0, body.length))
     const records = yield* decodeRecords(body, this.#source)
-    if (records === null) metadata.fault = 'what the archive tells of it is damaged'
+    if (records === null) metadata.fault = 'its metadata in the archive is damaged'
     for (const [key, value] of records ?? []) {
       // A map fits one file. For all that follow, each small entry would cost as much as the map.
       if (flag === 'g' && isOfSparseFile(key)) continue
@@ -135,7 +135,7 @@ class Reader implements TarReader {
     if (map !== undefined) return (yield* this.#readRecord(map)).layout(size('GNU.sparse.size'), this.#left)
     const version = `${records.get('GNU.sparse.major') ?? ''}.${records.get('GNU.sparse.minor') ?? ''}`
     if (version === '.') return null
-    if (version !== '1.0') return { fault: 'it is a sparse file of a form that is not unpacked' }
+    if (version !== '1.0') return { fault: 'it is a sparse file of an unsupported format' }
     return (yield* this.#readMap()).layout(size('GNU.sparse.realsize'), this.#left)
   }
 
@@ -253,14 +253,12 @@ interface EntryMetadata {
 function faultOf(header: TarHeader): string | null {
   if (header.path.length > KEPT_BYTES) return `its name is longer than ${KEPT_BYTES} bytes`
   const { mode, uid, gid, modifiedSeconds } = header
-  return [mode, uid, gid, modifiedSeconds].every(Number.isSafeInteger)
-    ? null
-    : 'what the archive tells of it is damaged'
+  return [mode, uid, gid, modifiedSeconds].every(Number.isSafeInteger) ? null : 'its metadata in the archive is damaged'
 }
 
 // Throws for an invalid size, since it determines where the next header begins.
 function sizeOf(sizeBytes: number): number {
-  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('a size in it is no number')
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('a size in it is not a number')
   return sizeBytes
 }
 

@@ -148,8 +148,8 @@ export function cellAway(
   cause?: unknown,
   { which = '', isChange = false }: { which?: string; isChange?: boolean } = {},
 ): ServiceError {
-  const doubt = isChange && !isUnsent(cause) ? '; what was asked may still happen' : ''
-  const detail = `The agent of cell ${cell}${which} cannot be reached${doubt}.`
+  const doubt = isChange && !isUnsent(cause) ? '. The request may still take effect' : ''
+  const detail = `The agent of cell ${cell}${which} is unreachable${doubt}.`
   return new ServiceError('agent_unavailable', detail, { headers: { 'Retry-After': '2' }, cause })
 }
 

@@ -148,7 +148,7 @@ describe('what tells who a box is', () => {
       lab.runtime.start(lab.spec('box_cut', { isNew, writesNames: isNew }), (why) => void waits.push(why))
     const made = async (): Promise<string> => (await execute(lab.runtime, 'box_cut', 'grep -c more /made')).stdout
     const first = await start(true)
-    expect([waits, await made()]).toEqual([['Makes keys of its own.'], '2\n'])
+    expect([waits, await made()]).toEqual([['Creating SSH host keys.'], '2\n'])
     await lab.reopen()
     const again = await start(true)
     expect(again.pid).not.toBe(first.pid)

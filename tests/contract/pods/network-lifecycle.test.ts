@@ -83,7 +83,7 @@ describe('a box in a pod', () => {
 
   test.each([
     ['whose ports no rule separates', 0, /^runtime_unavailable .*pb0.*br_netfilter/],
-    ['that has no port for it', 1, /^runtime_unavailable .*pb0 cannot be told apart/],
+    ['that has no port for it', 1, /^runtime_unavailable .*cannot distinguish pods on \S*pb0/],
   ])('is refused on a bridge %s', async (_, filters, problem) => {
     const outcome = await admissionAfter([
       'ip link add pb0 type bridge',

@@ -111,7 +111,7 @@ describe('kill -9 of the agent', () => {
     await untilSucceeds(async () => {
       const { status, state } = (await client.get(`${boxes}/witness`)).body
       expect(status).toBe('unknown')
-      expect(state.message).toMatch(/did not start again\. The agent retries/)
+      expect(state.message).toMatch(/failed to restart\. The agent retries/)
       expect(await startFaults()).toEqual([
         expect.stringContaining('These boxes should run but failed to start: faults/witness ('),
       ])

@@ -41,7 +41,7 @@ test('a setting that the services read otherwise than the command is told, with 
   expect(checks.filter(({ check }) => check === 'settings')).toEqual([
     expect.objectContaining({
       ...{ level: 'problem', code: 'setting_wrong' },
-      evidence: expect.stringContaining('is "debug # verbose" for the services, and "debug" for this command'),
+      evidence: expect.stringContaining('is "debug # verbose" for the services, but "debug" for this command'),
     }),
   ])
 })

@@ -223,7 +223,7 @@ describe('each cause has its own words', () => {
     for (const method of ['GET', 'DELETE']) {
       const answer = await ask(method)
       // What is not safe is not sent again to find out.
-      const words = where === 'own' && method === 'DELETE' ? 'A GET alone shows which.' : 'speaks only HTTP/2'
+      const words = where === 'own' && method === 'DELETE' ? 'Send a GET request to see which.' : 'speaks only HTTP/2'
       expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining(words)])
     }
   })
@@ -247,7 +247,10 @@ describe('each cause has its own words', () => {
     const server = await odd((socket) => socket.end())
     await lead(server)
     const answer = await lab.ask(['POST / HTTP/1.1', `host: ${HOST}`, 'content-length: 3'], 'abc')
-    expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining('A GET alone shows which.')])
+    expect([answer.status, detailOf(answer)]).toEqual([
+      502,
+      expect.stringContaining('Send a GET request to see which.'),
+    ])
     expect(server.received.filter((text) => text.startsWith('POST'))).toHaveLength(1)
   })
 
@@ -285,6 +288,6 @@ describe('each cause has its own words', () => {
     await lead(server)
     const answers = await Promise.all(Array.from({ length: 80 }, () => ask()))
     expect(answers.every(({ status }) => status === 502)).toBe(true)
-    expect(answers.map(detailOf).filter((text) => text.includes('A GET alone shows which.'))).not.toEqual([])
+    expect(answers.map(detailOf).filter((text) => text.includes('Send a GET request to see which.'))).not.toEqual([])
   })
 })

@@ -151,7 +151,7 @@ describe('what another cell has', () => {
     expect(response.headers).toMatchObject({ 'retry-after': '2', 'x-request-id': 'req_mine' })
     expect(jsonOf(response)).toMatchObject({
       code: 'agent_unavailable',
-      detail: 'The agent of cell bb, which has box "web", cannot be reached.',
+      detail: 'The agent of cell bb, which has box "web", is unreachable.',
     })
     fleet.urls.delete('bb')
     expect(jsonOf(await ask('GET', BOX))).toMatchObject({ code: 'agent_unavailable' })

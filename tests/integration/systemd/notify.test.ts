@@ -28,7 +28,7 @@ test.each(['a path', 'an abstract name'])('tells a manager at %s of each state',
   expect(socket.receive()).toEqual([
     'STATUS=Building READY=1',
     'READY=1\nSTATUS=Serves',
-    'STOPPING=1\nSTATUS=Stopping; boxes go on running',
+    'STOPPING=1\nSTATUS=Stopping, boxes keep running',
   ])
   expect(env).toEqual({ OTHER: 'kept' })
   manager.close()
