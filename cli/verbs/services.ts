@@ -144,7 +144,10 @@ async function printReady(context: VerbContext, path: ServicePath, answered: Ser
   }
   const hasEnded = (service.active?.restarts ?? 0) > restarts
   if (isReady(service) && !hasEnded) return 0
-  const reason = service.message ?? (hasEnded ? 'it exited and was restarted' : `it is ${service.state}`)
+  const reason = (service.message ?? (hasEnded ? 'it exited and was restarted' : `it is ${service.state}`)).replace(
+    /\.$/,
+    '',
+  )
   reportLine(
     `boxyard: ${service.name} is not ready: ${reason}. For its output: boxyard logs ${path.name} ${service.name}`,
   )
