@@ -150,7 +150,7 @@ export const PROBLEM_TEXTS = {
   ],
   precondition_failed: [
     '`If-Match` does not match the current version, or the path already exists for `If-None-Match: *`.',
-    'Read the resource again, and repeat the change with its new `ETag`.',
+    'Read the resource again, check that your change still applies, and send the new `ETag`.',
   ],
   body_too_large: [
     'The body, or what it unpacks to, is longer than the operation takes.',

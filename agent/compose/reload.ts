@@ -95,7 +95,7 @@ export async function runReloadCommand(
   const outcome = (await askRunningAgent(settings, request)) as ReloadOutcome | null
   if (outcome === null) throw new Error(`No agent runs on ${settings.dataDir}. It reads its settings when it starts.`)
   const { applied, agent, front } = outcome
-  print(applied.length === 0 ? 'Reloaded certificates. No setting changed.' : `Applied: ${applied.join(', ')}.`)
+  print(applied.length === 0 ? 'Reloaded certificates.' : `Applied: ${applied.join(', ')}.`)
   if (agent.length > 0) print(`Applied when you restart the agent (boxes keep running): ${agent.join(', ')}.`)
   if (front.length > 0) print(`Applied when you restart the front: ${front.join(', ')}.`)
   return 0

@@ -31,11 +31,12 @@ const copy: Verb = {
   ],
   summary: 'Copy files and directories to or from a box (BOX:PATH). The last path is the target, - is stdin or stdout',
   details: `A relative path in a box starts at /root.
-As in docker cp, an existing target directory receives the source under its name. DIR/. copies the contents of DIR.
+As in docker cp, an existing target directory, or a link to one, receives the source under its name. DIR/. copies the contents of DIR.
 A link stays a link. To copy its target, add -L, or a slash to the source.
 A slash at the end of the target creates a missing directory for files, links and several sources. cp creates no other directories.
 In a box, copies belong to root and keep their modes. On this machine, the umask applies, and without --preserve cp drops
-set-user-id, set-group-id and sticky bits. Unlike docker cp, a file or DIR/. replaces a link of the same name on this machine.
+set-user-id, set-group-id and sticky bits. Unlike docker cp, a file or DIR/. replaces a link of the same name on this machine
+and does not write through it.
 cp skips devices, FIFOs and sockets, and lists them. On the host of the service, long files bypass the front with a ticket.
 Each file arrives completely or not at all, and so does a new directory on this machine. An interrupted upload of a directory
 keeps the files that it has sent.`,

@@ -65,7 +65,7 @@ async function sayAccess(door: RigCell | undefined): Promise<void> {
 async function openCluster(name: string, nodeCount: number | undefined): Promise<ClusterRecord> {
   if (isFleet(name) && !(await reviveCluster(name)))
     throw new Error(
-      `The cluster of the fleet ${name} no longer runs, such as after a reboot. First run: npm run fleet:down -- ${name}`,
+      `The cluster of the fleet ${name} is incomplete or no longer runs, such as after a reboot. First run: npm run fleet:down -- ${name}`,
     )
   await startCluster(name, say, nodeCount ?? readRecord(name)?.nodeCount ?? NODES)
   const record = readRecord(name)

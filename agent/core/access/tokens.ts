@@ -276,7 +276,7 @@ function secondsOf(time: number): number {
 
 function noSession(): ServiceError {
   const wayOut = 'Revoke another token by `DELETE /v1/tokens/{token}`.'
-  return permissionDenied('A session can delete only sessions of the console, and this token is not one.', wayOut)
+  return permissionDenied('This operation ends only sessions of the console, and the token is not one.', wayOut)
 }
 
 /** Most live tokens of one account, and most that one operator's token created. */
