@@ -37,7 +37,7 @@ A slash at the end of the target creates a missing directory for files, links an
 In a box, copies belong to root and keep their modes. On this machine, the umask applies, and without --preserve cp drops
 set-user-id, set-group-id and sticky bits. Unlike docker cp, a file or DIR/. replaces a link of the same name on this machine
 and does not write through it.
-cp skips devices, FIFOs and sockets, and lists them. On the host of the service, long files bypass the front with a ticket.
+Devices, FIFOs and sockets are skipped and listed. On the host of the service, long files bypass the front with a ticket.
 Each file arrives completely or not at all, and so does a new directory on this machine. An interrupted upload of a directory
 keeps the files that it has sent.`,
   examples: [

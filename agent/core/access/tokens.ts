@@ -211,7 +211,7 @@ function roomOf(root: string, { tokenId }: Minter, { isForOthers }: { isForOther
 }
 
 function tooManyTokens(room: TokenRoom | undefined): ServiceError {
-  const whose = room && 'root' in room.of ? 'This token and the tokens created with it have' : 'This token has created'
+  const whose = room && 'root' in room.of ? 'This token, and those minted with it, have' : 'This token has minted'
   return quotaExceeded(`${whose} ${room?.most} live tokens, the most allowed.`, 'Revoke one that is not needed.')
 }
 
@@ -276,7 +276,7 @@ function secondsOf(time: number): number {
 
 function noSession(): ServiceError {
   const wayOut = 'Revoke another token by `DELETE /v1/tokens/{token}`.'
-  return permissionDenied('This operation ends only sessions of the console, and the token is not one.', wayOut)
+  return permissionDenied('This ends sessions of the console only, and the token is none.', wayOut)
 }
 
 /** Most live tokens of one account, and most that one operator's token created. */
