@@ -251,7 +251,7 @@ describe('rm', () => {
   test('asks on a terminal for a box that runs or has snapshots', async () => {
     expect(await answer('rm saved', 'n\r')).toEqual([
       1,
-      expect.stringMatching(/^saved has 1 snapshot\.\nDelete saved\? \[y\/N\] n\nNothing was deleted\.\n$/),
+      expect.stringMatching(/^saved has 1 snapshot\.\nDelete saved\? \[y\/N\] n\nCanceled\. Nothing was deleted\.\n$/),
     ])
     const [code, shown] = await answer('rm plain saved web', '\r')
     expect([code, shown]).toEqual([1, expect.stringMatching(/^saved has 1 snapshot\.\nweb is running and has/)])

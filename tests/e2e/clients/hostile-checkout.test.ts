@@ -134,7 +134,7 @@ describe('what is no file of the user’s', () => {
     expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a regular file') })
     rmSync(join(checkout, '.boxyard'), { recursive: true })
     write(`#${'x'.repeat(70_000)}`)
-    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('at most 65536') })
+    expect(await boxyard('ls')).toMatchObject({ code: 2, stderr: expect.stringContaining('The limit is 65536') })
     rmSync(join(checkout, '.boxyard'))
     execFileSync('mkfifo', [join(checkout, '.boxyardignore')])
     expect(await boxyard('sync', '.', 'web:srv')).toMatchObject({
@@ -253,7 +253,7 @@ describe('a host name of SSH', () => {
     const { code, stderr } = await ssh(aliased, 'web.demo.boxyard', 'true')
     expect([code, stderr]).toEqual([
       0,
-      expect.stringMatching(/^boxyard: .* is now a box of http:\/\/localhost:\d+; it was/),
+      expect.stringMatching(/^boxyard: .* is now a box of http:\/\/localhost:\d+\. Before, it was/),
     ])
     expect(await ssh(aliased, 'web.demo.boxyard', 'true')).toMatchObject({ code: 0, stderr: '' })
   })
