@@ -20,6 +20,10 @@ export type AttachmentState =
 export interface AttachOptions {
   box: Ref
   session: string
+  /** The directory that a session begins in, if it is not there yet. */
+  cwd?: string | undefined
+  /** Returns what a typed text is, such as with a Ctrl key of the screen. */
+  typed(text: string): string
   onState(state: AttachmentState): void
   /** Reports input that did not reach the session; null: there is none. */
   onUnsent(unsent: Unsent | null): void
@@ -52,8 +56,9 @@ export class Attachment {
     this.#listeners = [
       terminal.onData((text) => {
         const isReport = REPORT.test(text)
-        if (!isReport || !this.#isReplaying) this.#send(encoder.encode(text), !isReport)
-        if (INTERRUPTS.has(text) && this.#flood.isOn()) void this.#skip()
+        const sent = isReport ? text : options.typed(text)
+        if (!isReport || !this.#isReplaying) this.#send(encoder.encode(sent), !isReport)
+        if (INTERRUPTS.has(sent) && this.#flood.isOn()) void this.#skip()
       }),
       terminal.onBinary((text) => {
         if (!this.#isReplaying)
@@ -132,11 +137,11 @@ export class Attachment {
 
   /** Opens a stream of the session. @throws ApiError, ConnectionError also where nothing answers for some seconds */
   async #connect(): Promise<TerminalStream> {
-    const { box, session } = this.#options
+    const { box, session, cwd } = this.#options
     const { cols, rows } = this.#terminal
     const giveUp = new AbortController()
     const { signal } = giveUp
-    const opening = api().box(box.project, box.name).console({ session, cols, rows, signal })
+    const opening = api().box(box.project, box.name).console({ session, cwd, cols, rows, signal })
     const late = pauseFor(CONNECT_MS, this.#closing.signal).then(() => null)
     const stream = await Promise.race([opening, late])
     if (stream !== null) return stream

@@ -8,71 +8,91 @@ import { ownPaletteKey } from '../shell/key-owner.ts'
 import { useIsDark } from '../shell/theme.ts'
 import { Button } from '../ui/button.tsx'
 import { copyText } from '../ui/copy.tsx'
-import { FilterInput } from '../ui/field.tsx'
 import { Attachment, type AttachmentState } from './attachment.ts'
 import { setCellWidths } from './cell-widths.ts'
+import { changeFontSize, fontSize, screenReader } from './choices.ts'
 import { DARK, FOUND_DARK, FOUND_LIGHT, LIGHT } from './colours.ts'
 import { drawByGpu } from './gpu-renderer.ts'
 import type { Unsent } from './held-input.ts'
 import { useKeyboardHeight } from './keyboard-height.ts'
+import { addLinks } from './links.ts'
+import { type Found, TerminalSearch } from './terminal-search.tsx'
+import { ScreenCtrl } from './screen-ctrl.ts'
+import { TouchKeys } from './touch-keys.tsx'
 import { applyOwnFont } from './own-font.ts'
-import { useScreenReader } from './screen-reader.ts'
 
 interface TerminalViewProps {
   box: Ref
   session: string
+  /** The directory that the session begins in, if it is not there yet. */
+  cwd?: string | undefined
+  /** Takes a port that a program of the box calls one of its own machine, with the path behind it. */
+  onBoxPort(port: number, path: string): void
   /** Told whenever it is attached: the session is there then. */
   onOpen(): void
 }
 
 /** Keeps a terminal of a session in a place of the page. */
-function useTerminal({ box: { project, name }, session, onOpen }: TerminalViewProps) {
+function useTerminal({ box: { project, name }, session, cwd, onBoxPort, onOpen }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null)
-  const parts = useRef<{ terminal: Terminal; search: SearchAddon; attachment: Attachment } | null>(null)
+  const parts = useRef<{ terminal: Terminal; search: SearchAddon; fit: FitAddon; attachment: Attachment } | null>(null)
   const [state, setState] = useState<AttachmentState>({ kind: 'connecting' })
   const [unsent, setUnsent] = useState<Unsent | null>(null)
   const [attempt, setAttempt] = useState(0)
   const [isSearching, setSearching] = useState(false)
   const [found, setFound] = useState<Found | null>(null)
+  const [hovered, setHovered] = useState<string | null>(null)
+  const [ctrl] = useState(() => new ScreenCtrl())
   const isDark = useIsDark()
-  const opened = useRef(onOpen)
-  opened.current = onOpen
+  const told = useRef({ onOpen, onBoxPort })
+  told.current = { onOpen, onBoxPort }
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
-    const { terminal, search, close } = openTerminal(element, () => setSearching(true))
+    const { terminal, search, fit, close } = openTerminal(element, () => setSearching(true))
     search.onDidChangeResults(setFound)
+    addLinks(terminal, { onHover: setHovered, onBoxPort: (port, path) => told.current.onBoxPort(port, path) })
     const attachment = new Attachment(terminal, {
       box: { project, name },
       session,
+      cwd,
+      typed: (text) => ctrl.apply(text),
       onState: (now) => {
         setState(now)
-        if (now.kind === 'open') opened.current()
+        if (now.kind === 'open') told.current.onOpen()
       },
       onUnsent: setUnsent,
     })
-    parts.current = { terminal, search, attachment }
+    parts.current = { terminal, search, fit, attachment }
     return () => {
       attachment.close()
       setUnsent(null)
+      setHovered(null)
       close()
       parts.current = null
     }
-  }, [project, name, session, attempt])
+  }, [project, name, session, cwd, ctrl, attempt])
   useEffect(() => {
     if (parts.current) parts.current.terminal.options.theme = isDark ? DARK : LIGHT
   }, [isDark, attempt, session])
-  const isRead = useScreenReader()
+  const isRead = screenReader.use()
   useEffect(() => {
     if (parts.current) parts.current.terminal.options.screenReaderMode = isRead
   }, [isRead, attempt, session])
+  const sizePx = fontSize.use()
+  useEffect(() => {
+    if (!parts.current) return
+    parts.current.terminal.options.fontSize = sizePx
+    parts.current.fit.fit()
+  }, [sizePx, attempt, session])
   const begin = (): void => setAttempt(attempt + 1)
-  return { place, parts, state, unsent, isSearching, setSearching, found, setFound, isDark, begin }
+  return { place, parts, state, unsent, isSearching, setSearching, found, setFound, hovered, ctrl, isDark, begin }
 }
 
 /** A terminal of a session of a box, as large as its place. */
 export function TerminalView(props: TerminalViewProps) {
-  const { place, parts, state, unsent, isSearching, setSearching, found, setFound, isDark, begin } = useTerminal(props)
+  const { place, parts, state, unsent, isSearching, setSearching, found, setFound, hovered, ctrl, isDark, begin } =
+    useTerminal(props)
   const keyboardPx = useKeyboardHeight()
   /** Ends the question about unsent input. */
   const answer = (isSent: boolean): void => {
@@ -116,7 +136,9 @@ export function TerminalView(props: TerminalViewProps) {
           data-state={state.kind}
           className="absolute inset-0 overflow-hidden bg-panel dark:bg-bg [&_.xterm-viewport]:bg-transparent! [&>.xterm]:h-full [&>.xterm]:p-1"
         />
+        {hovered !== null && <LinkHint address={hovered} />}
       </div>
+      <TouchKeys ctrl={ctrl} terminal={() => parts.current?.terminal} />
       {state.kind === 'ended' && <EndedBar state={state} again={begin} />}
     </section>
   )
@@ -126,7 +148,7 @@ export function TerminalView(props: TerminalViewProps) {
 function openTerminal(element: HTMLElement, find: () => void) {
   const terminal = new Terminal({
     fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
-    fontSize: 13,
+    fontSize: fontSize.value,
     scrollback: 10_000,
     cursorBlink: !stillness().matches,
     minimumContrastRatio: 4.5,
@@ -164,7 +186,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
     element.removeEventListener('paste', onPaste, { capture: true })
     terminal.dispose()
   }
-  return { terminal, search, close }
+  return { terminal, search, fit, close }
 }
 
 /** Lies on the terminal: one that became smaller and larger at each break would tell its shell so. */
@@ -192,6 +214,18 @@ function EndedBar({ state, again }: { state: AttachmentState & { kind: 'ended' }
   )
 }
 
+/** Says where a link leads: a program may have put it behind other text. */
+function LinkHint({ address }: { address: string }) {
+  return (
+    <p
+      role="status"
+      className="pointer-events-none absolute bottom-0 left-0 z-10 max-w-full truncate rounded-tr-md border border-line bg-panel px-2 py-1 text-xs text-muted"
+    >
+      Ctrl-click opens {address}
+    </p>
+  )
+}
+
 interface UnsentBarProps {
   unsent: Unsent
   isOpen: boolean
@@ -215,53 +249,10 @@ function UnsentBar({ unsent: { isKept, isUnsure }, isOpen, answer }: UnsentBarPr
   )
 }
 
-/** Which of the finds is marked, from 0, and how many there are; -1: there are very many. */
-interface Found {
-  resultIndex: number
-  resultCount: number
-}
-
-interface TerminalSearchProps {
-  found: Found | null
-  find(text: string, isBack: boolean): void
-  close(): void
-}
-
-function TerminalSearch({ found, find, close }: TerminalSearchProps) {
-  const [text, setText] = useState('')
-  return (
-    <search className="flex gap-2 border-b border-line bg-panel p-2">
-      <FilterInput
-        label="Find in the terminal"
-        autoFocus
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value)
-          find(event.target.value, false)
-        }}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') close()
-          if (event.key === 'Enter') find(text, event.shiftKey)
-        }}
-      />
-      <span role="status" className="min-w-20 self-center text-muted tabular-nums">
-        {text === '' || found === null ? '' : foundWords(found)}
-      </span>
-      <Button onClick={() => find(text, true)}>Previous</Button>
-      <Button onClick={() => find(text, false)}>Next</Button>
-      <Button kind="quiet" onClick={close}>
-        Close
-      </Button>
-    </search>
-  )
-}
-
-function foundWords({ resultIndex, resultCount }: Found): string {
-  if (resultCount === 0) return 'Not found'
-  return resultIndex < 0 ? `${resultCount} or more` : `${resultIndex + 1} of ${resultCount}`
-}
-
-/** Takes the keys that are not the shell's: Ctrl-Shift-C copies, Ctrl-Shift-F finds; the browser pastes with Ctrl-Shift-V. */
+/**
+ * Takes the keys that are not the shell's: Ctrl-Shift-C copies, Ctrl-Shift-F finds, Ctrl-Shift with + - 0 changes the size of the letters.
+ * The browser pastes with Ctrl-Shift-V.
+ */
 function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): boolean {
   if (!event.ctrlKey || !event.shiftKey || event.type !== 'keydown') return true
   if (event.code === 'KeyC' && terminal.hasSelection()) {
@@ -274,6 +265,12 @@ function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): 
     search()
     return false
   }
+  const step = SIZE_STEPS.get(event.code)
+  if (step !== undefined) {
+    event.preventDefault()
+    changeFontSize(step)
+    return false
+  }
   return event.code !== 'KeyV'
 }
 
@@ -282,4 +279,12 @@ function stillness(): MediaQueryList {
   return matchMedia('(prefers-reduced-motion: reduce)')
 }
 
+const SIZE_STEPS = new Map<string, 1 | -1 | 0>([
+  ['Equal', 1],
+  ['NumpadAdd', 1],
+  ['Minus', -1],
+  ['NumpadSubtract', -1],
+  ['Digit0', 0],
+  ['Numpad0', 0],
+])
 const CONTROL_K = '\u000b'

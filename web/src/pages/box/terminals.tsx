@@ -1,17 +1,19 @@
 import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { Accessibility, Plus, X } from 'lucide-react'
-import { useState } from 'react'
+import { AArrowDown, AArrowUp, Accessibility, Columns2, Maximize, Minimize, Plus, Rows2, Square, X } from 'lucide-react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'
+import { webAddress } from '../../api/own-path.ts'
 import { boxQuery } from '../../api/queries.ts'
-import type { Ref } from '../../api/records.ts'
+import type { Box, Ref } from '../../api/records.ts'
 import { useLive } from '../../shell/live-provider.tsx'
 import { usePageSearch } from '../../shell/page-search.ts'
-import { chooseScreenReader, useScreenReader } from '../../terminal/screen-reader.ts'
+import { changeFontSize, screenReader } from '../../terminal/choices.ts'
+import { useFullScreen } from '../../terminal/full-screen.ts'
 import { TerminalView } from '../../terminal/terminal-view.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Empty } from '../../ui/page.tsx'
-import { tellError } from '../../ui/toasts.tsx'
+import { tell, tellError } from '../../ui/toasts.tsx'
 import { useBoxRef } from './box.tsx'
 
 /** The sessions of a box, each a tab that goes on when the page is left. */
@@ -39,62 +41,86 @@ export function Terminals() {
       </div>
     )
   }
-  return <RunningTerminals box={ref} />
+  return <RunningTerminals box={box} />
 }
 
-function RunningTerminals({ box }: { box: Ref }) {
-  const { session: named = 'main' } = usePageSearch<{ session: string }>()
-  const { data: sessions } = useSuspenseQuery(sessionsQuery(box))
+/** The terminal that the address names, and with `beside` a second one next to it, or below it. */
+function RunningTerminals({ box }: { box: Box }) {
+  const ref = useBoxRef()
+  const search = usePageSearch<Record<keyof TerminalSearch, string>>()
+  const { data: sessions } = useSuspenseQuery(sessionsQuery(ref))
   const navigate = useNavigate()
   const queries = useQueryClient()
   const [ending, setEnding] = useState<string | null>(null)
-  const names = [...new Set([...sessions, named])]
-  const open = (session: string): void =>
-    void navigate({ to: '/boxes/$project/$name/terminal', params: box, search: { session } })
+  const { isFull, toggle } = useFullScreen()
+  const isNew = search.session === undefined && search.cwd !== undefined
+  const { session: named = isNew ? freeName(sessions) : 'main', beside = null, below } = search
+  const names = [...new Set([...sessions, named, ...(beside === null ? [] : [beside])])]
+  const open = (next: TerminalSearch): void =>
+    void navigate({ to: '/boxes/$project/$name/terminal', params: ref, search: next })
+  // What it is called stays while others begin and end.
+  useEffect(() => {
+    if (isNew) void navigate({ to: '.', search: { session: named, cwd: search.cwd }, replace: true })
+  }, [isNew, named, search.cwd, navigate])
+  const withNext = (next: Partial<TerminalSearch>): TerminalSearch =>
+    tidy({ session: named, beside: beside ?? undefined, below, ...next })
   const end = async (session: string): Promise<void> => {
     try {
-      await api().call('deleteSession', { path: { ...box, session } })
-      await queries.invalidateQueries({ queryKey: sessionsQuery(box).queryKey })
-      open(names.find((each) => each !== session) ?? 'main')
+      await api().call('deleteSession', { path: { ...ref, session } })
+      await queries.invalidateQueries({ queryKey: sessionsQuery(ref).queryKey })
+      if (session === beside) open({ session: named })
+      else open({ session: beside ?? names.find((each) => each !== session) ?? 'main' })
     } catch (error) {
       tellError(error)
     }
   }
+  const view = (session: string, cwd?: string) => (
+    <TerminalView
+      key={session}
+      box={ref}
+      session={session}
+      cwd={cwd}
+      onBoxPort={(port, path) => openBoxPort(box, port, path)}
+      onOpen={() => void queries.invalidateQueries({ queryKey: sessionsQuery(ref).queryKey })}
+    />
+  )
   return (
-    <div className="flex min-h-0 flex-1 flex-col">
+    <div className={`flex min-h-0 flex-1 flex-col ${isFull ? 'fixed inset-0 z-30 bg-bg' : ''}`}>
       <nav aria-label="Sessions" className="flex items-center gap-1 overflow-x-auto border-b border-line px-3 py-1">
         {names.map((session) => (
-          <span
+          <SessionTab
             key={session}
-            className={`flex items-center gap-1 rounded-md px-2 py-1 ${session === named ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
-          >
-            <Link
-              to="/boxes/$project/$name/terminal"
-              params={box}
-              search={{ session }}
-              aria-current={session === named ? 'true' : undefined}
-            >
-              {session}
-            </Link>
-            <button
-              type="button"
-              aria-label={`End ${session}`}
-              className="rounded p-0.5 hover:bg-line"
-              onClick={() => setEnding(session)}
-            >
-              <X aria-hidden className="size-3.5" />
-            </button>
-          </span>
+            session={session}
+            // A tab of the second terminal makes it the first.
+            search={session === beside ? withNext({ session, beside: named }) : withNext({ session })}
+            isOpen={session === named}
+            end={() => setEnding(session)}
+          />
         ))}
-        <BeginButton begin={() => open(freeName(names))} />
-        <ScreenReaderButton />
+        <ToolButton
+          name="New terminal"
+          icon={<Plus aria-hidden className="size-4" />}
+          press={() => open(withNext({ session: freeName(names) }))}
+        />
+        <Tools
+          isFull={isFull}
+          toggleFull={toggle}
+          split={(isBelow) =>
+            open({ session: named, beside: beside ?? freeName(names), ...(isBelow && { below: 'yes' }) })
+          }
+          join={beside === null ? null : () => open({ session: named })}
+        />
       </nav>
-      <TerminalView
-        key={named}
-        box={box}
-        session={named}
-        onOpen={() => void queries.invalidateQueries({ queryKey: sessionsQuery(box).queryKey })}
-      />
+      <div className={`flex min-h-0 flex-1 flex-col ${below === undefined ? 'md:flex-row' : ''}`}>
+        {view(named, search.cwd)}
+        {beside !== null && beside !== named && (
+          <div
+            className={`flex min-h-0 min-w-0 flex-1 border-t border-line ${below === undefined ? 'md:border-t-0 md:border-l' : ''}`}
+          >
+            {view(beside)}
+          </div>
+        )}
+      </div>
       <Confirm
         title={`End the session ${ending ?? ''}?`}
         about="This ends its shell and everything that runs in it, for everyone attached."
@@ -107,31 +133,119 @@ function RunningTerminals({ box }: { box: Ref }) {
   )
 }
 
-function BeginButton({ begin }: { begin(): void }) {
-  return (
-    <button
-      type="button"
-      aria-label="New terminal"
-      title="New terminal"
-      className="rounded p-1.5 hover:bg-raised"
-      onClick={begin}
-    >
-      <Plus aria-hidden className="size-4" />
-    </button>
+/** What the address of the page says. Without a session, a directory asks for a new one that begins there. */
+type TerminalSearch = {
+  session?: string | undefined
+  cwd?: string | undefined
+  beside?: string | undefined
+  below?: string | undefined
+}
+
+function tidy(search: TerminalSearch): TerminalSearch {
+  return search.beside === search.session ? { session: search.session } : search
+}
+
+/** Opens what a program calls a port of its own machine by the URL of the box, if that leads there. */
+function openBoxPort(box: Box, port: number, path: string): void {
+  const address = webAddress(box.url)
+  if (address !== null && port === (box.port ?? DEFAULT_PORT)) {
+    window.open(new URL(path, address), '_blank', 'noopener,noreferrer')
+    return
+  }
+  tell(
+    `Port ${port} is in the box, and its URL leads to port ${box.port ?? DEFAULT_PORT}. \`boxyard port-forward ${box.name} ${port}\` brings it to your machine.`,
   )
 }
 
-function ScreenReaderButton() {
-  const isOn = useScreenReader()
+interface SessionTabProps {
+  session: string
+  search: TerminalSearch
+  isOpen: boolean
+  end(): void
+}
+
+function SessionTab({ session, search, isOpen, end }: SessionTabProps) {
+  const box = useBoxRef()
+  return (
+    <span
+      className={`flex items-center gap-1 rounded-md px-2 py-1 ${isOpen ? 'bg-accent-soft font-medium' : 'hover:bg-raised'}`}
+    >
+      <Link
+        to="/boxes/$project/$name/terminal"
+        params={box}
+        search={search}
+        aria-current={isOpen ? 'true' : undefined}
+        className="whitespace-nowrap"
+      >
+        {session}
+      </Link>
+      <button type="button" aria-label={`End ${session}`} className="rounded p-0.5 hover:bg-line" onClick={end}>
+        <X aria-hidden className="size-3.5" />
+      </button>
+    </span>
+  )
+}
+
+interface ToolsProps {
+  isFull: boolean
+  toggleFull(): void
+  /** Opens a second terminal next to the first, or below it. */
+  split(isBelow: boolean): void
+  /** Leaves the first terminal alone; null: it is. */
+  join: (() => void) | null
+}
+
+function Tools({ isFull, toggleFull, split, join }: ToolsProps) {
+  const isRead = screenReader.use()
+  return (
+    <div role="toolbar" aria-label="Terminal" className="ml-auto flex items-center gap-1 text-muted">
+      <ToolButton
+        name="Smaller text"
+        icon={<AArrowDown aria-hidden className="size-4" />}
+        press={() => changeFontSize(-1)}
+      />
+      <ToolButton
+        name="Larger text"
+        icon={<AArrowUp aria-hidden className="size-4" />}
+        press={() => changeFontSize(1)}
+      />
+      <ToolButton name="Split right" icon={<Columns2 aria-hidden className="size-4" />} press={() => split(false)} />
+      <ToolButton name="Split below" icon={<Rows2 aria-hidden className="size-4" />} press={() => split(true)} />
+      {join && <ToolButton name="Close the split" icon={<Square aria-hidden className="size-4" />} press={join} />}
+      <ToolButton
+        name={isFull ? 'Leave full screen' : 'Full screen'}
+        icon={isFull ? <Minimize aria-hidden className="size-4" /> : <Maximize aria-hidden className="size-4" />}
+        press={toggleFull}
+      />
+      <ToolButton
+        name="Screen reader"
+        isOn={isRead}
+        icon={<Accessibility aria-hidden className="size-4" />}
+        press={() => screenReader.choose(isRead ? null : 'on')}
+      />
+    </div>
+  )
+}
+
+interface ToolButtonProps {
+  name: string
+  icon: ReactNode
+  press(): void
+  /** Of a button that stays pressed. */
+  isOn?: boolean
+}
+
+function ToolButton({ name, icon, press, isOn }: ToolButtonProps) {
   return (
     <button
       type="button"
+      aria-label={name}
       aria-pressed={isOn}
-      title="Reads terminal output aloud. The terminal gets slower."
-      className={`ml-auto inline-flex items-center gap-1.5 rounded-md px-2 py-1 whitespace-nowrap ${isOn ? 'bg-accent-soft font-medium' : 'text-muted hover:bg-raised'}`}
-      onClick={() => chooseScreenReader(!isOn)}
+      title={name}
+      className={`rounded p-1.5 ${isOn === true ? 'bg-accent-soft text-text' : 'hover:bg-raised'}`}
+      onClick={press}
     >
-      <Accessibility aria-hidden className="size-4" /> Screen reader
+      {icon}
     </button>
   )
 }
@@ -150,3 +264,5 @@ const sessionsQuery = ({ project, name }: Ref) =>
 export function freeName(names: readonly string[]): string {
   for (let number = 2; ; number++) if (!names.includes(`shell-${number}`)) return `shell-${number}`
 }
+
+const DEFAULT_PORT = 8080

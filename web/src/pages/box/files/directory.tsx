@@ -1,9 +1,10 @@
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
-import { Download as DownloadIcon, FilePlus, FolderPlus, Upload as UploadIcon } from 'lucide-react'
+import { Link } from '@tanstack/react-router'
+import { Download as DownloadIcon, FilePlus, FolderPlus, SquareTerminal, Upload as UploadIcon } from 'lucide-react'
 import { type DragEvent, useMemo, useRef, useState } from 'react'
 import type { FileEntry } from '../../../api/records.ts'
 import { useRights } from '../../../shell/rights.ts'
-import { Button } from '../../../ui/button.tsx'
+import { Button, buttonStyle } from '../../../ui/button.tsx'
 import { FilterInput } from '../../../ui/field.tsx'
 import { Menu } from '../../../ui/menu.tsx'
 import { Empty } from '../../../ui/page.tsx'
@@ -22,7 +23,7 @@ import { useUploads } from './uploads.ts'
 /** The entries of a directory, and what is made in it; files are dropped onto it. */
 export function Directory({ at }: { at: FilesAt }) {
   const { box, place, snapshot } = at
-  const { canWrite } = useRights()
+  const { canWrite, canExec } = useRights()
   const isChangeable = canWrite && snapshot === undefined
   const list = useSuspenseInfiniteQuery(listQuery(at))
   const [text, setText] = useState('')
@@ -45,6 +46,16 @@ export function Directory({ at }: { at: FilesAt }) {
           <Button onClick={() => void downloadTar(at).catch(tellError)}>
             <DownloadIcon aria-hidden className="size-4" /> Download as tar
           </Button>
+          {canExec && snapshot === undefined && place.base64 === null && (
+            <Link
+              to="/boxes/$project/$name/terminal"
+              params={box}
+              search={{ cwd: place.text }}
+              className={buttonStyle()}
+            >
+              <SquareTerminal aria-hidden className="size-4" /> Open terminal here
+            </Link>
+          )}
           {snapshot !== undefined && canWrite && place.text !== '/' && (
             <Button onClick={() => actOnThis('restore')}>Restore directory</Button>
           )}

@@ -1,0 +1,34 @@
+import { WebLinksAddon } from '@xterm/addon-web-links'
+import type { Terminal } from '@xterm/xterm'
+import { webAddress } from '../api/own-path.ts'
+import { boxPortOf } from './box-port.ts'
+
+export interface LinkOptions {
+  /** Shows where the link below the pointer leads; null: the pointer has left it. */
+  onHover(address: string | null): void
+  /** Takes a port of the box that a program calls its own machine's, and the path behind it. */
+  onBoxPort(port: number, path: string): void
+}
+
+/**
+ * Makes the addresses on a terminal links: those in its text, and those that a program names behind other text (OSC 8). Only HTTP and HTTPS
+ * open, in a tab that knows nothing of this page, with Ctrl or Cmd held, or by a finger: the box writes the text. An address of the
+ * box's own machine, as `http://localhost:5173`, would lead to the machine of the user, so the caller gets it instead.
+ */
+export function addLinks(terminal: Terminal, { onHover, onBoxPort }: LinkOptions): void {
+  const open = (event: MouseEvent, text: string): void => {
+    const address = webAddress(text)
+    if (address === null || !(event.ctrlKey || event.metaKey || isFinger())) return
+    const own = boxPortOf(address)
+    if (own === null) window.open(address, '_blank', 'noopener,noreferrer')
+    else onBoxPort(own.port, own.path)
+  }
+  const hover = (_: MouseEvent, text: string): void => onHover(webAddress(text))
+  const leave = (): void => onHover(null)
+  terminal.loadAddon(new WebLinksAddon(open, { hover, leave }))
+  terminal.options.linkHandler = { activate: open, hover, leave }
+}
+
+function isFinger(): boolean {
+  return matchMedia('(pointer: coarse)').matches
+}
