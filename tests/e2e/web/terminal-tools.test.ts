@@ -15,8 +15,7 @@ const openTerminal = (session: string): Promise<void> =>
   visitor.open(`/boxes/tools/one/terminal?session=${session}`, 'tools/one')
 
 describe('links on a terminal', () => {
-  const opened = (): Promise<string> =>
-    user.page.evaluate<string>("globalThis.opened?.join('\\n') ?? ''")
+  const opened = (): Promise<string> => user.page.evaluate<string>("globalThis.opened?.join('\\n') ?? ''")
   const noteOpened = (): Promise<void> =>
     user.page.evaluate(`
       globalThis.opened = []
@@ -24,14 +23,16 @@ describe('links on a terminal', () => {
         globalThis.opened.push([address, target, features].join(' '))
         return null
       }`)
-  /** The middle of the first place on the screen where a text stands. */
-  const placeOf = (text: string): Promise<{ x: number; y: number }> =>
-    user.page.evaluate<{ x: number; y: number }>(`(() => {
-      const rows = [...document.querySelectorAll('.xterm-rows > div')]
-      const row = rows.findLast((each) => each.textContent.startsWith(${JSON.stringify(text)}))
-      const { left, top, height } = row.getBoundingClientRect()
-      return { x: left + height, y: top + height / 2 }
-    })()`)
+  /** Waits for the row that begins with a text, and returns a place in it. */
+  const placeOf = async (text: string): Promise<{ x: number; y: number }> => {
+    const box = await user.page
+      .locator('.xterm-rows > div')
+      .filter({ hasText: new RegExp(`^${text.replaceAll('.', '\\.')}`) })
+      .first()
+      .boundingBox()
+    if (box === null) throw new Error(`No row begins with ${text}.`)
+    return { x: box.x + box.height, y: box.y + box.height / 2 }
+  }
   const hoverAndClick = async (text: string, modifiers: ('Control' | 'Shift')[]): Promise<void> => {
     const { x, y } = await placeOf(text)
     await user.page.mouse.move(x + 4, y)
@@ -44,21 +45,23 @@ describe('links on a terminal', () => {
 
   test('open with Ctrl alone, in a tab of their own, and a hidden target is shown', async () => {
     await openTerminal('links')
-    await visitor.type("printf '\\033[H\\033[2J%s\\n' https://example.test/a; printf '\\033]8;;https://hidden.test/b\\007my bank\\033]8;;\\007\\n'")
-    await untilOnScreen(visitor, 'my bank')
+    await visitor.type(
+      "printf '\\033[H\\033[2J%s\\n' https://example.test/a; printf '\\033]8;;https://hidden.test/b\\007my-bank\\033]8;;\\007\\n'",
+    )
+    await untilOnScreen(visitor, 'my-bank')
     await noteOpened()
     await hoverAndClick('https://example.test/a', [])
     expect(await opened()).toBe('')
     await hoverAndClick('https://example.test/a', ['Control'])
     expect(await opened()).toBe('https://example.test/a _blank noopener,noreferrer')
-    await hoverAndClick('my bank', [])
+    await hoverAndClick('my-bank', [])
     await visitor.sees('Ctrl-click opens https://hidden.test/b')
   })
 
   test('of the own machine lead to the box, never to the machine of the user', async () => {
     const { body } = await client.get('/v1/projects/tools/boxes/one')
     await openTerminal('links')
-    await visitor.type("printf '\\033[H\\033[2J%s\\n' http://localhost:8080/app?x=1 http://127.0.0.1:5173/")
+    await visitor.type("printf '\\033[H\\033[2J%s\\n%s\\n' http://localhost:8080/app?x=1 http://127.0.0.1:5173/")
     await untilOnScreen(visitor, 'http://127.0.0.1:5173/')
     await noteOpened()
     await hoverAndClick('http://localhost:8080/app', ['Control'])
@@ -90,13 +93,15 @@ describe('a terminal', () => {
     await user.page.setViewportSize({ width: 1280, height: 800 })
     await openTerminal('main')
     await visitor.press('Split right')
-    const parts = user.page.getByRole('region', { name: /^Terminal / })
+    const parts = user.page.getByRole('region', { name: /^Terminal (main|shell-\d+)$/ })
     await eventually(async () => (await parts.count()) === 2)
     await eventually(async () => (await user.page.locator('[data-state="open"]').count()) === 2)
     const [first, second] = await Promise.all([parts.nth(0).boundingBox(), parts.nth(1).boundingBox()])
     expect(second?.x).toBeGreaterThanOrEqual((first?.x ?? 0) + (first?.width ?? 0))
     await visitor.press('Split below')
-    await eventually(async () => ((await parts.nth(1).boundingBox())?.y ?? 0) > ((await parts.nth(0).boundingBox())?.y ?? 0))
+    await eventually(
+      async () => ((await parts.nth(1).boundingBox())?.y ?? 0) > ((await parts.nth(0).boundingBox())?.y ?? 0),
+    )
     await visitor.press('Close the split')
     await eventually(async () => (await parts.count()) === 1)
   })
