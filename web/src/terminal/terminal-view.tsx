@@ -16,10 +16,10 @@ import { drawByGpu } from './gpu-renderer.ts'
 import type { Unsent } from './held-input.ts'
 import { useKeyboardHeight } from './keyboard-height.ts'
 import { addLinks } from './links.ts'
+import { applyOwnFont } from './own-font.ts'
 import { ScreenCtrl } from './screen-ctrl.ts'
 import { type Found, TerminalSearch } from './terminal-search.tsx'
 import { TouchKeys } from './touch-keys.tsx'
-import { applyOwnFont } from './own-font.ts'
 
 interface TerminalViewProps {
   box: Ref

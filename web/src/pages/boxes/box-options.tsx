@@ -10,6 +10,7 @@ import {
 } from '../../api/queries.ts'
 import { CheckField, SelectField, TextAreaField, TextField } from '../../ui/field.tsx'
 import { sortNaturally } from '../../ui/natural.ts'
+import { useOwnValue } from '../../ui/own-value.ts'
 import { TagsField } from '../../ui/tags-field.tsx'
 
 /** The base of a new box. */
@@ -17,14 +18,10 @@ export function BaseField({ project }: { project: string }) {
   const { data: config } = useQuery(configQuery)
   const { data: shared = [] } = useQuery(sharedBasesQuery)
   const { data: own = [] } = useQuery(basesQuery)
+  const base = useOwnValue(config?.defaults.base ?? '')
   const bases = [...new Set([...shared, ...own.filter((base) => base.project === project)].map(({ name }) => name))]
   return (
-    <SelectField
-      label="Base"
-      name="base"
-      defaultValue={config?.defaults.base}
-      key={`${bases.length} ${config?.defaults.base ?? ''}`}
-    >
+    <SelectField label="Base" name="base" {...base}>
       {bases.map((each) => (
         <option key={each}>{each}</option>
       ))}

@@ -10,6 +10,7 @@ import { CodeLine } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { useOwnValue } from '../../ui/own-value.ts'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { timeText } from '../../ui/words.ts'
 import { livesWithin } from './life.ts'
@@ -129,6 +130,7 @@ function MintForm({ close, show }: { close(): void; show(minted: Minted): void }
 function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll: boolean): void }) {
   const known = useKnownProjects()
   const first = useFirstProject()
+  const named = useOwnValue(first)
   if (me.projects !== '*') {
     return (
       <fieldset className="flex flex-col gap-2">
@@ -149,8 +151,7 @@ function Projects({ me, isAll, setAll }: { me: Me; isAll: boolean; setAll(isAll:
           required
           autoComplete="off"
           spellCheck={false}
-          key={first}
-          defaultValue={first}
+          {...named}
           hint={`Separate names with commas.${known.length > 0 ? ` Existing: ${known.slice(0, 8).join(', ')}.` : ''}`}
         />
       )}

@@ -11,6 +11,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { OriginFields, useChosenOf } from '../../ui/origin-fields.tsx'
+import { useOwnValue } from '../../ui/own-value.ts'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
 import { parseTags } from '../../ui/tags.ts'
 import { TagsField } from '../../ui/tags-field.tsx'
@@ -150,14 +151,14 @@ function VolumeSource({ project, source }: { project: string; source: Source }) 
 
 function BackupSource({ project, chosen }: { project: string; chosen: string | undefined }) {
   const { data: backups = [], isSuccess } = useQuery({ ...storedBackupsQuery(project), enabled: project !== '' })
+  const backup = useOwnValue(chosen ?? '')
   const done = backups.filter(({ status }) => status === 'done').toReversed()
   return (
     <SelectField
       label="Backup"
       name="from_backup"
       required
-      key={done.length}
-      defaultValue={chosen}
+      {...backup}
       hint={done.length === 0 && isSuccess ? `No backups of ${project} in the store.` : undefined}
     >
       {done.map(({ id, volume, created_at, size_bytes }) => (
