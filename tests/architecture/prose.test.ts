@@ -119,7 +119,7 @@ describe('prose of a module', () => {
     const source = [
       'export const a = `The box ${told({ anew: `nothing is told` })} starts anew.`',
       "export const b = 'The box starts ' + 'up, and the box is ' + x + ' told.'",
-      "import told from 'what is told anew'",
+      "import some from 'what is told anew'",
       "const sql = 'SELECT told FROM anew WHERE it is told'",
     ]
     expect(wordsFound('agent/core/a.ts', source.join('\n'))).toEqual(['told', 'anew', 'told'])
