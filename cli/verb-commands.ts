@@ -20,7 +20,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
   for (const [flag, meaning] of verb.flags) addFlag(command, flag, meaning)
   // Everything behind the box is the command's own.
-  if (verb.args.endsWith(' <command...>') || verb.args.endsWith('[command...]')) command.passThroughOptions()
+  if (/ (<command|\[command|\[arguments)\.\.\.[>\]]$/.test(verb.args)) command.passThroughOptions()
   for (const option of GLOBAL_FLAGS) command.addOption(option())
   command.addHelpText('after', `\nExamples:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`)
   command.showHelpAfterError(`(boxyard ${verb.words} --help tells how)`)

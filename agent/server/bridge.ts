@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { OpenFlow } from '../../shared/flow-turns.ts'
 import type { Intake } from './message-pace.ts'
@@ -42,6 +43,16 @@ export function sendUncopied(wire: Socket, message: { head: Buffer; payload: Uin
   wire.write(message.head)
   wire.write(message.payload, message.onSent)
   wire.uncork()
+}
+
+/** Resolves once an output has ended or closed. */
+export function endOf(output: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (output.readableEnded || output.destroyed) resolve()
+    output.once('end', resolve)
+    output.once('close', resolve)
+    output.on('error', reject)
+  })
 }
 
 /**

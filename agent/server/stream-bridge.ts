@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import {
   CHANNELS,
   type ClientFrame,
@@ -9,12 +9,13 @@ import {
   statusOf,
 } from '../../shared/http/exec-frames.ts'
 import { notePassing } from '../../shared/http/passing-bytes.ts'
-import { createValve, type Valve } from '../../shared/valve.ts'
+import { createValve } from '../../shared/valve.ts'
 import type { CommandStream, StreamEnd } from '../core/exec/command-stream.ts'
 import type { TerminalSize } from '../ports/boxes/runtime.ts'
 import {
   type BridgeFacts,
   type ClientEnd,
+  endOf,
   endSoon,
   OutputWindow,
   PAUSE_BYTES,
@@ -107,22 +108,26 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
   return { socket, wire, outlivesClient: stream.outlivesClient, closed: closed.promise, close }
 }
 
-/** Sends both outputs. `sent` resolves once they have ended and are sent, as far as the socket takes them. */
+/** Sends all outputs. `sent` resolves once they have ended and are sent, as far as the socket takes them. */
 function passOutputs(
-  { stdout, stderr, comesByTurns, terminal }: CommandStream,
+  { stdout, stderr, agent, comesByTurns, terminal }: CommandStream,
   { socket, openOutput }: Pick<ClientEnd, 'socket' | 'openOutput'>,
   send: (channel: number, payload: Uint8Array, onSent: () => void) => void,
 ): Outputs {
-  const valves = { stdout: createValve(stdout), stderr: createValve(stderr) }
+  const outputs = [
+    { channel: CHANNELS.stdout, valve: createValve(stdout) },
+    { channel: CHANNELS.stderr, valve: createValve(stderr) },
+    ...(agent === undefined ? [] : [{ channel: CHANNELS.agent, valve: createValve(agent.output) }]),
+  ]
   let isBehind = false
   const resume = (): void => {
     if (!isBehind || socket.bufferedAmount > RESUME_BYTES || window?.exceeds(WINDOW_BYTES / 2) === true) return
     isBehind = false
-    for (const valve of Object.values(valves)) valve.release('reader')
+    for (const { valve } of outputs) valve.release('reader')
   }
   const window = terminal === null ? null : new OutputWindow(socket, resume)
-  const pass = async (channel: number, valve: Valve): Promise<void> => {
-    const flow = comesByTurns ? null : openOutput(valve)
+  const pass = async ({ channel, valve }: (typeof outputs)[number]): Promise<void> => {
+    const flow = comesByTurns && channel !== CHANNELS.agent ? null : openOutput(valve)
     valve.stream.on('data', (chunk: Buffer) => {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
         send(channel, chunk.subarray(at, at + FRAME_BYTES), resume)
@@ -132,12 +137,11 @@ function passOutputs(
       const isAhead = socket.bufferedAmount > PAUSE_BYTES || window?.exceeds(WINDOW_BYTES) === true
       if (isBehind || !isAhead) return
       isBehind = true
-      for (const each of Object.values(valves)) each.hold('reader')
+      for (const each of outputs) each.valve.hold('reader')
     })
     await endOf(valve.stream).finally(() => flow?.close())
   }
-  const both = [pass(CHANNELS.stdout, valves.stdout), pass(CHANNELS.stderr, valves.stderr)]
-  return { sent: Promise.all(both), resume }
+  return { sent: Promise.all(outputs.map(pass)), resume }
 }
 
 interface Outputs {
@@ -146,22 +150,13 @@ interface Outputs {
   resume(): void
 }
 
-function endOf(output: Readable): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (output.readableEnded || output.destroyed) resolve()
-    output.once('end', resolve)
-    output.once('close', resolve)
-    output.on('error', reject)
-  })
-}
-
 /**
  * Writes the client's input to the command; pauses the client while the command does not read. Of sizes that come faster than every
  * 20 ms, or than the input after them, the last counts. An input without bytes asks for an answer, as browsers see no
  * pings of the protocol: output that is queued already, else one without bytes.
  */
 function createInput(
-  { stdin, terminal }: CommandStream,
+  { stdin, terminal, agent }: CommandStream,
   { intake, answer, onPause }: { intake: Intake; answer(): void; onPause(): void },
 ): ClientInput {
   const sizes = createSizes((size) => terminal?.resize(size))
@@ -172,6 +167,8 @@ function createInput(
   const take = (frame: ClientFrame): void => {
     if (frame.kind === 'resize') sizes.take({ cols: frame.cols, rows: frame.rows })
     if (frame.kind === 'inputEnd') stdin.end()
+    if (frame.kind === 'agent' && agent === undefined) throw new FrameFault(1008, 'channel 5 needs ssh_agent=true')
+    if (frame.kind === 'agent') agent?.take(frame.connection, frame.bytes)
     if (frame.kind !== 'input') return
     if (frame.bytes.length === 0) return answer()
     if (!isWritable(stdin)) return

@@ -23,7 +23,6 @@ export function formatSshConfig(
     'User root',
     `IdentityFile ${quoted(clientKey)}`,
     'IdentitiesOnly yes',
-    'IdentityAgent none',
     'PreferredAuthentications publickey',
     `UserKnownHostsFile ${quoted(knownHosts)}`,
     'GlobalKnownHostsFile /dev/null',

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import ssh2, { type AuthContext, type Connection, type ParsedKey } from 'ssh2'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { accountOf } from '../files/accounts.ts'
+import { agentOpenerOf } from './agent-channels.ts'
 import { createDrafts, type Drafts } from './drafts.ts'
 import { serveForward } from './forwards.ts'
 import type { SshGuest } from './guest.ts'
@@ -66,7 +67,7 @@ interface ClientDeps {
   gone: AbortSignal
 }
 
-// Forwards to the client, of ports, agents and X11, are refused by ssh2 itself: nobody here asks for them.
+// Forwards to the client, of ports and X11, are refused by ssh2 itself: nobody here asks for them.
 function serveClient(client: Connection, { served, transport, clientKey, drafts, gone }: ClientDeps): void {
   const { boxyard, box, hostName, passwd, tell } = served
   let user = 'root'
@@ -74,6 +75,7 @@ function serveClient(client: Connection, { served, transport, clientKey, drafts,
     boxyard,
     box,
     drafts,
+    openAgent: agentOpenerOf(client),
     user: () => user,
     account: async () => accountOf(await passwd, user),
   }

@@ -1,5 +1,8 @@
 import type { ServerChannel, Session, SFTPWrapper } from 'ssh2'
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { StreamOptions } from '../../sdk/typescript/src/exec.ts'
 import type { TerminalStream } from '../../sdk/typescript/src/terminal-stream.ts'
+import { AgentRelay } from './agent-relay.ts'
 import { type ClientChannel, createClientChannel } from './channels.ts'
 import type { SshGuest } from './guest.ts'
 import { serveSftp } from './sftp.ts'
@@ -10,7 +13,7 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
   const isOver = AbortSignal.any([gone, left.signal])
   // Also where its input is not read to the end, as the channel would wait for.
   session.once('close', () => left.abort())
-  const asked: AskedFor = { env: {}, terminal: null }
+  const asked: AskedFor = { env: {}, terminal: null, agent: false }
   let stream: TerminalStream | null = null
   session.on('env', (accept, reject, { key, val }) => {
     if (!isAllowed(key) || Object.keys(asked.env).length >= VARIABLES_MAX) return reject?.()
@@ -25,6 +28,11 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
     const size = sizeOf(cols, rows)
     if (asked.terminal !== null) Object.assign(asked.terminal, size)
     stream?.resize(size.cols, size.rows).catch(() => undefined)
+    accept?.()
+  })
+  session.on('auth-agent', (accept, reject) => {
+    if (guest.openAgent === null) return reject?.()
+    asked.agent = true
     accept?.()
   })
   session.on('signal', (accept, _reject, { name }) => {
@@ -49,6 +57,8 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
 interface AskedFor {
   env: Record<string, string>
   terminal: { term: string; cols: number; rows: number } | null
+  /** Whether the command may use the client's agent. */
+  agent: boolean
 }
 
 interface CommandRun {
@@ -63,13 +73,14 @@ interface CommandRun {
 /** Runs a command with the streams of the channel, and closes that with the exit code. */
 async function runCommand(channel: ClientChannel, { guest, asked, line, gone, started }: CommandRun): Promise<void> {
   let stream: TerminalStream | null = null
+  const relay = asked.agent && guest.openAgent !== null ? new AgentRelay(guest.openAgent, gone) : null
   const leave = (): void => stream?.close()
   gone.addEventListener('abort', leave, { once: true })
   try {
     const { shell } = await guest.account()
     const { terminal } = asked
     const size: { cols?: number; rows?: number } = terminal === null ? {} : { cols: terminal.cols, rows: terminal.rows }
-    stream = await guest.box.stream(line === null ? [shell, '-l'] : [shell, '-c', line], {
+    const options: StreamOptions = {
       user: guest.user(),
       stdin: true,
       tty: terminal !== null,
@@ -79,7 +90,11 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
         ...asked.env,
       },
       ...size,
-    })
+    }
+    const command = line === null ? [shell, '-l'] : [shell, '-c', line]
+    const start = (more: StreamOptions = {}): Promise<TerminalStream> =>
+      guest.box.stream(command, { ...options, ...more })
+    stream = relay === null ? await start() : await startWithAgent(channel, relay, start)
     if (gone.aborted) return stream.close()
     started(stream)
     // Changed while it was started.
@@ -96,7 +111,25 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
     if (!gone.aborted) await tell(channel, error instanceof Error ? error.message : String(error))
     channel.close(LOST)
   } finally {
+    relay?.close()
     gone.removeEventListener('abort', leave)
+  }
+}
+
+/** Starts a command that may use the client's agent. Where the box or the service has no place for its socket, says so and does without. */
+async function startWithAgent(
+  channel: ClientChannel,
+  relay: AgentRelay,
+  start: (more?: StreamOptions) => Promise<TerminalStream>,
+): Promise<TerminalStream> {
+  try {
+    const stream = await start({ sshAgent: relay.take })
+    relay.attach(stream)
+    return stream
+  } catch (error) {
+    if (!(error instanceof ApiError) || !NO_PLACE.has(error.code)) throw error
+    await tell(channel, `The SSH agent is not forwarded: ${error.message}`)
+    return start()
   }
 }
 
@@ -145,5 +178,7 @@ const SIGNALS = [
   'SIGUSR2',
 ] as const
 const VARIABLES_MAX = 128
+/** Refusals of a socket in the box, and of an older service. A fault of the command itself shows again without it. */
+const NO_PLACE: ReadonlySet<string> = new Set(['box_busy', 'invalid_request', 'path_invalid', 'storage_full'])
 /** The exit code of ssh itself for a connection that was lost. */
 const LOST = 255

@@ -61,10 +61,15 @@ const sshProxy: Verb = {
 
 const ssh: Verb = {
   words: 'ssh',
-  args: '<box> [command...]',
-  flags: [],
+  args: '<box> [arguments...]',
+  flags: [['-A, --forward-agent', 'let the command in the box use the SSH agent of this machine until it ends']],
   summary: 'Connect to a box with the ssh of this machine, without any setup. Arguments after the box go to ssh',
-  examples: ['boxyard ssh web', 'boxyard ssh web make -C /srv', 'boxyard ssh web -N -L 5432:localhost:5432'],
+  examples: [
+    'boxyard ssh web',
+    'boxyard ssh web make -C /srv',
+    'boxyard ssh -A web git push',
+    'boxyard ssh web -N -L 5432:localhost:5432',
+  ],
   operations: ['getBox'],
   run: async ({ connection, environment, project }, [name = '', ...rest], flags) => {
     const { writeSshFiles } = await import('../ssh/config.ts')
@@ -76,7 +81,8 @@ const ssh: Verb = {
     const context = isNamed ? `.${connection.context}` : ''
     const host = `${name}.${project()}${context}${BOX_DOMAIN}`
     const { options, command } = splitSshWords(rest)
-    const call = { program: 'ssh', options: ['-F', paths.config, ...options], operands: [host, ...command] }
+    const own = flags['forwardAgent'] === true ? ['-A'] : []
+    const call = { program: 'ssh', options: ['-F', paths.config, ...own, ...options], operands: [host, ...command] }
     const child = startProgram(call, { stdio: 'inherit' })
     // A terminal sends Ctrl-C to both; ssh decides what it means.
     process.on('SIGINT', () => undefined)

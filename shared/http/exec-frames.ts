@@ -7,13 +7,14 @@ export const FRAME_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v4.ba
 export type FrameProtocol = (typeof FRAME_PROTOCOLS)[number]
 
 /** Channel numbers: the first byte, or the first digit, of a frame. */
-export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 } as const
+export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, agent: 5 } as const
 
 /** The content of one frame of a client. */
 export type ClientFrame =
   | { kind: 'input'; bytes: Uint8Array }
   | { kind: 'inputEnd' }
   | { kind: 'resize'; cols: number; rows: number }
+  | { kind: 'agent'; connection: number; bytes: Uint8Array }
   | { kind: 'nothing' }
 
 /** A frame that violates its protocol; `closeCode` is the one to close with (RFC 6455 §7.4). */
@@ -132,6 +133,7 @@ export function exitCodeIn(status: string): number | null {
 function readChannel(channel: number, payload: () => Uint8Array): ClientFrame {
   if (channel === CHANNELS.stdin) return { kind: 'input', bytes: payload() }
   if (channel === CHANNELS.resize) return readResize(payload())
+  if (channel === CHANNELS.agent) return readAgentData(payload())
   throw new FrameFault(1008, `a client cannot send on channel ${channel}`)
 }
 
@@ -140,6 +142,21 @@ function readClose(rest: Uint8Array): ClientFrame {
   if (rest.length !== 1 || channel > CHANNELS.resize) throw new FrameFault(1008, 'there is no such channel to close')
   // No other channel can end before the command does.
   return { kind: channel === CHANNELS.stdin ? 'inputEnd' : 'nothing' }
+}
+
+/** Encodes what channel 5 carries: the number of a connection to the client's SSH agent, and its bytes; none end that direction. */
+export function encodeAgentData(connection: number, bytes: Uint8Array): Buffer {
+  const payload = Buffer.allocUnsafe(AGENT_NUMBER_BYTES + bytes.length)
+  payload.writeUInt32BE(connection)
+  payload.set(bytes, AGENT_NUMBER_BYTES)
+  return payload
+}
+
+function readAgentData(payload: Uint8Array): ClientFrame {
+  if (payload.length < AGENT_NUMBER_BYTES)
+    throw new FrameFault(1008, 'channel 5 takes the number of a connection first')
+  const connection = asBuffer(payload).readUInt32BE(0)
+  return { kind: 'agent', connection, bytes: payload.subarray(AGENT_NUMBER_BYTES) }
 }
 
 /** Ignores case, since Go reads these names in any case, so clients write them in any. */
@@ -176,5 +193,6 @@ const V5 = FRAME_PROTOCOLS[0]
 const BASE64 = FRAME_PROTOCOLS[2]
 const CLOSE = 255
 const ZERO = 0x30
+const AGENT_NUMBER_BYTES = 4
 const BASE64_TEXT = /^[A-Za-z0-9+/]*={0,2}$/
 const COMMON = { kind: 'Status', apiVersion: 'v1', metadata: {} } as const

@@ -46,6 +46,10 @@ export const execStreamQuery = z
       }),
     cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
     rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
+    ssh_agent: booleanQuery(
+      false,
+      'Creates a Unix socket in the box, named by `SSH_AUTH_SOCK`, that leads to the client over channel 5 until the command ends.',
+    ),
     no_hup: booleanQuery(false, 'Keeps the command running when its client leaves.'),
     timeout_seconds: z
       .string()
@@ -55,7 +59,9 @@ export const execStreamQuery = z
       .optional()
       .meta({ description: 'Kills the command after this many seconds.', override: { type: 'number' } }),
   })
-  .superRefine(({ start, command, env }, { addIssue }) => {
+  .superRefine(({ start, command, env, no_hup: outlives, ssh_agent: needsClient }, { addIssue }) => {
+    if (outlives && needsClient)
+      addIssue({ code: 'custom', path: ['ssh_agent'], message: 'needs the client, so it cannot go with no_hup' })
     const isNeeded = start === 'query'
     if (command.length > 0 !== isNeeded)
       addIssue({ code: 'custom', path: ['command'], message: isNeeded ? 'is needed, or start=message' : IN_MESSAGE })

@@ -6,7 +6,9 @@ import type { OutputStream } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
+import { boxAccounts } from '../common/accounts.ts'
 import { checkEnvironment } from '../common/environment.ts'
+import { AgentChannel } from './agent-channel.ts'
 import type { LiveExec } from './live-exec.ts'
 import { type ExecOptions, type ExecStart, type ExecStartDeps, newStart, startDetached, startRunning } from './start.ts'
 
@@ -35,6 +37,8 @@ export interface CommandStream {
   readonly stdout: Readable
   readonly stderr: Readable
   readonly terminal: Terminal | null
+  /** The connections to the client's SSH agent; absent if it has not offered one. */
+  readonly agent?: Pick<AgentChannel, 'output' | 'take'>
   /** True: its output comes by turns of its project already, so that what waits is in its pipe and not in memory. */
   readonly comesByTurns: boolean
   /** True if it keeps running when its client disconnects, and can be streamed or read again. */
@@ -56,11 +60,45 @@ export interface StreamStartDeps extends ExecStartDeps {
 /** The request of a client, and the id that the client got before. Null for none. */
 export type StreamStart = ExecStreamQuery & { id: string | null }
 
-/** Starts a command for a WebSocket. With `no_hup` a detached one, which outlives the client. */
-export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: StreamStart): Promise<CommandStream> {
-  const { cols, rows, cwd, user, command } = query
+/**
+ * Starts a command for a WebSocket. With `no_hup` a detached one, which outlives the client. With `ssh_agent`, a socket in the box leads
+ * to the client for as long as the command runs and the client is there.
+ */
+export async function launchStream(deps: StreamStartDeps, box: BoxRecord, query: StreamStart): Promise<CommandStream> {
   const env = variablesOf(query.env)
   checkEnvironment(env)
+  if (!query.ssh_agent) return launchWith(deps, box, { query, env })
+  const accounts = boxAccounts(box, deps.actorContext.current())
+  const socket = await deps.runtime.openSocket(box.id, { user: query.user ?? null, accounts })
+  const agent = new AgentChannel(socket)
+  try {
+    const stream = await launchWith(deps, box, { query, env: { ...env, SSH_AUTH_SOCK: socket.path } })
+    return withAgent(stream, agent)
+  } catch (error) {
+    await agent.close()
+    throw error
+  }
+}
+
+/** Ties the connections to an agent to a command: they are gone when a client reads how the command ended. */
+function withAgent(stream: CommandStream, agent: AgentChannel): CommandStream {
+  const disconnect = (): void => {
+    void agent.close()
+    stream.disconnect()
+  }
+  const ended = stream.ended.then(async (end) => {
+    await agent.close()
+    return end
+  })
+  return { ...stream, agent, ended, disconnect }
+}
+
+function launchWith(
+  deps: StreamStartDeps,
+  box: BoxRecord,
+  { query, env }: { query: StreamStart; env: Record<string, string> },
+): Promise<CommandStream> {
+  const { cols, rows, cwd, user, command } = query
   const options: ExecOptions = {
     id: query.id,
     command,

@@ -49,7 +49,7 @@ export function createBoxPorts({ handles, network }: BoxPortsDeps): BoxPorts {
       const unregister = register(boxId, (error) => ending.abort(error))
       try {
         for (const address of own === null ? LOOPBACK : [...LOOPBACK, own]) {
-          const fd = openSocketIn(requireSame(boxId, pid), address)
+          const fd = openInNetwork(requireSame(boxId, pid), () => openTcpSocket(address))
           if (!(await tryConnect(fd, { address, port, signal: ending.signal }))) continue
           const connection = portConnectionOf(fd)
           const { stream } = connection
@@ -73,7 +73,8 @@ export function createBoxPorts({ handles, network }: BoxPortsDeps): BoxPorts {
   }
 }
 
-function openSocketIn({ pid }: BoxHandle, address: string): number {
+/** Opens a socket in the network namespace of a box. @throws ServiceError `box_not_running` */
+export function openInNetwork({ pid }: Pick<BoxHandle, 'pid'>, open: () => number): number {
   let namespace: number
   try {
     namespace = openSync(`/proc/${pid}/ns/net`, 'r')
@@ -82,7 +83,7 @@ function openSocketIn({ pid }: BoxHandle, address: string): number {
     throw error
   }
   try {
-    return inNetworkNamespace(namespace, () => openTcpSocket(address))
+    return inNetworkNamespace(namespace, open)
   } finally {
     closeSync(namespace)
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from '../../../shared/log.ts'
 import { createProjectTurns } from '../../../shared/project-turns.ts'
 import { RESUME, refusal } from '../../../shared/refusals.ts'
+import type { BoxSocket, SocketOptions } from '../../ports/boxes/box-socket.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,
@@ -11,11 +12,13 @@ import type {
   SessionRequest,
   TerminalSession,
 } from '../../ports/boxes/runtime.ts'
-import { removeExecCgroup, startExec } from '../exec/oci-exec.ts'
+import { type ExecTask, removeExecCgroup, startExec } from '../exec/oci-exec.ts'
 import { detachedCgroup } from '../exec/shim-protocol.ts'
 import type { Shims } from '../exec/shims.ts'
+import { HOLDER_COMMAND } from '../exec/socket-holder.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { type BoxUser, buildExecConfig, type OciConfig } from '../host/oci-spec.ts'
+import { BoxSockets } from './box-sockets.ts'
 import { IDS_PER_BOX } from './end.ts'
 import type { OciHost } from './oci-host.ts'
 import { findBoxUser, findHome } from './users.ts'
@@ -32,6 +35,7 @@ export interface BoxCommands {
   openSession(boxId: string, request: SessionRequest): Promise<TerminalSession>
   session(boxId: string, name: string): TerminalSession | null
   sessions(boxId: string): Promise<SessionFacts[]>
+  openSocket(boxId: string, options: SocketOptions): Promise<BoxSocket>
   /** Ends commands that an earlier process started, except detached ones. */
   endOrphaned(boxId: string): Promise<void>
 }
@@ -55,12 +59,17 @@ export function createBoxCommands(
     const handle = requireRunning(host, boxId)
     return { crunStatus: handle.crunStatus, config: await execConfigOf(host, handle) }
   }
+  const start = async (
+    boxId: string,
+    request: ExecRequest,
+    own: Pick<ExecTask, 'openEnds'> = {},
+  ): Promise<RunningExec> => {
+    const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
+    return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), ...own, request, isRunning })
+  }
+  const sockets = new BoxSockets()
   return {
-    exec: async (boxId, request) =>
-      inTurn(boxId, async () => {
-        const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
-        return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
-      }),
+    exec: async (boxId, request) => inTurn(boxId, () => start(boxId, request)),
     execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) =>
       inTurn(boxId, async () => {
         const home = homeOf(boxId, request)
@@ -74,6 +83,17 @@ export function createBoxCommands(
       ),
     session: (boxId, name) => sessions.find(boxId, name),
     sessions: (boxId) => sessions.facts(boxId),
+    openSocket: async (boxId, options) => {
+      const handle = requireRunning(host, boxId)
+      const request = { ...options, command: HOLDER_COMMAND, cwd: '/', environment: {} }
+      return sockets.open({
+        handle,
+        user: findBoxUser(handle.rootPath, options.user),
+        workDir: host.workDir,
+        // Only the start has a turn, since the box can make what follows last.
+        startHolder: (openEnds) => inTurn(boxId, () => start(boxId, request, { openEnds })),
+      })
+    },
     endOrphaned: async (boxId) => {
       const ids = [...execs.list().map(({ execId }) => execId), ...sessions.list().map(({ sessionId }) => sessionId)]
       const kept = new Set(ids.map(detachedCgroup))

@@ -21,6 +21,7 @@ export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, Run
     openSession: async (id, request) => boxes.commands.openSession(id, request),
     session: (id, name) => boxes.commands.session(id, name),
     connect: async (id, port) => boxes.ports.connect(id, port),
+    openSocket: async (id, options) => boxes.commands.openSocket(id, options),
     sessions: async (id) => boxes.commands.sessions(id),
   }
 }

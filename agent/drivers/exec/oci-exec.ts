@@ -10,7 +10,7 @@ import type { ProcessRoom } from '../host/cgroup/process-room.ts'
 import { CRUN_COMMAND, type Crun, type CrunOutcome } from '../host/crun.ts'
 import type { ExitWatcher } from '../host/exit-watcher.ts'
 import { readInnerPid } from '../host/handle.ts'
-import { type BoxUser, buildExecProcess, type ProcessLimits } from '../host/oci-spec.ts'
+import { type BoxUser, buildExecProcess, type OciProcess, type ProcessLimits } from '../host/oci-spec.ts'
 import { signalMembers } from '../host/signals.ts'
 import { type ExecEnds, type ExecStreams, openPipes } from './pipes.ts'
 import { openTerminal } from './terminal.ts'
@@ -41,6 +41,8 @@ export interface ExecTask {
   cwd: string
   /** Returns true while the box runs. */
   isRunning(): boolean
+  /** Opens streams that differ from those of its request. */
+  openEnds?(process: OciProcess): ExecEnds
 }
 
 /**
@@ -85,12 +87,12 @@ export function explainFailedStart(message: string, program: string | null, cwd:
 
 function openEnds(
   { workDir, processLimits }: ExecDeps,
-  { request, cwd, idBase, user, nesting = false }: ExecTask,
+  { request, cwd, idBase, user, nesting = false, openEnds: openOwn }: ExecTask,
 ): ExecEnds {
   const process = buildExecProcess({ ...request, cwd, nesting }, user, processLimits())
+  if (openOwn !== undefined) return openOwn(process)
   if (request.terminal !== undefined) return openTerminal(workDir, process)
-  const isMerged = request.mergesOutput === true
-  return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })
+  return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged: request.mergesOutput === true })
 }
 
 function createExecCgroup({ cgroups }: ExecDeps, { boxId, isRunning }: ExecTask, name: string): void {
@@ -217,7 +219,8 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
       isOver = true
       // Read at every end, so that an OOM kill during this command is not attributed to a later one.
       const isRecent = cgroups.isOutOfMemory(boxId, before.oomKills)
-      const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
+      const isKill = status?.signal === 'SIGKILL' || status?.exitCode === SHELL_KILLED
+      const isOutOfMemory = isRecent && !isKilledHere && isKill
       const counted = cgroups.execOomKills(boxId, name) ?? cgroups.oomKills(boxId) - before.oomKills
       unwatchMemory()
       if (task.request.endsWhole === true) cgroups.killExec(boxId, name)
@@ -275,10 +278,6 @@ interface StartedExec {
   streams: ExecStreams
   pid: number
   before: CountsBefore
-}
-
-function isKill(status: ChildStatus | null): boolean {
-  return status?.signal === 'SIGKILL' || status?.exitCode === SHELL_KILLED
 }
 
 function exitOf(status: ChildStatus | null, outOfMemory: boolean, oomKills: number): ExecExit {

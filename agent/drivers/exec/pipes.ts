@@ -11,7 +11,7 @@ export type ExecStreams = Pick<RunningExec, 'stdin' | 'stdout' | 'stderr' | 'ter
 /** Both sides of a command's streams. Call exactly one of `open`, `refuse` and `close`, once crun has ended. */
 export interface ExecEnds {
   /** The command's side, for crun. */
-  childSide: Pick<ExecContext, 'stdio' | 'terminal'>
+  childSide: Pick<ExecContext, 'stdio' | 'terminal' | 'programFd'>
   /** The process that crun is to start. */
   process: OciProcess
   /** Opens this side of a running command's streams. Throws, leaving nothing open, if crun did not make the terminal. */

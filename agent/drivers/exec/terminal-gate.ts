@@ -1,3 +1,5 @@
+import { buildProgram, instructions, jump64, load64, loadArm } from './machine-code.ts'
+
 /** The program that a gate becomes. */
 export interface GateTask {
   /** Name of the program, for the message if it cannot be started. */
@@ -22,33 +24,22 @@ export interface GateTask {
  * - `crun run` in the namespaces of the box sets the size in time, but mounts the terminal over the box's /dev/console.
  */
 export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture): Buffer {
-  const { encode, id } = machine === 'arm64' ? { encode: ARM64, id: EM_AARCH64 } : { encode: X64, id: EM_X86_64 }
+  const encode = machine === 'arm64' ? ARM64 : X64
   const pause = Buffer.alloc(16)
   pause.writeBigUInt64LE(PAUSE_NS, 8)
   const missing = Buffer.from(`boxyard: ${shownName(task.program)}: not found\n`)
   const refused = Buffer.from(`boxyard: ${shownName(task.program)}: cannot be started\n`)
   const paths = task.candidates.map((path) => Buffer.from(`${path}\0`))
-  const assemble = (base: number): { code: Buffer; data: Buffer } => {
-    let end = base
-    const [pauseAt = 0, missingAt = 0, refusedAt = 0, ...pathsAt] = [pause, missing, refused, ...paths].map((bytes) => {
-      end += bytes.length
-      return end - bytes.length
-    })
-    const complain = (at: number, { length }: Buffer, exitCode: number): Buffer =>
-      Buffer.concat([encode.call('write', 2, at, length), encode.call('exit', exitCode)])
-    const code = Buffer.concat([
-      encode.begin,
-      encode.untilSized(pauseAt),
-      encode.call('close', GATE_FD),
-      ...pathsAt.map((at) => encode.become(at)),
-      encode.unlessRefused(complain(missingAt, missing, 127)),
-      complain(refusedAt, refused, 126),
-    ])
-    return { code, data: Buffer.concat([pause, missing, refused, ...paths]) }
-  }
-  const { length } = assemble(0).code
-  const { code, data } = assemble(BASE + HEADER_BYTES + length)
-  return Buffer.concat([buildHeader(id, HEADER_BYTES + code.length + data.length), code, data])
+  const complain = (at: number, { length }: Buffer, exitCode: number): Buffer =>
+    Buffer.concat([encode.call('write', 2, at, length), encode.call('exit', exitCode)])
+  return buildProgram(machine, [pause, missing, refused, ...paths], ([pauseAt, missingAt, refusedAt, ...pathsAt]) => [
+    encode.begin,
+    encode.untilSized(pauseAt ?? 0),
+    encode.call('close', GATE_FD),
+    ...pathsAt.map((at) => encode.become(at)),
+    encode.unlessRefused(complain(missingAt ?? 0, missing, 127)),
+    complain(refusedAt ?? 0, refused, 126),
+  ])
 }
 
 /**
@@ -152,53 +143,6 @@ const ARM64: Encoder = {
   unlessRefused: (code) => Buffer.concat([instructions(0xb5000015 | ((code.length / 4 + 1) << 5)), code]),
 }
 
-function load64(opcode: string, value: number): Buffer {
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64LE(BigInt(value))
-  return Buffer.concat([Buffer.from(opcode, 'hex'), bytes])
-}
-
-function jump64(opcode: string, distance: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32LE(distance)
-  return Buffer.concat([Buffer.from(opcode, 'hex'), bytes])
-}
-
-// movz, then movk for the upper half.
-function loadArm(register: number, value: number): Buffer {
-  const low = 0xd2800000 | ((value & 0xffff) << 5) | register
-  const high = 0xf2a00000 | (((value >>> 16) & 0xffff) << 5) | register
-  return instructions(low, high)
-}
-
-function instructions(...codes: number[]): Buffer {
-  const bytes = Buffer.alloc(codes.length * 4)
-  for (const [index, code] of codes.entries()) bytes.writeUInt32LE(code >>> 0, index * 4)
-  return bytes
-}
-
-// One segment, readable and executable, that holds the whole file; a stack that is not executable.
-function buildHeader(machine: number, size: number): Buffer {
-  const header = Buffer.alloc(HEADER_BYTES)
-  header.write('\x7fELF\x02\x01\x01', 'latin1')
-  header.writeUInt16LE(2, 16)
-  header.writeUInt16LE(machine, 18)
-  header.writeUInt32LE(1, 20)
-  header.writeBigUInt64LE(BigInt(BASE + HEADER_BYTES), 24)
-  header.writeBigUInt64LE(64n, 32)
-  header.writeUInt16LE(64, 52)
-  header.writeUInt16LE(56, 54)
-  header.writeUInt16LE(2, 56)
-  header.writeUInt32LE(PT_LOAD, 64)
-  header.writeUInt32LE(5, 68)
-  for (const offset of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), offset)
-  for (const offset of [96, 104]) header.writeBigUInt64LE(BigInt(size), offset)
-  header.writeBigUInt64LE(BigInt(PAGE_BYTES), 112)
-  header.writeUInt32LE(PT_GNU_STACK, 120)
-  header.writeUInt32LE(6, 124)
-  return header
-}
-
 /** Descriptor through which a gate is started. */
 export const GATE_FD = 3
 
@@ -209,11 +153,3 @@ const MAX_NAME_BYTES = 255
 const MAX_SHOWN_LENGTH = 200
 const TIOCGWINSZ = 0x5413
 const PAUSE_NS = 200_000n
-const EM_X86_64 = 62
-const EM_AARCH64 = 183
-const PT_LOAD = 1
-const PT_GNU_STACK = 0x6474e551
-// A multiple of arm64's largest page size.
-const BASE = 0x400000
-const PAGE_BYTES = 0x10000
-const HEADER_BYTES = 64 + 2 * 56

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
-import fs from 'node:fs'
 import { Readable, Writable } from 'node:stream'
 import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
 import { editInUtf8, isPtyMaster, openPty } from '../../lib/syscalls/pty.ts'
 import { acceptNow, openNamelessListener, receiveFds } from '../../lib/syscalls/sockets.ts'
 import type { OciProcess } from '../host/oci-spec.ts'
+import { openProgram } from './machine-code.ts'
 import type { ExecEnds } from './pipes.ts'
 import { buildTerminalGate, candidatePaths, GATE_FD } from './terminal-gate.ts'
 
@@ -73,17 +72,10 @@ function openSide(workDir: string, process: OciProcess): CrunSide {
   }
 }
 
-// An unlinked file, on a filesystem that boxes have no other access to.
 function openGate(workDir: string, { args: [program = ''], env }: OciProcess): number {
   const search = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? ''
   const gate = buildTerminalGate({ program, candidates: candidatePaths(program, search) }, process.arch)
-  const path = `${workDir}/${randomUUID()}`
-  try {
-    fs.writeFileSync(path, gate, { mode: 0o755 })
-    return fs.openSync(path, 'r')
-  } finally {
-    fs.rmSync(path, { force: true })
-  }
+  return openProgram(workDir, gate, 0o755)
 }
 
 function onlyTerminal(fds: readonly number[]): number {

@@ -41,6 +41,8 @@ export interface ExecContext {
   stdio: readonly [number, number, number]
   /** With a terminal: the executable started in place of the program, as descriptor 3, and the socket that receives the terminal. */
   terminal?: { gateFd: number; doorFd: number }
+  /** Without a terminal: an executable started in place of the program, as descriptor 3. */
+  programFd?: number
 }
 
 export interface CrunSettings {
@@ -53,7 +55,7 @@ export interface CrunSettings {
 export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun {
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const options = ['--root', stateDir, '--cgroup-manager=disabled', '--log-format=json']
-  const log = ({ terminal }: ExecContext): string => `--log=/proc/self/fd/${terminal === undefined ? 4 : 5}`
+  const log = (context: ExecContext): string => `--log=/proc/self/fd/${programOf(context) === undefined ? 4 : 5}`
   const home = (boxId: string): string => `${stateDir}/${boxId}`
   const running = new Map<string, Set<Promise<unknown>>>()
   let aliases = 0
@@ -77,7 +79,10 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
     },
     exec: async (boxId, process, context) => {
       if (context.terminal === undefined) {
-        const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
+        const own = context.programFd === undefined ? [] : ['--preserve-fds=1']
+        const at = 3 + own.length
+        const inputs = [`--process=/proc/self/fd/${at}`, `--pid-file=/proc/self/fd/${at + 1}`]
+        const args = ['exec', '-d', ...inputs, ...own, boxId]
         return runCrun(boxId, { args, input: process, oomScore: COMMAND_OOM_SCORE }, context)
       }
       const alias = `${boxId}.${aliases++}`
@@ -199,7 +204,9 @@ async function launch(watcher: ExitWatcher, command: Command<string>, context: E
     const args = ['sh', '-c', ENTER, 'enter', score, ...context.entrances, '--', ...command.args]
     const ours = [feed.readFd, report.writeFd]
     const { stdio: first, terminal } = context
-    const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
+    const program = programOf(context)
+    const given = [...first, ...(program === undefined ? [] : [program]), ...ours]
+    const stdio = terminal === undefined ? given : [...given, terminal.doorFd]
     pid = await startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
   } catch (error) {
     for (const fd of [feed.writeFd, report.readFd]) closeFd(fd)
@@ -219,6 +226,11 @@ async function launch(watcher: ExitWatcher, command: Command<string>, context: E
       void collected.whole.then((text) => resolve(outcomeOf(exitCode, text)))
     })
   })
+}
+
+/** The executable that is started in place of the program. */
+function programOf({ terminal, programFd }: ExecContext): number | undefined {
+  return terminal?.gateFd ?? programFd
 }
 
 function collectReport(fd: number): { whole: Promise<string>; close(): void } {

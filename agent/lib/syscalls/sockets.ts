@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { closeFd } from './descriptors.ts'
-import { addressOf, checked, isErrno, lazyNative } from './libc.ts'
+import { addressOf, checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
 
 /** A listening unix socket whose name has been unlinked. */
 export interface NamelessListener {
@@ -16,6 +16,25 @@ export function openSocket(domain: number, type: number): number {
   return checked(socket()(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
 }
 
+/** Opens a unix socket in the current network namespace of this thread, without a name. */
+export function openUnixSocket(): number {
+  return openSocket(AF_UNIX, SOCK_STREAM)
+}
+
+/** Makes a socket that has a name take connections. At most `backlog` wait to be accepted. */
+export function startListening(fd: number, backlog: number): void {
+  checked(listen()(fd, backlog), 'listen')
+}
+
+/** Returns the user, by its id on the host, of the process that connected a unix socket to this one. */
+export function peerUserOf(fd: number): number {
+  const credentials = Buffer.alloc(12)
+  const size = Buffer.alloc(4)
+  size.writeUInt32LE(credentials.length, 0)
+  checked(getsockopt()(fd, SOL_SOCKET, SO_PEERCRED, credentials, size), 'getsockopt')
+  return credentials.readUInt32LE(4)
+}
+
 /** Opens a listener with a backlog of 1, under a temporary name in `directory`. Both descriptors are close-on-exec. */
 export function openNamelessListener(directory: string): NamelessListener {
   const directoryFd = openSync(directory, O_PATH | constants.O_DIRECTORY)
@@ -23,11 +42,11 @@ export function openNamelessListener(directory: string): NamelessListener {
   const path = `/proc/self/fd/${directoryFd}/${randomUUID()}`
   let listenFd: number | null = null
   try {
-    listenFd = openSocket(AF_UNIX, SOCK_STREAM)
+    listenFd = openUnixSocket()
     const address = addressTo(path)
     checked(bind()(listenFd, address, address.length), 'bind')
     try {
-      checked(listen()(listenFd, 1), 'listen')
+      startListening(listenFd, 1)
       return { listenFd, doorFd: openSync(path, O_PATH | constants.O_NOFOLLOW) }
     } finally {
       unlinkSync(path)
@@ -48,6 +67,26 @@ export function acceptNow(listenFd: number): number | null {
     if (isErrno(error, 'EAGAIN', 'ECONNABORTED')) return null
     throw error
   }
+}
+
+/**
+ * Accepts as `acceptNow`, off the main thread, for a listener that others hold as well: they can make it block. `stopListening` ends that.
+ * Close the listener only after it.
+ */
+export async function acceptApart(listenFd: number): Promise<number | null> {
+  try {
+    return await checkedAsync('accept4', (done) =>
+      accept4().async(listenFd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK, done),
+    )
+  } catch (error) {
+    if (isErrno(error, 'EAGAIN', 'ECONNABORTED')) return null
+    throw error
+  }
+}
+
+/** Makes a listener refuse connections, and wakes the calls that wait in `acceptApart`. */
+export function stopListening(listenFd: number): void {
+  shutdown()(listenFd, SHUT_RDWR)
 }
 
 /**
@@ -113,6 +152,8 @@ const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0o4000
 const SOCK_CLOEXEC = 0o2000000
 const SCM_RIGHTS = 1
+const SO_PEERCRED = 17
+const SHUT_RDWR = 2
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
 const MSG_CMSG_CLOEXEC = 0x40000000
@@ -141,6 +182,15 @@ const listen = lazyNative<(fd: number, backlog: number) => number>(null, 'listen
   result: 'int',
   args: ['int', 'int'],
 })
+const shutdown = lazyNative<(fd: number, how: number) => number>(null, 'shutdown', {
+  result: 'int',
+  args: ['int', 'int'],
+})
+const getsockopt = lazyNative<(fd: number, level: number, option: number, value: Buffer, size: Buffer) => number>(
+  null,
+  'getsockopt',
+  { result: 'int', args: ['int', 'int', 'int', 'void *', 'void *'] },
+)
 const accept4 = lazyNative<(fd: number, address: null, size: null, flags: number) => number>(null, 'accept4', {
   result: 'int',
   args: ['int', 'void *', 'void *', 'int'],

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { BoxSocket, SocketOptions } from './box-socket.ts'
 import type { ExecExit } from './exec-exit.ts'
 import type { BoxLimits } from './limits.ts'
 import type { PortConnection } from './port-connection.ts'
@@ -283,6 +284,11 @@ export interface Runtime {
   sessions(id: string): Promise<SessionFacts[]>
   /** Connects to a TCP port of a running box. Throws `box_not_running`, `port_not_listening`, or `port_unreachable` after 5 s. */
   connect(id: string, port: number): Promise<PortConnection>
+  /**
+   * Makes a Unix socket in a running box, below its /tmp, for one of its users. Throws `box_not_running`, `invalid_request` for an
+   * unknown user, or `path_invalid`, `storage_full` or `box_busy` if the box has no place for it.
+   */
+  openSocket(id: string, options: SocketOptions): Promise<BoxSocket>
   /** Calls `listener` when a box's init ends without a `stop`; at most one listener. */
   onExit(listener: (exit: BoxExit) => void): void
   /** Calls `listener` when failed starts and stops are worth a retry; at most one listener. */

@@ -2,7 +2,7 @@ import type { Message } from './inbox.ts'
 import type { MessageSocket } from './message-socket.ts'
 
 /** Channels of `v5.channel.k8s.io`: the first byte of a frame. */
-export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const
+export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, agent: 5, close: 255 } as const
 export const CHANNEL_PROTOCOL = 'v5.channel.k8s.io'
 
 export interface Frame {

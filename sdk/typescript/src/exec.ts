@@ -8,7 +8,13 @@ import { sendStart, startOf } from './exec-starts.ts'
 import type { MessageSocket } from './message-socket.ts'
 import { checkId, unexpectedAnswer } from './problems.ts'
 import { Pace, pause } from './retries.ts'
-import { createTerminalStream, type OutputPiece, type Resume, type TerminalStream } from './terminal-stream.ts'
+import {
+  type AgentListener,
+  createTerminalStream,
+  type OutputPiece,
+  type Resume,
+  type TerminalStream,
+} from './terminal-stream.ts'
 import { unlessAborted } from './unless-aborted.ts'
 
 export type ExecRecord = AnswerOf<'getExec'>
@@ -41,6 +47,11 @@ export interface StreamOptions extends ExecOptions {
   /** Size of the terminal in characters. */
   cols?: number | undefined
   rows?: number | undefined
+  /**
+   * Offers an SSH agent to the command, which finds it by SSH_AUTH_SOCK. Called while the output is iterated; answer with `answerAgent`, and
+   * without bytes once the agent has closed its end.
+   */
+  sshAgent?: AgentListener | undefined
 }
 
 export interface ConsoleOptions {
@@ -100,9 +111,24 @@ export async function streamExec(
   box: BoxRef,
   { command, ...options }: StreamOptions & { command: readonly string[] },
 ): Promise<TerminalStream> {
-  const { stdin, tty, cwd, user, cols, rows, noHup, timeoutSeconds, env = {}, signal, resumes = noHup } = options
+  const {
+    stdin,
+    tty,
+    cwd,
+    user,
+    cols,
+    rows,
+    noHup,
+    timeoutSeconds,
+    env = {},
+    signal,
+    resumes = noHup,
+    sshAgent,
+  } = options
   signal?.throwIfAborted()
-  const query = queryOf({ stdin, tty, cwd, user, cols, rows, no_hup: noHup, timeout_seconds: timeoutSeconds })
+  const times = { no_hup: noHup, timeout_seconds: timeoutSeconds }
+  const agent = { ssh_agent: sshAgent === undefined ? undefined : true }
+  const query = queryOf({ stdin, tty, cwd, user, cols, rows, ...times, ...agent })
   const start = startOf(command, env)
   const queuedMaxBytes = tty === true ? TERMINAL_QUEUED_BYTES : undefined
   const open = async (bound: AbortSignal | undefined): Promise<MessageSocket> => {
@@ -114,7 +140,7 @@ export async function streamExec(
   // The service ends a command whose client leaves. One that goes on is ended by its id, which the opening tells: so no abort stops that.
   if (noHup !== true || options.onAbort === 'detach' || signal === undefined) {
     const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
-    return createTerminalStream(channelsOf(await open(signal)), resumes === true ? resume : null)
+    return createTerminalStream(channelsOf(await open(signal)), resumes === true ? resume : null, sshAgent)
   }
   const socket = await openEnded(deps.caller, box, { open, signal })
   let release = (): void => undefined

@@ -17,6 +17,8 @@ export interface TerminalStream extends AsyncIterable<OutputPiece> {
   write(bytes: Uint8Array): Promise<void>
   /** Ends the input. */
   endInput(): Promise<void>
+  /** Sends bytes to a connection that `sshAgent` was called with; none close it. */
+  answerAgent(connection: number, bytes: Uint8Array): Promise<void>
   /** Tells the size of the terminal in characters. */
   resize(cols: number, rows: number): Promise<void>
   /** Asks the service to answer, and resolves once anything has come from it, which takes that the output is being read. */
@@ -36,13 +38,20 @@ export type Resume = (
 /** What a lost socket means: it goes on by `resume`; it is an error (null); or also what came and was not taken is old (`anew`). */
 export type Loss = Resume | 'anew' | null
 
+/** Takes what a program of the box sends to the client's SSH agent, by connection; no bytes: it sends no more. */
+export type AgentListener = (connection: number, bytes: Uint8Array) => void
+
 /** Makes the stream of a socket. */
-export function createTerminalStream(socket: ChannelSocket, loss: Loss): TerminalStream {
+export function createTerminalStream(socket: ChannelSocket, loss: Loss, onAgent?: AgentListener): TerminalStream {
   let end: ExecEnd | null = null
   let isClosing = false
   let onFrame = (): void => undefined
   const output = (async function* (): AsyncGenerator<OutputPiece> {
-    end = yield* readPieces(socket, loss, { isClosing: () => isClosing, onFrame: () => onFrame() })
+    const onFrameOf = (frame: Frame): void => {
+      onFrame()
+      if (frame.channel === CHANNEL.agent && frame.bytes.length >= NUMBER_BYTES) onAgent?.(...agentDataOf(frame.bytes))
+    }
+    end = yield* readPieces(socket, loss, { isClosing: () => isClosing, onFrame: onFrameOf })
   })()
   return {
     id: socket.id,
@@ -52,6 +61,11 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss): Termina
         await socket.send(CHANNEL.stdin, bytes.subarray(at, at + MESSAGE_BYTES))
     },
     endInput: () => socket.send(CHANNEL.close, Uint8Array.of(CHANNEL.stdin)),
+    answerAgent: async (connection, bytes) => {
+      // Without bytes, one message says so.
+      for (let at = 0; at === 0 || at < bytes.length; at += MESSAGE_BYTES)
+        await socket.send(CHANNEL.agent, agentData(connection, bytes.subarray(at, at + MESSAGE_BYTES)))
+    },
     resize: (cols, rows) =>
       socket.send(CHANNEL.resize, new TextEncoder().encode(JSON.stringify({ Width: cols, Height: rows }))),
     ping: async () => {
@@ -81,7 +95,7 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss): Termina
 async function* readPieces(
   socket: ChannelSocket,
   loss: Loss,
-  { isClosing, onFrame }: { isClosing(): boolean; onFrame(): void },
+  { isClosing, onFrame }: { isClosing(): boolean; onFrame(frame: Frame): void },
 ): AsyncGenerator<OutputPiece, ExecEnd> {
   const offsets = { stdout: 0, stderr: 0 }
   let left: Frame | null = null
@@ -90,7 +104,7 @@ async function* readPieces(
   while (loss !== 'anew' || !hasOverflowed()) {
     const first: Frame | null = left ?? (await socket.receive())
     if (first === null) break
-    onFrame()
+    onFrame(first)
     const { frame, next } = joinReady(first, socket)
     left = next
     if (frame.channel === CHANNEL.status) {
@@ -136,6 +150,19 @@ function joinReady(first: Frame, socket: ChannelSocket): { frame: Frame; next: F
   return { frame: { channel, bytes }, next }
 }
 
+function agentDataOf(payload: Uint8Array): [connection: number, bytes: Uint8Array] {
+  const connection = new DataView(payload.buffer, payload.byteOffset, NUMBER_BYTES).getUint32(0)
+  return [connection, payload.subarray(NUMBER_BYTES)]
+}
+
+function agentData(connection: number, bytes: Uint8Array): Uint8Array {
+  const payload = new Uint8Array(NUMBER_BYTES + bytes.length)
+  new DataView(payload.buffer).setUint32(0, connection)
+  payload.set(bytes, NUMBER_BYTES)
+  return payload
+}
+
+const NUMBER_BYTES = 4
 const JOINED_BYTES = 64 * 1024
 /** Below the longest message that the service takes. */
 const MESSAGE_BYTES = 256 * 1024

@@ -68,7 +68,7 @@ export function createImaginedRuntime(world: ImaginedWorld, now: () => number): 
     openSession: unsupported,
     session: () => null,
     sessions: async () => [],
-    connect: unsupported,
+    ...{ connect: unsupported, openSocket: unsupported },
     onExit: () => undefined,
     onRecovery: () => undefined,
     close: async () => undefined,

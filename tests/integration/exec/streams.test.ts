@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { CALLER } from '../../helpers/caller.ts'
@@ -134,6 +135,25 @@ describe('a WebSocket', () => {
     expect(command.sizes).toEqual([{ cols: 132, rows: 43 }])
   })
 
+  test('carries what programs send to an SSH agent, as it comes by its turns, and the answers', async () => {
+    at = await startStreamLab()
+    const made = makeScriptedStream()
+    const output = new PassThrough({ objectMode: true })
+    const answers: [number, string][] = []
+    const take = (id: number, bytes: Uint8Array): void => void answers.push([id, Buffer.from(bytes).toString()])
+    at.respond = async () => ({ ...made, stream: { ...made.stream, agent: { output, take } } })
+    const { client, command } = await at.join()
+    output.write(Buffer.from('\0\0\0\x01list'))
+    await client.until(5, '\0\0\0\x01list')
+    client.send(5, '\0\0\0\x01keys')
+    client.send(0, 'input')
+    expect(String(await once(command.stdin, 'data'))).toBe('input')
+    expect(answers).toEqual([[1, 'keys']])
+    output.end()
+    command.end()
+    expect((await client.closed).code).toBe(1000)
+  })
+
   test('carries text for clients without binary frames', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join(undefined, BASE64)
@@ -149,6 +169,7 @@ describe('a WebSocket', () => {
   test.each<[string, (client: StreamClient) => void, number]>([
     ['an unknown channel', (client) => client.send(9, 'x'), 1008],
     ['what only the server sends', (client) => client.send(1, 'x'), 1008],
+    ['an SSH agent that it has not offered', (client) => client.send(5, '\0\0\0\x01x'), 1008],
     ['text of an unknown channel', (client) => client.socket.send('0aGk='), 1008],
     ['text that is no UTF-8', (client) => client.socket.send(Buffer.from([0, 255]), { binary: false }), 1007],
     ['a size of nothing', (client) => client.send(4, '{"Width":0,"Height":1}'), 1007],

@@ -51,6 +51,9 @@ test('the configuration quotes what names of directories may hold', () => {
   expect(text).toContain('  IdentityFile "/home/a b/100%%/key"\n')
   expect(text).toMatch(/^ {2}StrictHostKeyChecking yes$/m)
   expect(text).toMatch(/^ {2}ForwardAgent no$/m)
+  // It would take the agent away that -A forwards. Its keys are not offered to the box.
+  expect(text).not.toContain('IdentityAgent')
+  expect(text).toMatch(/^ {2}IdentitiesOnly yes$/m)
 })
 
 test('the configuration has an option only where this version of OpenSSH knows it', () => {

@@ -4,6 +4,7 @@ import {
   CHANNELS,
   chooseProtocol,
   decodeFrame,
+  encodeAgentData,
   encodeFrame,
   FRAME_PROTOCOLS,
   type FrameFault,
@@ -92,6 +93,13 @@ describe('client frames', () => {
       cols: 65_535,
       rows: 1,
     })
+  })
+
+  test('of a connection to an SSH agent have its number, as those of the server', () => {
+    expect(decode(V5, hex('05 00 00 01 02 61'))).toEqual({ kind: 'agent', connection: 258, bytes: hex('61') })
+    expect(decode(BASE64, '5AAAAAQ==')).toEqual({ kind: 'agent', connection: 1, bytes: hex('') })
+    expect(encodeAgentData(258, hex('61'))).toEqual(hex('00 00 01 02 61'))
+    expect(closeCodeOf(V5, hex('05 00 00 01'))).toBe(1008)
   })
 
   test('that are empty are ignored', () => {

@@ -5840,6 +5840,8 @@ export interface operations {
                 cols?: number;
                 /** @description Height of the terminal in characters. */
                 rows?: number;
+                /** @description Creates a Unix socket in the box, named by `SSH_AUTH_SOCK`, that leads to the client over channel 5 until the command ends. */
+                ssh_agent?: boolean;
                 /** @description Keeps the command running when its client leaves. */
                 no_hup?: boolean;
                 /** @description Kills the command after this many seconds. */

@@ -24,6 +24,7 @@ def stream_exec(
     env: list[str] | Unset = UNSET,
     cols: int | Unset = UNSET,
     rows: int | Unset = UNSET,
+    ssh_agent: bool | Unset = False,
     no_hup: bool | Unset = False,
     timeout_seconds: float | Unset = UNSET,
     x_request_id: str | Unset = UNSET,
@@ -89,6 +90,8 @@ def stream_exec(
     params["cols"] = cols
 
     params["rows"] = rows
+
+    params["ssh_agent"] = ssh_agent
 
     params["no_hup"] = no_hup
 
