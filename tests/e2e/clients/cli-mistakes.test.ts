@@ -46,7 +46,7 @@ test('what has happened is told to the end, in several pages', async () => {
 test.each([
   ['use', 'no such', /such as my-app/],
   ['use', 'a--b', /such as my-app/],
-  ['wait', 'bogus', /never bogus: it is pending, running/],
+  ['wait', 'bogus', /must be one of pending, running, stopped, unknown, not "bogus"/],
 ] as const)('%s %s is refused at once', async (verb, word, told) => {
   const { code, stderr } = await cli.run(verb === 'wait' ? [verb, 'web', word] : [verb, word])
   expect([code, stderr]).toEqual([2, expect.stringMatching(told)])
