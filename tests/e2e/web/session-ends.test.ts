@@ -108,7 +108,7 @@ describe('a service that cannot be reached', () => {
     for (const [part, path] of [
       ['Terminal', 'terminal'],
       ['Files', 'files'],
-      ['Snapshots', 'snapshots'],
+      ['Commands', 'commands'],
     ] as const) {
       await user.page.getByRole('link', { name: part, exact: true }).click()
       await user.page.waitForURL(new RegExp(`/${path}`))
