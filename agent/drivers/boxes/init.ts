@@ -46,9 +46,13 @@ export function workHome({ workDir }: OciHost, boxId: string): string {
 export function initFailure(reason: string): ServiceError {
   const cause = new ProgramError(reason, reason)
   if (cause.code !== undefined) return asServiceError(cause)
-  return new ServiceError('internal', "The box failed to start. Find the cause in the agent's log under the request id.", {
-    cause,
-  })
+  return new ServiceError(
+    'internal',
+    "The box failed to start. Find the cause in the agent's log under the request id.",
+    {
+      cause,
+    },
+  )
 }
 
 function prepareParts(

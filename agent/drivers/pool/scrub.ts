@@ -150,7 +150,11 @@ function noteStart(file: string, scrub: Scrub): void {
           cause,
         },
       )
-    throw new ServiceError('internal', 'The agent could not record the start of the scrub. Find the cause in its log.', { cause })
+    throw new ServiceError(
+      'internal',
+      'The agent could not record the start of the scrub. Find the cause in its log.',
+      { cause },
+    )
   }
 }
 
