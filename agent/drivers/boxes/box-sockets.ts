@@ -60,14 +60,13 @@ async function untilHeld({ stdout, exited }: RunningExec): Promise<void> {
   if (isHeld === true) return
   const end = await Promise.race([exited, pause(STATUS_MS)])
   if (end === undefined || end.reason !== undefined || !end.exitCode)
-    throw refusal(
-      'box_busy',
+    throw refusal('box_busy', [
       'The box could not run the process that makes a socket in /tmp.',
       `End others, or ${WITHOUT}`,
-    )
+    ])
   const cause = new SyscallError('bind', end.exitCode)
   if (isErrno(cause, 'ENOSPC', 'EDQUOT'))
-    throw refusal('storage_full', 'The disk of the box is full.', `Delete files, or ${WITHOUT}`, { cause })
+    throw refusal('storage_full', ['The disk of the box is full.', `Delete files, or ${WITHOUT}`], { cause })
   const why = `The box cannot hold a socket in /tmp (${cause.code}).`
   throw new ServiceError('path_invalid', `${why} Make it a directory that the user can write, or ${WITHOUT}`, { cause })
 }

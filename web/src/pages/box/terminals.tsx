@@ -44,15 +44,12 @@ export function Terminals() {
   return <RunningTerminals box={box} />
 }
 
-/** The terminal that the address names, and with `beside` a second one next to it, or below it. */
-function RunningTerminals({ box }: { box: Box }) {
-  const ref = useBoxRef()
+/** Returns the sessions of a box, those that the address of the page names, and what changes that. */
+function useSessions(ref: Ref) {
   const search = usePageSearch<Record<keyof TerminalSearch, string>>()
   const { data: sessions } = useSuspenseQuery(sessionsQuery(ref))
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const [ending, setEnding] = useState<string | null>(null)
-  const { isFull, toggle } = useFullScreen()
   const isNew = search.session === undefined && search.cwd !== undefined
   const { session: named = isNew ? freeName(sessions) : 'main', beside = null, below } = search
   const names = [...new Set([...sessions, named, ...(beside === null ? [] : [beside])])]
@@ -64,24 +61,44 @@ function RunningTerminals({ box }: { box: Box }) {
   }, [isNew, named, search.cwd, navigate])
   const withNext = (next: Partial<TerminalSearch>): TerminalSearch =>
     tidy({ session: named, beside: beside ?? undefined, below, ...next })
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: sessionsQuery(ref).queryKey })
   const end = async (session: string): Promise<void> => {
     try {
       await api().call('deleteSession', { path: { ...ref, session } })
-      await queries.invalidateQueries({ queryKey: sessionsQuery(ref).queryKey })
+      await refresh()
       if (session === beside) open({ session: named })
       else open({ session: beside ?? names.find((each) => each !== session) ?? 'main' })
     } catch (error) {
       tellError(error)
     }
   }
-  const view = (session: string, cwd?: string) => (
+  return {
+    named,
+    beside: beside === named ? null : beside,
+    below,
+    cwd: search.cwd,
+    names,
+    open,
+    withNext,
+    refresh,
+    end,
+  }
+}
+
+/** The terminal that the address names, and with `beside` a second one next to it, or below it. */
+function RunningTerminals({ box }: { box: Box }) {
+  const ref = useBoxRef()
+  const { named, beside, below, cwd, names, open, withNext, refresh, end } = useSessions(ref)
+  const [ending, setEnding] = useState<string | null>(null)
+  const { isFull, toggle } = useFullScreen()
+  const view = (session: string, from?: string) => (
     <TerminalView
       key={session}
       box={ref}
       session={session}
-      cwd={cwd}
+      cwd={from}
       onBoxPort={(port, path) => openBoxPort(box, port, path)}
-      onOpen={() => void queries.invalidateQueries({ queryKey: sessionsQuery(ref).queryKey })}
+      onOpen={() => void refresh()}
     />
   )
   return (
@@ -112,8 +129,8 @@ function RunningTerminals({ box }: { box: Box }) {
         />
       </nav>
       <div className={`flex min-h-0 flex-1 flex-col ${below === undefined ? 'md:flex-row' : ''}`}>
-        {view(named, search.cwd)}
-        {beside !== null && beside !== named && (
+        {view(named, cwd)}
+        {beside !== null && (
           <div
             className={`flex min-h-0 min-w-0 flex-1 border-t border-line ${below === undefined ? 'md:border-t-0 md:border-l' : ''}`}
           >

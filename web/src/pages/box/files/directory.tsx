@@ -23,15 +23,14 @@ import { useUploads } from './uploads.ts'
 /** The entries of a directory, and what is made in it; files are dropped onto it. */
 export function Directory({ at }: { at: FilesAt }) {
   const { box, place, snapshot } = at
-  const { canWrite, canExec } = useRights()
+  const { canWrite } = useRights()
   const isChangeable = canWrite && snapshot === undefined
   const list = useSuspenseInfiniteQuery(listQuery(at))
   const [text, setText] = useState('')
   const [making, setMaking] = useState<'directory' | 'file' | null>(null)
   const [acting, setActing] = useState<{ what: FileAct; place: FilePlace; type: FileEntry['type'] } | null>(null)
   const uploads = useUploads(box, place)
-  const { add } = uploads.queue
-  const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(add, tellError) : null)
+  const drop = useDrop(isChangeable ? (items) => void readDropped(items).then(uploads.queue.add, tellError) : null)
   const files = useMemo(() => directoriesFirst(list.data.pages.flatMap((page) => page.files)), [list.data])
   const shown = files.filter(({ path }) => path.toLowerCase().includes(text.toLowerCase()))
   const actingOn = (what: FileAct): FilePlace | null => (acting?.what === what ? acting.place : null)
@@ -42,20 +41,11 @@ export function Directory({ at }: { at: FilesAt }) {
       <div className="flex flex-col gap-4">
         <div className="flex flex-wrap items-center gap-2">
           <FilterInput label="Filter by name" value={text} onChange={(event) => setText(event.target.value)} />
-          {isChangeable && <MakeButtons add={add} make={setMaking} />}
+          {isChangeable && <MakeButtons add={uploads.queue.add} make={setMaking} />}
           <Button onClick={() => void downloadTar(at).catch(tellError)}>
             <DownloadIcon aria-hidden className="size-4" /> Download as tar
           </Button>
-          {canExec && snapshot === undefined && place.base64 === null && (
-            <Link
-              to="/boxes/$project/$name/terminal"
-              params={box}
-              search={{ cwd: place.text }}
-              className={buttonStyle()}
-            >
-              <SquareTerminal aria-hidden className="size-4" /> Open terminal here
-            </Link>
-          )}
+          <TerminalLink at={at} />
           {snapshot !== undefined && canWrite && place.text !== '/' && (
             <Button onClick={() => actOnThis('restore')}>Restore directory</Button>
           )}
@@ -99,6 +89,17 @@ export function Directory({ at }: { at: FilesAt }) {
       <DeleteEntry box={box} place={actingOn('delete')} type={acting?.type ?? 'file'} close={close} />
       <RestorePath box={box} snapshot={snapshot ?? ''} place={actingOn('restore')} close={close} />
     </div>
+  )
+}
+
+/** Opens a terminal in a directory, if the path is text that a request can name. */
+function TerminalLink({ at: { box, place, snapshot } }: { at: FilesAt }) {
+  const { canExec } = useRights()
+  if (!canExec || snapshot !== undefined || place.base64 !== null) return null
+  return (
+    <Link to="/boxes/$project/$name/terminal" params={box} search={{ cwd: place.text }} className={buttonStyle()}>
+      <SquareTerminal aria-hidden className="size-4" /> Open terminal here
+    </Link>
   )
 }
 
