@@ -211,7 +211,7 @@ function roomOf(root: string, { tokenId }: Minter, { isForOthers }: { isForOther
 }
 
 function tooManyTokens(room: TokenRoom | undefined): ServiceError {
-  const whose = room && 'root' in room.of ? 'This token, and those minted with it, have' : 'This token has minted'
+  const whose = room && 'root' in room.of ? 'This token and the tokens that it created have' : 'This token created'
   return quotaExceeded(`${whose} ${room?.most} live tokens, the most allowed.`, 'Revoke one that is not needed.')
 }
 

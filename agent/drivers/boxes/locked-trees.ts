@@ -9,8 +9,8 @@ import { attachMountAt, unmountIfMounted } from '../../lib/syscalls/mounts.ts'
 /** Locks the flags of detached mounts, for boxes whose root may mount. */
 export interface TreeLocker {
   /**
-   * Returns a detached mount like `treeFd`, which it closes, whose flags (read-only, nosuid, nodev) nobody in a user namespace can
-   * take away.
+   * Returns a detached mount like `treeFd`, which it closes, whose flags (read-only, nosuid, nodev) no process in a user namespace
+   * can clear.
    */
   lock(treeFd: number): Promise<number>
 }

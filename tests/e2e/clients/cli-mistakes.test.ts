@@ -47,9 +47,9 @@ test.each([
   ['use', 'no such', /such as my-app/],
   ['use', 'a--b', /such as my-app/],
   ['wait', 'bogus', /must be one of pending, running, stopped, unknown, not "bogus"/],
-] as const)('%s %s is refused at once', async (verb, word, told) => {
-  const { code, stderr } = await cli.run(verb === 'wait' ? [verb, 'web', word] : [verb, word])
-  expect([code, stderr]).toEqual([2, expect.stringMatching(told)])
+] as const)('%s %s is refused at once', async (command, word, words) => {
+  const { code, stderr } = await cli.run(command === 'wait' ? [command, 'web', word] : [command, word])
+  expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
 })
 
 test('a wait is given up after its time', async () => {

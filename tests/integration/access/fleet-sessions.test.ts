@@ -41,37 +41,37 @@ async function begin(aa: TokenCell, bb: TokenCell) {
   const parent = await issueAt(aa)
   const session = (await aa.tokens.beginSession(await callerOf(aa, parent), HOUR_MS)).record.id
   await settled()
-  const minted = (await bb.tokens.create(await callerOf(bb, session), BODY)).record.id
+  const created = (await bb.tokens.create(await callerOf(bb, session), BODY)).record.id
   await settled()
-  return { parent, session, minted }
+  return { parent, session, created }
 }
 
 describe('a session', () => {
-  test('that is signed out at one cell ends at all, and what was minted in it at another lives on', async () => {
+  test('that is signed out at one cell ends at all, and what was created in it at another lives on', async () => {
     const [aa, bb, cc] = [await lab.open('aa'), await lab.open('bb'), await lab.open('cc')]
-    const { parent, session, minted } = await begin(aa, bb)
-    expect(await cc.store.tokens.get(minted)).toMatchObject({ createdBy: parent, session })
+    const { parent, session, created } = await begin(aa, bb)
+    expect(await cc.store.tokens.get(created)).toMatchObject({ createdBy: parent, session })
     await cc.tokens.signOut(await callerOf(cc, session))
     await settled()
     const dd = await lab.open('dd')
     for (const cell of [aa, bb, cc, dd])
-      expect(await outcomesAt(cell, [parent, session, minted])).toEqual(['alive', 'token_revoked', 'alive'])
+      expect(await outcomesAt(cell, [parent, session, created])).toEqual(['alive', 'token_revoked', 'alive'])
     expect([aa.revocations, bb.revocations, cc.revocations]).toEqual([1, 1, 1])
     expect(await eventsOf(cc)).toEqual([`token.revoked ${session}`])
     for (const cell of [aa, bb]) expect(await eventsOf(cell)).not.toContain(`token.revoked ${session}`)
     expect(lab.table.revocations.size).toBe(0)
   })
 
-  test('that is revoked ends at all cells with what was minted in it, also after its sign-out', async () => {
+  test('that is revoked ends at all cells with what was created in it, also after its sign-out', async () => {
     const [aa, bb] = [await lab.open('aa'), await lab.open('bb')]
-    const { parent, session, minted } = await begin(aa, bb)
-    const child = (await aa.tokens.create(await callerOf(aa, minted), BODY)).record.id
+    const { parent, session, created } = await begin(aa, bb)
+    const child = (await aa.tokens.create(await callerOf(aa, created), BODY)).record.id
     await bb.tokens.signOut(await callerOf(bb, session))
     await settled()
     await aa.tokens.revoke(await callerOf(aa, parent), session)
     await settled()
     for (const cell of [aa, bb])
-      expect(await outcomesAt(cell, [parent, session, minted, child])).toEqual([
+      expect(await outcomesAt(cell, [parent, session, created, child])).toEqual([
         'alive',
         ...Array<string>(3).fill('token_revoked'),
       ])
@@ -79,14 +79,14 @@ describe('a session', () => {
 
   test('is signed out here though the answer of the fleet was lost, and in a fleet that was put back to the past', async () => {
     const [aa, bb] = [await lab.open('aa'), await lab.open('bb')]
-    const { session, minted } = await begin(aa, bb)
+    const { session, created } = await begin(aa, bb)
     lab.table.fault = 'answers lost'
     await expect(aa.tokens.signOut(await callerOf(aa, session))).rejects.toMatchObject({ code: 'runtime_unavailable' })
     lab.table.fault = null
     await settled()
-    expect(await outcomesAt(aa, [session, minted])).toEqual(['alive', 'alive'])
+    expect(await outcomesAt(aa, [session, created])).toEqual(['alive', 'alive'])
     await aa.fleet.relist()
-    expect(await outcomesAt(aa, [session, minted])).toEqual(['token_revoked', 'alive'])
+    expect(await outcomesAt(aa, [session, created])).toEqual(['token_revoked', 'alive'])
     const { signedOutAt, ...before } = lab.table.tokens.get(session) as FleetToken
     lab.table.tokens.set(session, before)
     await aa.fleet.relist()
@@ -104,7 +104,7 @@ describe('a session', () => {
   })
 })
 
-test.each(['session', 'parent'])('what is minted in a session while its %s is revoked ends with it', async (ended) => {
+test.each(['session', 'parent'])('what is created in a session while its %s is revoked ends with it', async (ended) => {
   const aa = await lab.open('aa')
   const parent = await issueAt(aa)
   const session = (await aa.tokens.beginSession(await callerOf(aa, parent), HOUR_MS)).record.id
@@ -118,18 +118,18 @@ test.each(['session', 'parent'])('what is minted in a session while its %s is re
 })
 
 describe('in whatever order a cell hears of the revocation of a session', () => {
-  const names = ['session', 'minted', 'last', 'revocation'] as const
+  const names = ['session', 'created', 'last', 'revocation'] as const
   test.each(permutationsOf(names).map((order) => [order.join(', '), order] as const))('%s', async (_, order) => {
     const bb = await lab.open('bb')
     const [ids, parent] = [
-      { session: newId('tok', 3), minted: newId('tok', 2), last: newId('tok', 1) },
+      { session: newId('tok', 3), created: newId('tok', 2), last: newId('tok', 1) },
       newId('tok', 4),
     ]
     // Each begins an account of its own, as those do that operators mint.
     const tokens: Record<string, FleetToken> = {
       session: fleetToken(ids.session, { createdBy: parent, isSession: true }),
-      minted: fleetToken(ids.minted, { createdBy: parent, session: ids.session, cell: 'cc' }),
-      last: fleetToken(ids.last, { createdBy: ids.minted, cell: 'dd' }),
+      created: fleetToken(ids.created, { createdBy: parent, session: ids.session, cell: 'cc' }),
+      last: fleetToken(ids.last, { createdBy: ids.created, cell: 'dd' }),
     }
     const views = (bb.fleet as unknown as { views: Parameters<TableTokens['follow']>[0] }).views
     for (const name of order) {

@@ -6,7 +6,7 @@ import { errorWords } from './error-words.ts'
 export interface Job {
   /** Id of its operation. */
   id: string
-  /** What is done, such as `Backing up demo/db`. */
+  /** The action, such as `Backing up demo/db`. */
   words: string
   /** The page that shows it, such as `volume demo/db`. */
   place: string
@@ -14,11 +14,11 @@ export interface Job {
   progress: number | null
   /** Ends it before it is done; left out where it cannot be. */
   stop?: (() => void) | undefined
-  /** What it was asked for with, by the fields of its form, so that it can be asked for again if it fails; left out where there is none. */
+  /** The fields of its form, to request it again after a failure; absent without a form. */
   input?: JobInput | undefined
 }
 
-/** What a form was filled with; none of it is secret, since a tab keeps it. */
+/** The values of a form. None is secret, since a tab keeps them. */
 export type JobInput = Readonly<Record<string, string>>
 
 /** Work that has failed after its form was closed. */

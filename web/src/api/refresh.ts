@@ -16,7 +16,7 @@ export interface Refresher {
 
 /**
  * Reads a box that an event tells of anew, and puts it into the list: of a list of 10,000 only what changed is read. Many boxes at once
- * are read as the list. What nobody has looked at is not read.
+ * are read as the list. Data without a reader stays unread.
  */
 export function createRefresher(queries: QueryClient): Refresher {
   const boxes = new Map<string, Ref>()

@@ -16,7 +16,7 @@ import { Empty } from '../../ui/page.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { useBoxRef } from './box.tsx'
 
-/** The sessions of a box, each a tab that goes on when the page is left. */
+/** The sessions of a box, each a tab that keeps running after the page closes. */
 export function Terminals() {
   const ref = useBoxRef()
   const { data: box } = useSuspenseQuery(boxQuery(ref))
@@ -55,7 +55,7 @@ function useSessions(ref: Ref) {
   const names = [...new Set([...sessions, named, ...(beside === null ? [] : [beside])])]
   const open = (next: TerminalSearch): void =>
     void navigate({ to: '/boxes/$project/$name/terminal', params: ref, search: next })
-  // What it is called stays while others begin and end.
+  // Keeps its name while other sessions start and end.
   useEffect(() => {
     if (isNew) void navigate({ to: '.', search: { session: named, cwd: search.cwd }, replace: true })
   }, [isNew, named, search.cwd, navigate])
@@ -150,7 +150,7 @@ function RunningTerminals({ box }: { box: Box }) {
   )
 }
 
-/** What the address of the page says. Without a session, a directory asks for a new one that begins there. */
+/** The state in the page's address. A directory without a session starts a new session there. */
 type TerminalSearch = {
   session?: string | undefined
   cwd?: string | undefined
@@ -248,7 +248,7 @@ interface ToolButtonProps {
   name: string
   icon: ReactNode
   press(): void
-  /** Of a button that stays pressed. */
+  /** Whether the button stays pressed. */
   isOn?: boolean
 }
 
@@ -272,7 +272,7 @@ const sessionsQuery = ({ project, name }: Ref) =>
     queryKey: ['sessions', project, name],
     queryFn: async ({ signal }) => {
       const { sessions } = await api().call('listSessions', { path: { project, name }, signal })
-      // As they were begun: a tab stays where it is when another is begun before it by name.
+      // In the order of their start: a tab stays where it is when another is begun before it by name.
       return sessions.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at)).map((each) => each.name)
     },
   })
