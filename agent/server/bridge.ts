@@ -46,7 +46,7 @@ export function sendUncopied(wire: Socket, message: { head: Buffer; payload: Uin
 }
 
 /** Resolves once an output has ended or closed. */
-export function endOf(output: Readable): Promise<void> {
+export function untilOutputEnds(output: Readable): Promise<void> {
   return new Promise((resolve, reject) => {
     if (output.readableEnded || output.destroyed) resolve()
     output.once('end', resolve)

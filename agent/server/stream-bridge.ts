@@ -15,13 +15,13 @@ import type { TerminalSize } from '../ports/boxes/runtime.ts'
 import {
   type BridgeFacts,
   type ClientEnd,
-  endOf,
   endSoon,
   OutputWindow,
   PAUSE_BYTES,
   RESUME_BYTES,
   type StreamBridge,
   sendUncopied,
+  untilOutputEnds,
   WINDOW_BYTES,
 } from './bridge.ts'
 import { messageHead } from './message-head.ts'
@@ -139,7 +139,7 @@ function passOutputs(
       isBehind = true
       for (const each of outputs) each.valve.hold('reader')
     })
-    await endOf(valve.stream).finally(() => flow?.close())
+    await untilOutputEnds(valve.stream).finally(() => flow?.close())
   }
   return { sent: Promise.all(outputs.map(pass)), resume }
 }

@@ -7,7 +7,7 @@ import { packCli } from '../../infra/release/clients.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
 import { readWorkflow, stepsOf } from '../helpers/workflows.ts'
-import { HOW_TO_PAGES, runScript, testDocumentedCommands, workplaceOf } from './docs-suite.ts'
+import { HOW_TO_PAGES, runDocScript, testDocumentedCommands, workplaceOf } from './docs-suite.ts'
 
 const CI = 'docs/how-to/ci.md'
 const PREVIEWS = 'docs/how-to/pull-request-previews.md'
@@ -39,7 +39,7 @@ describe('ci.sh', () => {
       until grep -q ^waiting ci.log; do sleep 0.1; done
       boxyard -p ci ls -o name
       kill $job; wait $job`
-    expect(await runScript(script, workplaceOf(CI))).toMatchObject({
+    expect(await runDocScript(script, workplaceOf(CI))).toMatchObject({
       code: 143,
       output: expect.stringContaining('job-9\n'),
     })
@@ -76,7 +76,7 @@ describe('the workflow', () => {
     const outside = `export ${here(page)}\ngh() { echo "gh $*"; }\n`
     let printed = ''
     for (const step of stepsOf(job, values)) {
-      const { code, output } = await runScript(`${outside}set -e\n${step}`, workplaceOf(page))
+      const { code, output } = await runDocScript(`${outside}set -e\n${step}`, workplaceOf(page))
       printed += output
       expect({ step, code, output }).toMatchObject({ code: 0 })
     }

@@ -99,8 +99,8 @@ function testPage(page: string): void {
       'P=$API/v1/projects/demo B=$P/boxes/web',
     ]
     // No user has logged in.
-    await runScript('rm -rf ~/.config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
-    expect(await runScript(pages[page] ?? '')).toMatchObject({ code: 0 })
+    await runDocScript('rm -rf ~/.config; for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
+    expect(await runDocScript(pages[page] ?? '')).toMatchObject({ code: 0 })
     for (const [path, content] of filesIn(read(page))) {
       mkdirSync(dirname(join(workplace, path)), { recursive: true })
       writeFileSync(join(workplace, path), here(content))
@@ -130,7 +130,7 @@ function isElsewhere(command: string): boolean {
 }
 
 async function follow({ command, shown }: DocumentedCommand): Promise<void> {
-  const { code, output } = await runScript(command)
+  const { code, output } = await runDocScript(command)
   // Where the page shows a refusal, the command may fail.
   // A filter that reads only the beginning, as `head` does, ends the program before it by SIGPIPE.
   const ends = /\| head/.test(command) ? [0, 128 + constants.signals.SIGPIPE] : [0]
@@ -154,7 +154,7 @@ function here(command: string): string {
 }
 
 /** Runs a script after the assignments of the page, by default in its directory. */
-export function runScript(script: string, cwd = workplace): Promise<{ code: number | null; output: string }> {
+export function runDocScript(script: string, cwd = workplace): Promise<{ code: number | null; output: string }> {
   const child = spawn('bash', ['-o', 'pipefail', '-c', [...variables, here(script)].join('\n')], {
     cwd,
     env: {

@@ -2,7 +2,7 @@ import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
 import { COUNT_REFUSAL, clientTables, REFUSALS_COUNTED, tooManyRefusals } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
-import { FALLBACK_SOCKET, REFUSAL_HEADER } from './names.ts'
+import { EDGE_REFUSAL_HEADER, FALLBACK_SOCKET } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /**
@@ -85,9 +85,9 @@ function delivery(
  */
 function countedRefusals({ refusalMark }: BoxSettings): string[] {
   return [
-    `  acl is_refusal res.hdr(${REFUSAL_HEADER}) -m str ${refusalMark}`,
+    `  acl is_refusal res.hdr(${EDGE_REFUSAL_HEADER}) -m str ${refusalMark}`,
     ...COUNT_REFUSAL.map((count) => `  http-response ${count} if is_refusal`),
-    `  http-response del-header ${REFUSAL_HEADER}`,
+    `  http-response del-header ${EDGE_REFUSAL_HEADER}`,
   ]
 }
 

@@ -45,7 +45,7 @@ export interface HaproxySettings {
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly string[]
   limits: EdgeLimits
-  /** Value of `REFUSAL_HEADER`, which only the agent and the edge know. */
+  /** Value of `EDGE_REFUSAL_HEADER`, which only the agent and the edge know. */
   refusalMark: string
   /** File of the Lua actions, with its fingerprint. */
   lua: { path: string; fingerprint: string }

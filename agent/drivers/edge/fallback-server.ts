@@ -7,13 +7,13 @@ import type { EdgeGate, EdgeReach } from '../../ports/edge/edge.ts'
 import { type Exchange, exchangeBytes } from './fallback-exchange.ts'
 import { type AnswerFault, answerFaultText, speaksHttp2 } from './first-answer.ts'
 import { endWithHttp2, type WholeAnswer } from './http2-answer.ts'
-import { REFUSAL_HEADER } from './names.ts'
+import { EDGE_REFUSAL_HEADER } from './names.ts'
 import { type ProxyTarget, parseProxyHeader } from './proxy-header.ts'
 import { readRequestStart } from './request-start.ts'
 
 export interface FallbackServerDeps {
   gate: Pick<EdgeGate, 'reach' | 'refuse'>
-  /** Value of `REFUSAL_HEADER`. */
+  /** Value of `EDGE_REFUSAL_HEADER`. */
   refusalMark: string
   logger: Logger
 }
@@ -95,7 +95,7 @@ export class FallbackServer {
       const refuse = async (request: Parameters<EdgeGate['refuse']>[1]): Promise<WholeAnswer> => {
         const { status, headers, body } = await gate.refuse(known, request)
         // The edge counts it, and removes the header.
-        return { status, headers: { ...mutable(headers), [REFUSAL_HEADER]: refusalMark }, body }
+        return { status, headers: { ...mutable(headers), [EDGE_REFUSAL_HEADER]: refusalMark }, body }
       }
       if (socket.destroyed) return
       if (start.isHttp2) endWithHttp2(socket, exchange.sent, refuse)

@@ -14,7 +14,7 @@ export interface GateServerOptions {
   /** Sockets of decisions, of the agent's own pages, of certificate requests, and of requests that a box did not answer. */
   paths: { gate: string; pages: string; asks: string; fallback: string }
   gate: EdgeGate
-  /** Value of `REFUSAL_HEADER`. */
+  /** Value of `EDGE_REFUSAL_HEADER`. */
   refusalMark: string
   pages: HttpHandler
   /** Bounds the connections of a server. */

@@ -17,7 +17,7 @@ export function edgePaths(runDir: string) {
     cellPem: join(directory, 'cell.pem'),
     cellPort: join(directory, 'cell-port'),
     port: join(directory, 'port'),
-    /** The secret value of `REFUSAL_HEADER`. */
+    /** The secret value of `EDGE_REFUSAL_HEADER`. */
     refusalMark: join(directory, 'refusal-mark'),
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),
@@ -94,7 +94,7 @@ export function credentialOf(key: string): string {
 }
 
 /** The header by which the agent marks its own answers at `FALLBACK_SOCKET`. No box knows its value, and no client sees it. */
-export const REFUSAL_HEADER = 'x-boxyard-refusal'
+export const EDGE_REFUSAL_HEADER = 'x-boxyard-edge-refusal'
 /** Socket in the jail for requests that a box did not answer. */
 export const FALLBACK_SOCKET = 'fallback.sock'
 const CREDENTIAL_CHARACTERS = 64

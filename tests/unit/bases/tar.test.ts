@@ -141,13 +141,13 @@ describe('an archive that is read', () => {
   })
 
   test.each<[string, Buffer, string]>([
-    ['nothing', Buffer.alloc(0), 'no tar'],
-    ['a text', Buffer.from('text'), 'no tar'],
-    ['noise', Buffer.alloc(5000, 'noise'), 'no tar'],
+    ['nothing', Buffer.alloc(0), 'not a tar'],
+    ['a text', Buffer.from('text'), 'not a tar'],
+    ['noise', Buffer.alloc(5000, 'noise'), 'not a tar'],
     ['gzip', Buffer.from([0x1f, 0x8b, 8, 0]), 'gzip'],
-    ['no end', entryOf({ name: 'a' }), 'breaks off'],
-    ['half a header', entryOf({ name: 'a' }).subarray(0, 300), 'no tar'],
-    ['half an entry', entryOf({ name: 'a', body: 'x'.repeat(2000) }).subarray(0, 1000), 'breaks off'],
+    ['no end', entryOf({ name: 'a' }), 'ends too early'],
+    ['half a header', entryOf({ name: 'a' }).subarray(0, 300), 'not a tar'],
+    ['half an entry', entryOf({ name: 'a', body: 'x'.repeat(2000) }).subarray(0, 1000), 'ends too early'],
     ['noise behind an entry', Buffer.concat([entryOf({ name: 'a' }), Buffer.alloc(512, 1)]), 'damaged'],
     ['no size', Buffer.concat([entryOf({ name: 'a', sizeBytes: Number.NaN })]), 'damaged'],
     ['a size below nothing', tarOf([paxOf({ size: '-512' }), { name: 'a' }]), 'damaged'],

@@ -57,7 +57,7 @@ describe('an updated record', () => {
   })
 
   test('has no more processors than the host, unless it has them already', () => {
-    expect(() => updatedRecord(record, { config: { cpus: 4.1 } }, DEFAULTS)).toThrow(/at most 4, the processors/)
+    expect(() => updatedRecord(record, { config: { cpus: 4.1 } }, DEFAULTS)).toThrow(/at most 4, the CPUs/)
     expect(updatedRecord(record, { config: { cpus: 4 } }, DEFAULTS).config.cpus).toBe(4)
     const large = boxRecord({ config: { ...record.config, cpus: 16 } })
     expect(updatedRecord(large, { config: { cpus: 16 } }, DEFAULTS)).toBe(large)

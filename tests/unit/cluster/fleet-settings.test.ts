@@ -40,9 +40,7 @@ describe('the environment of a cell', () => {
     const own = Object.keys(cellEnvironment(cell, {}, '/state/tls'))
     const shareable = ['BOXYARD_BASE', 'BOXYARD_POOL_GB', 'BOXYARD_POOL_STEP_GB']
     for (const name of own.filter((each) => !shareable.includes(each))) {
-      expect(() => sharedEnvironment({ [name]: 'x' })).toThrow(
-        `${name} is given, but each cell of a fleet has its own.`,
-      )
+      expect(() => sharedEnvironment({ [name]: 'x' })).toThrow(`${name} is set, but each cell of a fleet has its own.`)
     }
   })
 })

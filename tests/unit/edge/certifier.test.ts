@@ -43,7 +43,7 @@ test('a box gets 30 at once, then one every two minutes, without affecting other
   expect(await certifies('n39.example.org')).toBe(false)
   lab.pass(1_000)
   expect([await certifies('n39.example.org'), await certifies('n38.example.org')]).toEqual([true, false])
-  expect(lab.lines.join('\n')).toContain('more certificates than it may')
+  expect(lab.lines.join('\n')).toContain('exceeds its limit of certificates')
 })
 
 test('a host that another cell has for sure gets one, within the bounds of its box', async () => {

@@ -1,5 +1,6 @@
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import type { Terminal } from '@xterm/xterm'
+import { openTab } from '../api/open-tab.ts'
 import { webAddress } from '../api/own-path.ts'
 import { boxPortOf } from './box-port.ts'
 
@@ -20,7 +21,7 @@ export function addLinks(terminal: Terminal, { onHover, onBoxPort }: LinkOptions
     const address = webAddress(text)
     if (address === null || !(event.ctrlKey || event.metaKey || isFinger())) return
     const own = boxPortOf(address)
-    if (own === null) window.open(address, '_blank', 'noopener,noreferrer')
+    if (own === null) openTab(address)
     else onBoxPort(own.port, own.path)
   }
   const hover = (_: MouseEvent, text: string): void => onHover(webAddress(text))

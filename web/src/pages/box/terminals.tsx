@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { AArrowDown, AArrowUp, Accessibility, Columns2, Maximize, Minimize, Plus, Rows2, Square, X } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'
+import { openTab } from '../../api/open-tab.ts'
 import { webAddress } from '../../api/own-path.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box, Ref } from '../../api/records.ts'
@@ -166,7 +167,7 @@ function tidy(search: TerminalSearch): TerminalSearch {
 function openBoxPort(box: Box, port: number, path: string): void {
   const address = webAddress(box.url)
   if (address !== null && port === (box.port ?? DEFAULT_PORT)) {
-    window.open(new URL(path, address), '_blank', 'noopener,noreferrer')
+    openTab(new URL(path, address).href)
     return
   }
   tell(
