@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { HaproxyEdgeOptions } from '../../../agent/drivers/edge/haproxy.ts'
-import { edgePaths, REFUSAL_HEADER } from '../../../agent/drivers/edge/names.ts'
+import { edgePaths, EDGE_REFUSAL_HEADER } from '../../../agent/drivers/edge/names.ts'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { makeCertificate } from '../../helpers/edge/certificates.ts'
 import { createEdgeLab, type EdgeLab, grantOf } from '../../helpers/edge/lab.ts'
@@ -129,7 +129,7 @@ describe('answers of the agent in place of a box', () => {
   async function openDead(): Promise<void> {
     await openLab({ limits: { ...LIMITS, questionsPerSecond: 2 } })
     const loud = await lab.startUpstream((_incoming, outgoing) => {
-      outgoing.setHeader(REFUSAL_HEADER, forged.mark)
+      outgoing.setHeader(EDGE_REFUSAL_HEADER, forged.mark)
       outgoing.end('x')
     })
     const routes = [
@@ -156,7 +156,7 @@ describe('answers of the agent in place of a box', () => {
     await openDead()
     const { status, headers } = await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`])
     expect(status).toBe(502)
-    expect(headers).not.toContain(REFUSAL_HEADER)
+    expect(headers).not.toContain(EDGE_REFUSAL_HEADER)
     expect(headers).not.toContain(readFileSync(edgePaths(lab.runDir).refusalMark, 'utf8'))
   })
 
@@ -166,7 +166,7 @@ describe('answers of the agent in place of a box', () => {
     for (let index = 0; index < 30; index++) expect(await statusOf('127.0.0.2', request(LOUD))).toBe(200)
     expect(await statusOf('127.0.0.2', request(SHUT))).toBe(401)
     const { headers } = await lab.ask(['GET / HTTP/1.1', `host: ${LOUD}`])
-    expect(headers).not.toContain(REFUSAL_HEADER)
+    expect(headers).not.toContain(EDGE_REFUSAL_HEADER)
   })
 
   test('keep their mark when another agent adopts the edge', async () => {
