@@ -2,10 +2,10 @@ import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { writeDirectoryDefaults } from '../context/directory-file.ts'
 import { checkContextName, checkProjectName } from '../context/names.ts'
-import { contextNamed, readContexts, type StoredContext, writeContexts } from '../context/store.ts'
+import { contextNamed, readContexts, type StoredContext, type StoredContexts, writeContexts } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
-import type { Verb } from './verb.ts'
+import type { Verb, VerbFlags } from './verb.ts'
 
 const login: Verb = {
   words: 'login',
@@ -36,13 +36,13 @@ const logout: Verb = {
   summary: 'Delete a context and its token from this machine. The token stays valid until it is revoked',
   examples: ['boxyard logout'],
   operations: [],
-  run: async (_context, [given]) => {
+  run: async (_context, [given], flags) => {
     const stored = readContexts(process.env)
-    const name = given ?? stored.current ?? ''
+    const name = given ?? namedContext(stored, flags) ?? stored.current ?? ''
     if (contextNamed(stored, name) === undefined)
       throw new UsageError('There is no such context. boxyard context ls lists them.')
     const contexts = Object.fromEntries(Object.entries(stored.contexts).filter(([each]) => each !== name))
-    const current = given === undefined || given === stored.current ? {} : { current: stored.current }
+    const current = name === stored.current ? {} : { current: stored.current }
     writeContexts(process.env, { ...current, contexts })
   },
 }
@@ -63,9 +63,18 @@ const use: Verb = {
     if (flags['here'] === true)
       return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
     if (box !== undefined) throw new UsageError('--box: needs --here.')
-    const { contexts, current = LOCAL } = readContexts(process.env)
-    writeContexts(process.env, { current, contexts: { ...contexts, [current]: { ...contexts[current], project } } })
+    const stored = readContexts(process.env)
+    const { contexts, current = LOCAL } = stored
+    const name = namedContext(stored, flags) ?? current
+    writeContexts(process.env, { current, contexts: { ...contexts, [name]: { ...contexts[name], project } } })
   },
+}
+
+/** Returns the context that `--context` or BOXYARD_CONTEXT names. @throws UsageError if there is none of that name */
+function namedContext(stored: StoredContexts, flags: VerbFlags): string | undefined {
+  const name = typeof flags['context'] === 'string' ? flags['context'] : process.env['BOXYARD_CONTEXT'] || undefined
+  if (name === undefined || contextNamed(stored, checkContextName(name, '--context')) !== undefined) return name
+  throw new UsageError(`There is no context "${name}". boxyard context ls lists them.`)
 }
 
 const list: Verb = {

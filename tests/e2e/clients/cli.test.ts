@@ -169,6 +169,26 @@ describe('logins and contexts', () => {
     expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('does not serve a web console') })
   })
 
+  test('a project, and a log-out, are of the context that is named', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'boxyard-contexts-'))
+    const own = (args: string[]) => boxyard(args, { env: { XDG_CONFIG_HOME: home, BOXYARD_URL: '' } })
+    mkdirSync(join(home, 'boxyard'))
+    writeFileSync(
+      join(home, 'boxyard/config.toml'),
+      'current = "a"\n[contexts.a]\nurl = "http://a.test"\nproject = "one"\n[contexts.b]\nurl = "http://b.test"\n',
+    )
+    const rows = async () => JSON.parse((await own(['context', 'ls', '-o', 'json'])).stdout) as unknown
+    expect((await own(['use', 'two', '--context', 'b'])).code).toBe(0)
+    expect(await rows()).toMatchObject([
+      { name: 'a', project: 'one', status: 'current' },
+      { name: 'b', project: 'two', status: '' },
+    ])
+    expect((await own(['use', 'two', '--context', 'none'])).code).toBe(2)
+    expect((await own(['logout', '--context', 'b'])).code).toBe(0)
+    expect(await rows()).toMatchObject([{ name: 'a', project: 'one', status: 'current' }])
+    rmSync(home, { recursive: true })
+  })
+
   test('exit codes tell usage, authentication and the rest apart', async () => {
     expect((await boxyard(['nonsense'])).code).toBe(2)
     expect((await boxyard(['create'])).code).toBe(2)
