@@ -170,11 +170,11 @@ describe('logins and contexts', () => {
   })
 
   test('a project, and a log-out, are of the context that is named', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'boxyard-contexts-'))
-    const own = (args: string[]) => boxyard(args, { env: { XDG_CONFIG_HOME: home, BOXYARD_URL: '' } })
-    mkdirSync(join(home, 'boxyard'))
+    const configDirectory = mkdtempSync(join(tmpdir(), 'boxyard-contexts-'))
+    const own = (args: string[]) => boxyard(args, { env: { XDG_CONFIG_HOME: configDirectory, BOXYARD_URL: '' } })
+    mkdirSync(join(configDirectory, 'boxyard'))
     writeFileSync(
-      join(home, 'boxyard/config.toml'),
+      join(configDirectory, 'boxyard/config.toml'),
       'current = "a"\n[contexts.a]\nurl = "http://a.test"\nproject = "one"\n[contexts.b]\nurl = "http://b.test"\n',
     )
     const rows = async () => JSON.parse((await own(['context', 'ls', '-o', 'json'])).stdout) as unknown
@@ -186,7 +186,7 @@ describe('logins and contexts', () => {
     expect((await own(['use', 'two', '--context', 'none'])).code).toBe(2)
     expect((await own(['logout', '--context', 'b'])).code).toBe(0)
     expect(await rows()).toMatchObject([{ name: 'a', project: 'one', status: 'current' }])
-    rmSync(home, { recursive: true })
+    rmSync(configDirectory, { recursive: true })
   })
 
   test('exit codes tell usage, authentication and the rest apart', async () => {
