@@ -62,13 +62,19 @@ async function untilHeld({ stdout, exited }: RunningExec): Promise<void> {
   if (end === undefined || end.reason !== undefined || !end.exitCode)
     throw refusal('box_busy', [
       'The box could not run the process that makes a socket in /tmp.',
-      `End other commands. ${WITHOUT}`,
+      'End other commands, or leave out the SSH agent (-A).',
     ])
   const cause = new SyscallError('bind', end.exitCode)
   if (isErrno(cause, 'ENOSPC', 'EDQUOT'))
-    throw refusal('storage_full', ['The disk of the box is full.', `Delete files. ${WITHOUT}`], { cause })
+    throw refusal('storage_full', ['The disk of the box is full.', 'Delete files, or leave out the SSH agent (-A).'], {
+      cause,
+    })
   const why = `The box cannot hold a socket in /tmp (${cause.code}).`
-  throw new ServiceError('path_invalid', `${why} Make it a directory that the user can write. ${WITHOUT}`, { cause })
+  throw new ServiceError(
+    'path_invalid',
+    `${why} Make it a directory that the user can write, or leave out the SSH agent (-A).`,
+    { cause },
+  )
 }
 
 /** Waits without keeping this process. */
@@ -193,7 +199,6 @@ class ServedSocket implements BoxSocket {
 }
 
 const NEWLINE = 0x0a
-const WITHOUT = 'Or leave out -A, which forwards your SSH agent.'
 /** Connections that wait in the box for `acceptApart`. A program that makes more waits itself. */
 const WAITING_MAX = 16
 /** Connections to one socket at once. */
