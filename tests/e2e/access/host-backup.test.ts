@@ -141,7 +141,7 @@ test('an archive is not restored beside its own deployment, nor if it is damaged
   execFileSync('tar', ['-czf', damaged, '-C', unpacked, 'boxyard-backup'])
   expect(await run(['admin', 'restore', damaged], env)).toEqual([
     1,
-    expect.stringContaining('The archive is damaged: keys/channel.json'),
+    expect.stringContaining('The archive is damaged: the checksum of keys/channel.json'),
   ])
   execFileSync('tar', ['-czf', damaged, '-C', unpacked, '--exclude=manifest.json', 'boxyard-backup'])
   expect(await run(['admin', 'restore', damaged], env)).toEqual([1, expect.stringContaining('it has no manifest')])
@@ -174,7 +174,7 @@ test('a pool that is there is not taken for a new one', async () => {
   const [code, output] = await run(['admin', 'restore', archive, '--without-pool'], env)
   expect([code, output, readdirSync(directory)]).toEqual([
     1,
-    expect.stringContaining('pool.img is there'),
+    expect.stringContaining('pool.img exists'),
     ['pool.img'],
   ])
 })

@@ -144,9 +144,9 @@ test.each([
   [['token', '--life', '1'], /--life/],
   [['bogus'], /There is no mode "bogus"/],
   [['admin', 'down', 'now'], /Unexpected argument 'now'/],
-  [['keys', 'drop', 'token'], /Expected: keys rotate\|drop-old token\|channel/],
+  [['keys', 'drop', 'token'], /Usage: keys rotate\|drop-old token\|channel/],
   [['keys', 'prepare', 'channel'], /keys prepare token, or keys trust backup FILE/],
-  [['keys', 'rotate', 'token', 'channel'], /Expected: keys/],
+  [['keys', 'rotate', 'token', 'channel'], /Usage: keys rotate/],
   [['keys', 'rotate', '--hard'], /--hard/],
 ])('refuses %j', async (args, message) => {
   await expect(service.runAgentMode(...args)).rejects.toThrow(message)

@@ -24,7 +24,7 @@ test('the agent tells systemd what it builds, that it serves, that it lives, and
       expect((await fetch(service.metricsUrl)).status).toBe(200)
       const told = messages.filter((message) => message !== 'WATCHDOG=1')
       expect(told[0]).toBe('STATUS=Building the busybox base')
-      expect(told.at(-1)).toMatch(/^READY=1\nSTATUS=Serves the functions at 127\.0\.0\.1:\d+$/)
+      expect(told.at(-1)).toMatch(/^READY=1\nSTATUS=Serving functions at 127\.0\.0\.1:\d+$/)
       const fed = (): number => receive().filter((message) => message === 'WATCHDOG=1').length
       const before = fed()
       await eventually(() => fed() > before + 2)
