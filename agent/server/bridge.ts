@@ -77,16 +77,23 @@ export class OutputWindow {
   #sentBytes = 0
   #markedBytes = 0
   #takenBytes = 0
+  readonly #onTaken: () => void
+  #hasAnswers = false
+  #isOff = false
+  #reminder: NodeJS.Timeout | undefined
 
   /** Calls `onTaken` when the client has taken more. */
   constructor(socket: WebSocket, onTaken: () => void) {
     this.#socket = socket
+    this.#onTaken = onTaken
     socket.on('pong', (data: Buffer) => {
       const mark = data.length === MARK_BYTES ? data.readDoubleBE() : 0
       if (!(mark > this.#takenBytes && mark <= this.#markedBytes)) return
+      this.#hasAnswers = true
       this.#takenBytes = mark
       onTaken()
     })
+    socket.once('close', () => clearTimeout(this.#reminder))
   }
 
   /** Counts output that was sent. */
@@ -94,9 +101,8 @@ export class OutputWindow {
     this.#sentBytes += bytes
     if (this.#sentBytes - this.#markedBytes < WINDOW_BYTES / 4) return
     this.#markedBytes = this.#sentBytes
-    const mark = Buffer.alloc(MARK_BYTES)
-    mark.writeDoubleBE(this.#markedBytes)
-    this.#socket.ping(mark)
+    this.#mark()
+    this.#remindLater()
   }
 
   /**
@@ -104,7 +110,35 @@ export class OutputWindow {
    * answers then. A command that waits for its output to leave would never read the input that holds up the client.
    */
   exceeds(bytes: number): boolean {
-    return this.#sentBytes - this.#takenBytes > bytes && !this.#socket.isPaused
+    return !this.#isOff && this.#sentBytes - this.#takenBytes > bytes && !this.#socket.isPaused
+  }
+
+  #mark(): void {
+    const mark = Buffer.alloc(MARK_BYTES)
+    mark.writeDoubleBE(this.#markedBytes)
+    this.#socket.ping(mark)
+  }
+
+  #remindLater(): void {
+    this.#reminder ??= setTimeout(() => {
+      this.#reminder = undefined
+      this.#remind()
+    }, REMIND_MS).unref()
+  }
+
+  /** Sends the last mark again, because a peer may answer its newest ping only (RFC 6455, 5.5.3). Gives up a peer that answers none. */
+  #remind(): void {
+    const { readyState, OPEN, bufferedAmount, isPaused } = this.#socket
+    if (this.#isOff || this.#markedBytes <= this.#takenBytes || readyState !== OPEN) return
+    if (bufferedAmount === 0 && !isPaused) {
+      if (!this.#hasAnswers) {
+        this.#isOff = true
+        this.#onTaken()
+        return
+      }
+      this.#mark()
+    }
+    this.#remindLater()
   }
 }
 
@@ -114,4 +148,6 @@ export const RESUME_BYTES = 128 * 1024
 /** 2.5 MB a second at a round trip of 100 ms, more than a terminal shows. */
 export const WINDOW_BYTES = 256 * 1024
 const MARK_BYTES = 8
+/** Time for the answer to a mark. A client that reads nothing for as long has no bound from then on, if it never answered one. */
+export const REMIND_MS = 10_000
 const CLOSE_MS = 1_000

@@ -129,7 +129,8 @@ class ServedSocket implements BoxSocket {
     // One is always possible, so that no box keeps the agent from another.
     const isFull = this.#connections.size > 0 && this.#parts.shared.open >= SHARED_MAX
     const isUnderWay = this.#watch !== null || this.#taking !== null || this.#timer !== undefined
-    if (this.#closing !== null || isUnderWay || isBusy || isFull) return
+    if (this.#closing !== null || isUnderWay || isBusy) return
+    if (isFull) return this.#waitAfter(FULL_PAUSE_MS)
     this.#watch = watchReadable(this.#parts.fd, () => {
       this.#taking ??= this.#accept()
     })
@@ -142,6 +143,10 @@ class ServedSocket implements BoxSocket {
     const pauseMs = await this.#take()
     this.#taking = null
     if (this.#closing !== null) return
+    this.#waitAfter(pauseMs)
+  }
+
+  #waitAfter(pauseMs: number): void {
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#wait()
@@ -157,9 +162,10 @@ class ServedSocket implements BoxSocket {
     try {
       fd = await acceptApart(listener)
       if (fd === null) return PAUSE_MS
-      if (this.#closing === null && users.has(peerUserOf(fd))) this.#add(new Socket({ fd, allowHalfOpen: true }))
+      const isOfUser = users.has(peerUserOf(fd))
+      if (this.#closing === null && isOfUser) this.#add(new Socket({ fd, allowHalfOpen: true }))
       else closeFd(fd)
-      return PAUSE_MS
+      return isOfUser ? PAUSE_MS : FAULT_PAUSE_MS
     } catch {
       // Such as for want of descriptors.
       if (fd !== null) closeFd(fd)
@@ -210,6 +216,9 @@ const HOLD_MS = 5_000
 const STATUS_MS = 1_000
 const ACCEPT_MS = 10_000
 const PAUSE_MS = 5
+/** After a fault, or a connection of a user who may not have it. */
 const FAULT_PAUSE_MS = 1_000
+/** While all connections that commands share are taken. */
+const FULL_PAUSE_MS = 250
 const KILL_MS = 1_000
 const GIVE_UP_MS = 2_000

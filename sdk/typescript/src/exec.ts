@@ -156,7 +156,7 @@ export async function streamExec(
       throw error
     }
   }
-  const stream = createTerminalStream(channelsOf(socket), resumes === true ? resume : null)
+  const stream = createTerminalStream(channelsOf(socket), resumes === true ? resume : null, sshAgent)
   const close = (): void => {
     release()
     stream.close()

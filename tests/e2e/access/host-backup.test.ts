@@ -172,11 +172,7 @@ test('a pool that is there is not taken for a new one', async () => {
   writeFileSync(join(directory, 'pool.img'), '')
   const env = { ...process.env, BOXYARD_DATA_DIR: directory, BOXYARD_RUN_DIR: join(scratch, 'run') }
   const [code, output] = await run(['admin', 'restore', archive, '--without-pool'], env)
-  expect([code, output, readdirSync(directory)]).toEqual([
-    1,
-    expect.stringContaining('pool.img exists'),
-    ['pool.img'],
-  ])
+  expect([code, output, readdirSync(directory)]).toEqual([1, expect.stringContaining('pool.img exists'), ['pool.img']])
 })
 
 test('uninstall that is not confirmed, or beside an agent, changes nothing', async () => {

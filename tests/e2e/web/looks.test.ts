@@ -83,7 +83,7 @@ describe('a page on its way', () => {
     await navigation().getByRole('link', { name: 'Storage' }).click()
     const heading = user.page.getByRole('heading', { level: 1, name: 'Storage' })
     await heading.waitFor()
-    expect(await user.page.locator('[aria-busy="true"]').count()).toBe(1)
+    expect(await user.page.locator('[aria-busy="true"]').count()).toBeGreaterThan(0)
     expect(await navigation().locator('[aria-current="page"]').innerText()).toBe('Storage')
     expect(await user.page.title()).toBe('Storage · Boxyard')
     go()
