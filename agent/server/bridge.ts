@@ -148,6 +148,6 @@ export const RESUME_BYTES = 128 * 1024
 /** 2.5 MB a second at a round trip of 100 ms, more than a terminal shows. */
 export const WINDOW_BYTES = 256 * 1024
 const MARK_BYTES = 8
-/** Time for the answer to a mark. A client that reads nothing for as long has no bound from then on, if it never answered one. */
+/** Time for the answer to a mark. A client that answers no mark in this time becomes unlimited. */
 export const REMIND_MS = 10_000
 const CLOSE_MS = 1_000

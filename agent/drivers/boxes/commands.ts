@@ -93,7 +93,7 @@ export function createBoxCommands(
         // Only the start has a turn, since the box can make what follows last.
         startHolder: (openEnds) =>
           inTurn(boxId, () => {
-            // A box that was started again has another network namespace, and other users.
+            // A restarted box has another network namespace, and other users.
             if (requireRunning(host, boxId).pid !== handle.pid)
               throw refusal('box_not_running', ['The box was restarted.', 'Run the command again.'])
             return start(boxId, request, { openEnds })

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
 import type { WebSocket } from 'ws'
 import { OutputWindow, REMIND_MS, WINDOW_BYTES } from '../../../agent/server/bridge.ts'
 
-beforeEach(() => jest.useFakeTimers())
-afterEach(() => jest.useRealTimers())
+beforeEach(() => void jest.useFakeTimers())
+afterEach(() => void jest.useRealTimers())
 
 function lab() {
   const marks: Buffer[] = []
