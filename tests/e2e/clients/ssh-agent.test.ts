@@ -35,8 +35,11 @@ beforeAll(async () => {
   await inBox('echo ann:x:1000:1000::/home/ann:/bin/sh >> /etc/passwd; mkdir /home/ann; chown 1000:1000 /home/ann')
 })
 
-afterAll(() => {
+afterAll(async () => {
+  const ended = once(agent, 'exit')
   agent.kill()
+  // As it ends it removes its socket, at which a removal of the directory beside it would stop.
+  await ended
   rmSync(place, { recursive: true, force: true })
 })
 
