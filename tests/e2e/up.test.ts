@@ -207,7 +207,7 @@ describe('npm run up', () => {
 
   test('down stops the boxes and lists what it keeps', async () => {
     const down = runScript('down')
-    expect([await down.exited, down.output()]).toEqual([0, expect.stringMatching(/Stopped 1 box[^]*Left in /)])
+    expect([await down.exited, down.output()]).toEqual([0, expect.stringMatching(/Stopped 1 box[^]*Kept in /)])
   })
 })
 
