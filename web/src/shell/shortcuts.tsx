@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckField } from '../ui/field.tsx'
+import { BrowserChoice } from './browser-choice.ts'
 import { PLACES } from './places.ts'
 import { useRights } from './rights.ts'
 import { type Shortcut, shortcutOf } from './shortcut-keys.ts'
@@ -9,7 +10,7 @@ import { type Shortcut, shortcutOf } from './shortcut-keys.ts'
 /** Opens the list of shortcuts, and handles single letters unless the focused element takes them. */
 export function ShortcutsButton({ className }: { className: string }) {
   const [isOpen, setOpen] = useState(false)
-  const [isOn, setOn] = useState(areSingleKeysOn)
+  const isOn = singleKeys.use()
   useShortcuts(isOn, () => setOpen(true))
   return (
     <>
@@ -31,10 +32,7 @@ export function ShortcutsButton({ className }: { className: string }) {
           label="Use single-letter shortcuts"
           hint="Turn them off if they get in the way of speech input."
           checked={isOn}
-          onChange={() => {
-            keepSingleKeys(!isOn)
-            setOn(!isOn)
-          }}
+          onChange={() => singleKeys.choose(isOn ? 'off' : null)}
         />
       </Dialog>
     </>
@@ -75,16 +73,8 @@ function isTaken(target: EventTarget | null): boolean {
   return target.closest('input, select, textarea, [contenteditable], [role="dialog"], [role="menu"], .xterm') !== null
 }
 
-function areSingleKeysOn(): boolean {
-  return localStorage.getItem(KEPT) !== 'off'
-}
-
-function keepSingleKeys(isOn: boolean): void {
-  if (isOn) localStorage.removeItem(KEPT)
-  else localStorage.setItem(KEPT, 'off')
-}
-
-const KEPT = 'boxyard.single-keys'
+/** Whether single letters are shortcuts. */
+const singleKeys = new BrowserChoice('boxyard.single-keys', (kept) => kept !== 'off')
 const KEYS = [
   ['Ctrl K', 'Search, and run commands'],
   ['/', 'Filter the list'],
