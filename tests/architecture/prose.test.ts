@@ -157,7 +157,7 @@ describe('names of code', () => {
     expect(unproven.map(({ name }) => name)).toEqual([])
   })
 
-  test('are those of files, variables, parameters, functions, classes, types, fields and values of types', () => {
+  test('include names of files, variables, parameters, functions, classes, types, fields and values of types', () => {
     const source = [
       'let doorA = 1',
       'function doorB(doorC: 1, { a: doorD = 1, ...doorE }: A, [doorF]: B) { try {} catch (doorG) {} }',

@@ -41,7 +41,7 @@ export interface ExecTask {
   cwd: string
   /** Returns true while the box runs. */
   isRunning(): boolean
-  /** Opens streams that differ from those of its request. */
+  /** Opens the streams of the process, in place of the streams that the request asks for. */
   openEnds?(process: OciProcess): ExecEnds
 }
 

@@ -155,7 +155,7 @@ function notRunning(cause?: unknown): ServiceError {
 }
 
 function hasEnded(cause?: unknown): ServiceError {
-  return refusal('box_busy', ['The box was stopped meanwhile, and nothing was changed.', 'Try again.'], { cause })
+  return refusal('box_busy', ['The box stopped during the request. Nothing changed.', 'Try again.'], { cause })
 }
 
 let nextView = 0

@@ -95,7 +95,7 @@ describe('client frames', () => {
     })
   })
 
-  test('of a connection to an SSH agent have its number, as those of the server', () => {
+  test('of a connection to an SSH agent carry its number in both directions', () => {
     expect(decode(V5, hex('05 00 00 01 02 61'))).toEqual({ kind: 'agent', connection: 258, bytes: hex('61') })
     expect(decode(BASE64, '5AAAAAQ==')).toEqual({ kind: 'agent', connection: 1, bytes: hex('') })
     expect(encodeAgentData(258, hex('61'))).toEqual(hex('00 00 01 02 61'))
