@@ -132,7 +132,7 @@ describe('kill -9 of the agent', () => {
     await client.post(`${boxes}/asleep/stop`)
     await client.shell('faults', 'witness', 'echo kept > /root/kept; sync')
     await service.killAgent('SIGTERM')
-    expect(await service.runAgentMode('down')).toContain('Stopped 1 box;')
+    expect(await service.runAgentMode('down')).toContain('Stopped 1 box.')
     await service.startAgent()
     expect((await settledBox('witness'))?.status).toBe('running')
     expect((await settledBox('asleep'))?.status).toBe('stopped')
