@@ -139,7 +139,7 @@ describe('after kill -9 of the agent, the boxes, and some name servers', () => {
     try {
       await run('kill', ['-9', String(red.pid), ...nameServers(settings.dataDir, 'green').map(String)])
       await eventually(() => nameServers(settings.dataDir).length === 2)
-      // The shell waits by itself: a program that it started would outlive it, and hold the pipes of the test.
+      // The shell runs no program: one would outlive the shell and hold the pipes of the test.
       const starting = spawn('sh', ['-c', 'read _', 'names', `--addn-hosts=${settings.runDir}/hosts/black`])
       const ended = new Promise((resolve) => starting.once('exit', (_code, signal) => resolve(signal)))
       for (const name of ['black.7.pid', 'odd']) writeFileSync(`${settings.runDir}/names/${name}`, `${starting.pid}\n`)
